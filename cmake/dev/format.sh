@@ -12,6 +12,7 @@ lint_sources() {
   python3 tools/lint/words.py || failed=1
   python3 tools/lint/file_access.py || failed=1
   python3 tools/lint/error_texts.py || failed=1
+  python3 tools/lint/operators.py || failed=1
   python3 tools/lint/public_names.py || failed=1
   python3 tools/lint/sizes.py || failed=1
   python3 tools/lint/firmware_clean.py || failed=1

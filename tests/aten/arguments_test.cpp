@@ -236,9 +236,10 @@ class Sample {
     for (const graph::Node& node : p.model.graph.nodes)
       for (size_t k = 0; k < node.outputs.size(); k++) {
         if (node.outputs[k] != id) continue;
-        std::string out = node.op + "{";
+        std::string out = graph::text(node.op) + "{";
         for (const auto& [key, attribute] : node.attributes)
-          out += key + "=" + std::visit([&](const auto& x) { return text(x); }, attribute) + " ";
+          out += graph::text(key) + "=" +
+                 std::visit([&](const auto& x) { return text(x); }, attribute) + " ";
         out += "}" + std::to_string(k) + graph::text(v.dims) + std::to_string(int(v.dtype)) + "(";
         for (const graph::ValueId input : node.inputs) out += text(p, input) + ",";
         return out + ")";

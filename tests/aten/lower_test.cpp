@@ -154,15 +154,16 @@ TEST_CASE("upsample_nearest has the arithmetic of PyTorch") {
     return p.model.graph.nodes.back();
   };
   const graph::Node by_size = node_of("upsample_nearest1d", {list({7})});
-  CHECK(by_size.text("coordinate_transformation_mode", "") == "asymmetric_multiplied");
-  CHECK(by_size.text("nearest_mode", "") == "floor");
+  CHECK(by_size.text(attr::coordinate_transformation_mode, "") == "asymmetric_multiplied");
+  CHECK(by_size.text(attr::nearest_mode, "") == "floor");
   const graph::Node exact = node_of("_upsample_nearest_exact1d", {list({7})});
-  CHECK(exact.text("coordinate_transformation_mode", "") == "tf_half_pixel_multiplied");
-  CHECK(exact.text("nearest_mode", "") == "floor");
+  CHECK(exact.text(attr::coordinate_transformation_mode, "") == "tf_half_pixel_multiplied");
+  CHECK(exact.text(attr::nearest_mode, "") == "floor");
   // the stated scale is what counts, but where the extent doubles
-  CHECK(node_of("upsample_nearest1d", {list({7}), real(1.5)}).numbers("scales")[2] == 1.5);
-  CHECK(node_of("upsample_nearest1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2);
-  CHECK(node_of("_upsample_nearest_exact1d", {list({10}), real(2.1)}).numbers("scales")[2] == 2.1);
+  CHECK(node_of("upsample_nearest1d", {list({7}), real(1.5)}).numbers(attr::scales)[2] == 1.5);
+  CHECK(node_of("upsample_nearest1d", {list({10}), real(2.1)}).numbers(attr::scales)[2] == 2);
+  CHECK(node_of("_upsample_nearest_exact1d", {list({10}), real(2.1)}).numbers(attr::scales)[2] ==
+        2.1);
 }
 
 TEST_CASE("an LSTM with one state, or three, is refused by name") {

@@ -24,7 +24,7 @@ struct Followed {
   }
   int count(const std::string& op) const {
     int found = 0;
-    for (const graph::Node& node : program.model.graph.nodes) found += node.op == op;
+    for (const graph::Node& node : program.model.graph.nodes) found += graph::text(node.op) == op;
     return found;
   }
 };

@@ -233,9 +233,8 @@ TEST_CASE(
   const int64_t fits = std::atoll(ran.err.c_str() + at + advice.size());
   CHECK(fits > 1);
   CHECK(bench(fits).exit == 0);
-  const Ran whole =
-      run({"bench", batch, "--device", "cuda", "--seconds", "0", "--dim", "N=200000"},
-          {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "64"}}, {}});
+  const Ran whole = run({"bench", batch, "--device", "cuda", "--seconds", "0", "--dim", "N=200000"},
+                        {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "64"}}, {}});
   CHECK(whole.exit == 0);
   // Stored in half the bytes, no less is needed.
   const auto needs = [](const Ran& of) {

@@ -163,8 +163,7 @@ TEST_CASE("tune: what cannot be done is said in one line, and the file stays") {
   CHECK(folder.names() == std::vector<std::string>{"net.ingot", "plain.ingot"});
   chmod(net.c_str(), 0444);
   if (!nobody_can_run()) return;
-  const Ran locked =
-      run({"tune", net}, {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, become_nobody});
+  const Ran locked = run({"tune", net}, {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}}, become_nobody});
   CHECK(locked.exit == 7);
   CHECK(has(locked.err, "cannot be written"));
   CHECK(slurp(net) == before);

@@ -8,10 +8,9 @@
 using namespace cli_test;
 
 namespace {
-const char* const kCommandNames[] = {"convert",   "inspect",    "run",     "bench",
-                                     "check",     "verify",     "why",     "kernels",
-                                     "operators", "completion", "upgrade", "doctor",
-                                     "registry"};
+const char* const kCommandNames[] = {"convert", "inspect", "run",     "bench",     "check",
+                                     "verify",  "why",     "kernels", "operators", "completion",
+                                     "upgrade", "doctor",  "registry"};
 }
 
 TEST_CASE("--help: every command says what it does, its options, and examples") {

@@ -87,9 +87,10 @@ Found try_graph_fault(const GraphFault& fault) {
   return f;
 }
 
-Change set(const char* op, const char* source, const char* key, graph::Attribute value) {
+Change set(graph::Operator op, const char* source, graph::AttributeName key,
+           graph::Attribute value) {
   return [=](graph::Model& model) {
-    Node* node = find_node(model, op, source);
+    Node* node = find_node(model, text(op), source);
     if (node) node->attributes[key] = value;
     return node != nullptr;
   };
@@ -110,15 +111,15 @@ void transpose32(std::vector<float>& w) {
 bool swap_last_axes(graph::Model& model) {
   Node* node = find_node(model, "Transpose", "turned");
   if (!node) return false;
-  std::vector<int64_t> perm = node->integers("perm");
+  std::vector<int64_t> perm = node->integers(attr::perm);
   std::swap(perm[2], perm[3]);
-  node->attributes["perm"] = perm;
+  node->attributes[attr::perm] = perm;
   return true;
 }
 
 bool drop_activation(graph::Model& model) {
   Node* node = find_node(model, "Conv2d", "relu1");
-  return node && node->attributes.erase("activation") > 0;
+  return node && node->attributes.erase(attr::activation) > 0;
 }
 
 bool move_padding(graph::Model& model) {
@@ -139,10 +140,10 @@ bool drop_residual(graph::Model& model) {
 
 bool swap_operands_of_first_step(graph::Model& model) {
   Node* node = find_node(model, "Elementwise", "minus");
-  if (!node || node->integers("steps").size() < 8) return false;
-  std::vector<int64_t> steps = node->integers("steps");
+  if (!node || node->integers(attr::steps).size() < 8) return false;
+  std::vector<int64_t> steps = node->integers(attr::steps);
   std::swap(steps[1], steps[2]);
-  node->attributes["steps"] = steps;
+  node->attributes[attr::steps] = steps;
   return true;
 }
 
@@ -157,16 +158,16 @@ bool merge_what_differs(graph::Model& model) {
 bool shift_slice(graph::Model& model) {
   Node* node = find_node(model, "Slice", "middle");
   if (!node) return false;
-  graph::Dims starts = node->dims("starts");
+  graph::Dims starts = node->dims(attr::starts);
   starts[1] = starts[1] + 1;
-  node->attributes["starts"] = starts;
+  node->attributes[attr::starts] = starts;
   return true;
 }
 
 bool double_alpha(graph::Model& model) {
   Node* node = find_node(model, "MatMul", "scores");
-  if (!node || node->number("alpha", 1) == 1) return false;
-  node->attributes["alpha"] = node->number("alpha", 1) * 2;
+  if (!node || node->number(attr::alpha, 1) == 1) return false;
+  node->attributes[attr::alpha] = node->number(attr::alpha, 1) * 2;
   return true;
 }
 
@@ -246,7 +247,7 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "image",
        "fold activation",
        {"clip1", "depth1"},
-       set("Conv2d", "clip1", "activation_beta", 0.5)},
+       set(op::Conv2d, "clip1", attr::activation_beta, 0.5)},
       {"the folded padding is on one side",
        "image",
        "fold padding",
@@ -257,7 +258,7 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "image",
        "canonicalise",
        {"chance"},
-       set("Softmax", "chance", "axis", int64_t(0))},
+       set(op::Softmax, "chance", attr::axis, int64_t(0))},
       {"the weights are not transposed",
        "image",
        "canonicalise",
@@ -277,17 +278,17 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "image",
        "canonicalise",
        {"mean3"},
-       set("Pool2d", "mean3", "kind", std::string("max"))},
+       set(op::Pool2d, "mean3", attr::kind, std::string("max"))},
       {"pixels are counted from their corners",
        "image",
        "canonicalise",
        {"large"},
-       set("Resize", "large", "coordinate", std::string("asymmetric"))},
+       set(op::Resize, "large", attr::coordinate, std::string("asymmetric"))},
       {"SiLU is recognised with another slope",
        "image",
        "recognise activations",
        {"silu1", "gate1"},
-       set("Swish", "silu1", "alpha", 2.0)},
+       set(op::Swish, "silu1", attr::alpha, 2.0)},
       {"concat takes its operands in another order",
        "image",
        "canonicalise",
@@ -297,7 +298,7 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "rows",
        "recognise norms",
        {"norm", "scaled", "unit", "deviation", "safe", "variance", "squares", "centred", "mean"},
-       set("LayerNormalization", "norm", "epsilon", 0.1)},
+       set(op::LayerNormalization, "norm", attr::epsilon, 0.1)},
       {"two products that differ are merged",
        "rows",
        "merge equal nodes",
@@ -314,7 +315,7 @@ TEST_CASE("compare: a wrong pass is named with the node that it changed") {
        "rows",
        "fold sequence order",
        {"states", "by_time"},
-       set("Recurrent", "states", "direction", std::string("reverse"))},
+       set(op::Recurrent, "states", attr::direction, std::string("reverse"))},
       {"an index is off by one", "rows", "canonicalise", {"chosen"}, other_indices},
   };
   Tally tally{"passes"};
@@ -327,44 +328,48 @@ TEST_CASE("compare: a wrong import is named with its node when the golden has in
        "image",
        "import",
        {"conv1"},
-       set("Conv", "conv1", "pads", std::vector<int64_t>{0, 0, 2, 2})},
+       set(op::Conv, "conv1", attr::pads, std::vector<int64_t>{0, 0, 2, 2})},
       {"a slope is the default",
        "image",
        "import",
        {"relu2"},
-       set("LeakyRelu", "relu2", "alpha", 0.01)},
+       set(op::LeakyRelu, "relu2", attr::alpha, 0.01)},
       {"a transposition is ignored",
        "image",
        "import",
        {"dense"},
-       set("Gemm", "dense", "transB", int64_t(0))},
+       set(op::Gemm, "dense", attr::transB, int64_t(0))},
       {"an axis is counted from the other end",
        "image",
        "import",
        {"chance"},
-       set("Softmax", "chance", "axis", int64_t(0))},
+       set(op::Softmax, "chance", attr::axis, int64_t(0))},
       {"an epsilon is misread",
        "image",
        "import",
        {"norm1"},
-       set("BatchNormalization", "norm1", "epsilon", 0.1)},
+       set(op::BatchNormalization, "norm1", attr::epsilon, 0.1)},
       {"pixels are counted from their corners",
        "image",
        "import",
        {"large"},
-       set("Resize", "large", "coordinate_transformation_mode", std::string("asymmetric"))},
+       set(op::Resize, "large", attr::coordinate_transformation_mode, std::string("asymmetric"))},
       {"operands are swapped", "image", "import", {"joined"}, swap_concat},
       {"a direction is lost",
        "rows",
        "import",
        {"states"},
-       set("LSTM", "states", "direction", std::string("reverse"))},
-      {"an alpha is the default", "rows", "import", {"bent"}, set("Elu", "bent", "alpha", 1.0)},
+       set(op::LSTM, "states", attr::direction, std::string("reverse"))},
+      {"an alpha is the default",
+       "rows",
+       "import",
+       {"bent"},
+       set(op::Elu, "bent", attr::alpha, 1.0)},
       {"a sum runs the other way",
        "rows",
        "import",
        {"running"},
-       set("CumSum", "running", "reverse", int64_t(1))},
+       set(op::CumSum, "running", attr::reverse, int64_t(1))},
   };
   Tally tally{"import"};
   for (const GraphFault& fault : faults) tally.count(fault.name, try_graph_fault(fault));
@@ -373,7 +378,7 @@ TEST_CASE("compare: a wrong import is named with its node when the golden has in
 TEST_CASE(
     "compare: with outputs alone a wrong import is known, and the node is among those that it can "
     "be") {
-  Planted planted("import", set("LeakyRelu", "relu2", "alpha", 0.01));
+  Planted planted("import", set(op::LeakyRelu, "relu2", attr::alpha, 0.01));
   cli::DivergenceQuestion q = question("image");
   q.golden = networks().outputs_golden("image");
   q.options.observe = planted.observer();

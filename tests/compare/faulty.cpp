@@ -47,7 +47,7 @@ graph::Node* find_node(graph::Model& model, graph::Graph& graph, const std::stri
     if (node.dead) continue;
     for (const auto& inner : node.subgraphs())
       if (graph::Node* found = find_node(model, *inner, op, source)) return found;
-    if (!op.empty() && node.op != op) continue;
+    if (!op.empty() && text(node.op) != op) continue;
     for (const uint32_t s : node.sources)
       if (model.source_nodes[s].output == source) return &node;
   }

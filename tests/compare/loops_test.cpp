@@ -65,7 +65,7 @@ Change floats(const char* source, size_t operand, std::function<void(std::vector
 
 graph::Node* loop_of(graph::Model& model, const char* source) {
   graph::Node* node = find_node(model, "Loop", source);
-  return node && node->has("most") ? node : nullptr;
+  return node && node->has(attr::most) ? node : nullptr;
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ TEST_CASE("compare: a pass that is wrong in the body of a loop") {
                "canonicalise", {"gain"}, {3});
   const auto other_axis = [](graph::Model& model) {
     graph::Node* node = find_node(model, "Softmax", "share");
-    if (node) node->attributes["axis"] = int64_t(0);
+    if (node) node->attributes[attr::axis] = int64_t(0);
     return node != nullptr;
   };
   check_blamed(planted_in("canonicalise", other_axis), DivergenceCause::kPass, "canonicalise",
@@ -107,7 +107,7 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
   const auto fewer = [](graph::Model& model) {
     graph::Node* loop = loop_of(model, "small");
     if (!loop || loop->inputs[0] >= 0) return false;
-    loop->attributes["most"] = graph::Dims{2};
+    loop->attributes[attr::most] = graph::Dims{2};
     return true;
   };
   check_blamed(planted_in("canonicalise", fewer), DivergenceCause::kPass, "canonicalise", {"small"},
@@ -115,7 +115,7 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
   const auto swapped = [](graph::Model& model) {
     graph::Node* loop = loop_of(model, "last");
     if (!loop) return false;
-    std::vector<graph::ValueId>& next = loop->subgraph("body")->outputs;
+    std::vector<graph::ValueId>& next = loop->subgraph(attr::body)->outputs;
     std::swap(next[1], next[2]);
     return true;
   };

@@ -146,8 +146,7 @@ void Combinations::run(const std::function<bool(Case&)>& make, const Check& chec
   std::printf(
       "combinations: %-16s %5zu cases of %.3g, %s; %zu on the emulated GPU; %zu have no case, %zu "
       "are refused; one case in %zu\n",
-      name_.c_str(), ran_.size(), product(), which.c_str(), on_gpu_, none_, refused_,
-      fewer);
+      name_.c_str(), ran_.size(), product(), which.c_str(), on_gpu_, none_, refused_, fewer);
 }
 
 }  // namespace ingot::conformance

@@ -12,7 +12,7 @@ namespace ingot::convert {
 
 using graph::Dims;
 using graph::ValueId;
-using AttributeMap = std::map<std::string, graph::Attribute>;
+using AttributeMap = graph::Attributes;
 
 class CoreGraph {
  public:
@@ -46,22 +46,22 @@ class CoreGraph {
     return added(graph::make_constant(DType::kI64, std::move(dims), numbers.data()));
   }
   /// Adds a node with one result and returns it.
-  ValueId node(const std::string& op, std::vector<ValueId> inputs, Dims dims,
+  ValueId node(graph::Operator op, std::vector<ValueId> inputs, Dims dims,
                AttributeMap attributes = {}, DType dtype = DType::kF32) {
-    const ValueId y = value(op + std::to_string(model.values.size()), std::move(dims), dtype);
+    const ValueId y = value(text(op) + std::to_string(model.values.size()), std::move(dims), dtype);
     add(op, std::move(inputs), {y}, std::move(attributes));
     return y;
   }
-  graph::Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+  graph::Node& add(graph::Operator op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
                    AttributeMap attributes = {}) {
     graph::Node node;
     node.op = op;
-    node.name = op + "_" + std::to_string(model.source_nodes.size());
+    node.name = text(op) + "_" + std::to_string(model.source_nodes.size());
     node.sources = {uint32_t(model.source_nodes.size())};
     node.inputs = std::move(inputs);
     node.outputs = std::move(outputs);
     node.attributes = std::move(attributes);
-    model.source_nodes.push_back({node.name, op, ""});
+    model.source_nodes.push_back({node.name, text(op), ""});
     block_->nodes.push_back(std::move(node));
     return block_->nodes.back();
   }
@@ -82,13 +82,13 @@ class CoreGraph {
     std::vector<ValueId> inputs{x, w, b};
     if (residual >= 0) inputs.push_back(residual);
     const Dims out{in[0], extent(in[1]), extent(in[2]), outputs};
-    return node("Conv2d", inputs, out,
-                {{"kernel_shape", std::vector<int64_t>{kernel, kernel}},
-                 {"strides", std::vector<int64_t>{stride, stride}},
-                 {"pads", std::vector<int64_t>{pad, pad, pad, pad}},
-                 {"group", method == "depthwise" ? channels : 1},
-                 {"method", method},
-                 {"activation", activation}});
+    return node(op::Conv2d, inputs, out,
+                {{attr::kernel_shape, std::vector<int64_t>{kernel, kernel}},
+                 {attr::strides, std::vector<int64_t>{stride, stride}},
+                 {attr::pads, std::vector<int64_t>{pad, pad, pad, pad}},
+                 {attr::group, method == "depthwise" ? channels : 1},
+                 {attr::method, method},
+                 {attr::activation, activation}});
   }
   /// u8 NHWC, float_even; pads of the zero point that keep the extents divided by the stride.
   ValueId conv_of_bytes(ValueId x, int64_t outputs, int64_t kernel, int64_t stride = 1,
@@ -107,44 +107,44 @@ class CoreGraph {
                                                  numbers.data())),
                   b = added(graph::make_constant(DType::kI32, {outputs}, biases.data())),
                   m = constant({outputs}, multipliers);
-    return node("QuantizedConv2d", {x, w, b, m}, {in[0], extent(in[1]), extent(in[2]), outputs},
-                {{"kernel_h", kernel},
-                 {"kernel_w", kernel},
-                 {"stride_h", stride},
-                 {"stride_w", stride},
-                 {"pad_top", pad},
-                 {"pad_left", pad},
-                 {"pad_bottom", pad},
-                 {"pad_right", pad},
-                 {"groups", depthwise ? channels : int64_t(1)},
-                 {"method", method},
-                 {"x_zero", int64_t(120)},
-                 {"y_zero", int64_t(120)},
-                 {"low", int64_t(90)}},
+    return node(op::QuantizedConv2d, {x, w, b, m}, {in[0], extent(in[1]), extent(in[2]), outputs},
+                {{attr::kernel_h, kernel},
+                 {attr::kernel_w, kernel},
+                 {attr::stride_h, stride},
+                 {attr::stride_w, stride},
+                 {attr::pad_top, pad},
+                 {attr::pad_left, pad},
+                 {attr::pad_bottom, pad},
+                 {attr::pad_right, pad},
+                 {attr::groups, depthwise ? channels : int64_t(1)},
+                 {attr::method, method},
+                 {attr::x_zero, int64_t(120)},
+                 {attr::y_zero, int64_t(120)},
+                 {attr::low, int64_t(90)}},
                 DType::kU8);
   }
   ValueId relu(ValueId x) {
-    return node("Elementwise", {x}, model.values[size_t(x)].dims,
-                {{"steps", std::vector<int64_t>{17, 0, 0, 0}},
-                 {"step_numbers", std::vector<double>{0, 0}}});
+    return node(op::Elementwise, {x}, model.values[size_t(x)].dims,
+                {{attr::steps, std::vector<int64_t>{17, 0, 0, 0}},
+                 {attr::step_numbers, std::vector<double>{0, 0}}});
   }
   ValueId add_to(ValueId x, ValueId other) {
-    return node("Elementwise", {x, other}, model.values[size_t(x)].dims,
-                {{"steps", std::vector<int64_t>{96, 0, 1, 0}},
-                 {"step_numbers", std::vector<double>{0, 0}}});
+    return node(op::Elementwise, {x, other}, model.values[size_t(x)].dims,
+                {{attr::steps, std::vector<int64_t>{96, 0, 1, 0}},
+                 {attr::step_numbers, std::vector<double>{0, 0}}});
   }
   ValueId slice_channels(ValueId x, int64_t start, int64_t count) {
     Dims dims = model.values[size_t(x)].dims, starts(dims.size(), graph::Dim(0));
     starts.back() = start;
     const std::vector<int64_t> steps(dims.size(), 1);
     dims.back() = count;
-    return node("Slice", {x}, dims, {{"starts", starts}, {"steps", steps}});
+    return node(op::Slice, {x}, dims, {{attr::starts, starts}, {attr::steps, steps}});
   }
   ValueId concat(std::vector<ValueId> parts, int64_t axis) {
     Dims dims = model.values[size_t(parts[0])].dims;
     for (size_t i = 1; i < parts.size(); i++)
       dims[size_t(axis)] = dims[size_t(axis)] + model.values[size_t(parts[i])].dims[size_t(axis)];
-    return node("Concat", std::move(parts), dims, {{"axis", axis}});
+    return node(op::Concat, std::move(parts), dims, {{attr::axis, axis}});
   }
 
  private:

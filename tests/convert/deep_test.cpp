@@ -15,7 +15,7 @@ namespace {
 CoreGraph chain(int length) {
   CoreGraph g;
   ValueId y = g.input("x", {2, 8});
-  for (int i = 0; i < length; i++) y = g.node("Softmax", {y}, {2, 8}, {{"axis", int64_t(1)}});
+  for (int i = 0; i < length; i++) y = g.node(op::Softmax, {y}, {2, 8}, {{attr::axis, int64_t(1)}});
   g.output(y);
   return g;
 }
@@ -63,7 +63,7 @@ TEST_CASE("deep: four times the length takes not much more than four times the t
 TEST_CASE("deep: what is beyond a limit of the format is refused as that, not as a fault of ours") {
   CoreGraph wide;
   std::vector<ValueId> parts(5000, wide.input("x", {1, 4}));
-  wide.output(wide.node("Concat", parts, {5000, 4}, {{"axis", int64_t(0)}}));
+  wide.output(wide.node(op::Concat, parts, {5000, 4}, {{attr::axis, int64_t(0)}}));
   CHECK(refusal(std::move(wide), "ask for what no operator here does") == 4);
   CoreGraph named;
   named.output(named.relu(named.input(std::string(2000, 'n'), {1, 4})));

@@ -10,8 +10,8 @@ inline std::vector<uint8_t> firmware_model() {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 3});
   const ValueId y =
-      g.node("Reshape", {g.conv(g.conv(x, 8, 3, 2), 8, 3, 2, "relu", -1, "depthwise")}, {1, 32});
-  g.output(g.node("Linear", {y, g.weights({5, 32}), g.weights({5})}, {1, 5}));
+      g.node(op::Reshape, {g.conv(g.conv(x, 8, 3, 2), 8, 3, 2, "relu", -1, "depthwise")}, {1, 32});
+  g.output(g.node(op::Linear, {y, g.weights({5, 32}), g.weights({5})}, {1, 5}));
   ConvertOptions options;
   options.targets = {"mcu"};
   return write_memory(convert_model(std::move(g.model), options).file);

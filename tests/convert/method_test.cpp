@@ -15,11 +15,11 @@ graph::Model layers(const std::vector<ConvShape>& shapes) {
     model.values[size_t(x)].dims = {s.batch, s.out_h, s.out_w, s.channels};
     model.values[size_t(y)].dims = {s.batch, s.out_h, s.out_w, s.outputs};
     graph::Node node;
-    node.op = "Conv2d";
+    node.op = op::Conv2d;
     node.inputs = {x};
     node.outputs = {y};
-    node.attributes["kernel_shape"] = std::vector<int64_t>{3, 3};
-    node.attributes["pads"] = std::vector<int64_t>{1, 1, 1, 1};
+    node.attributes[attr::kernel_shape] = std::vector<int64_t>{3, 3};
+    node.attributes[attr::pads] = std::vector<int64_t>{1, 1, 1, 1};
     model.graph.nodes.push_back(std::move(node));
   }
   return model;
@@ -77,17 +77,17 @@ TEST_CASE("choose_methods: a file for flash has no winograd unless a budget asks
 }
 
 TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
-  const std::pair<const char*, graph::Attribute> others[] = {
-      {"strides", std::vector<int64_t>{2, 1}},
-      {"dilations", std::vector<int64_t>{1, 2}},
-      {"group", int64_t{2}}};
+  const std::pair<graph::AttributeName, graph::Attribute> others[] = {
+      {attr::strides, std::vector<int64_t>{2, 1}},
+      {attr::dilations, std::vector<int64_t>{1, 2}},
+      {attr::group, int64_t{2}}};
   for (const auto& [key, value] : others) {
     graph::Model model = layers({{1, 56, 56, 64, 64}});
     model.graph.nodes[0].attributes[key] = value;
     CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
   }
   graph::Model model = layers({{1, 56, 56, 64, 64}});
-  model.graph.nodes[0].attributes["input_layout"] = std::string("nchw");
+  model.graph.nodes[0].attributes[attr::input_layout] = std::string("nchw");
   CHECK(count_winograd(choose_methods(model, {}, {})) == 0);
 }
 

@@ -25,12 +25,13 @@ LoweredProgram lowered_of(const CoreGraph& graph) {
 
 ValueId max_pool(CoreGraph& g, ValueId x) {
   const Dims in = g.model.values[size_t(x)].dims;
-  return g.node("Pool2d", {x}, {in[0], (in[1] + graph::Dim(1)) / graph::Dim(2),
-                                (in[2] + graph::Dim(1)) / graph::Dim(2), in[3]},
-                {{"kernel_shape", std::vector<int64_t>{3, 3}},
-                 {"strides", std::vector<int64_t>{2, 2}},
-                 {"pads", std::vector<int64_t>{1, 1, 1, 1}},
-                 {"kind", std::string("max")}});
+  return g.node(op::Pool2d, {x},
+                {in[0], (in[1] + graph::Dim(1)) / graph::Dim(2),
+                 (in[2] + graph::Dim(1)) / graph::Dim(2), in[3]},
+                {{attr::kernel_shape, std::vector<int64_t>{3, 3}},
+                 {attr::strides, std::vector<int64_t>{2, 2}},
+                 {attr::pads, std::vector<int64_t>{1, 1, 1, 1}},
+                 {attr::kind, std::string("max")}});
 }
 
 /// A stem, a residual block with a depthwise layer, a pool: 21 x 18 images, of odd extents.

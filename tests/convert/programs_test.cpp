@@ -97,7 +97,7 @@ TEST_CASE(
 TEST_CASE("convert: outputs that are an input, a constant, the same value twice, or reshaped") {
   CoreGraph g;
   const ValueId x = g.input("x", {2, 8});
-  const ValueId y = g.relu(x), r = g.node("Reshape", {y}, {4, 4}), k = g.weights({3});
+  const ValueId y = g.relu(x), r = g.node(op::Reshape, {y}, {4, 4}), k = g.weights({3});
   for (const ValueId id : {x, y, r, k}) g.output(id);
   check(g);
 }
@@ -119,8 +119,8 @@ TEST_CASE(
     "convert: chains of bytes give the integers of the convolutions, not where memory is small") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 40, 40, 8});
-  ValueId y =
-      g.node("Quantize", {x}, {1, 40, 40, 8}, {{"scale", 0.01}, {"zero_point", 120}}, DType::kU8);
+  ValueId y = g.node(op::Quantize, {x}, {1, 40, 40, 8},
+                     {{attr::scale, 0.01}, {attr::zero_point, 120}}, DType::kU8);
   y = g.conv_of_bytes(y, 96, 1);
   y = g.conv_of_bytes(y, 96, 3, 2, "depthwise");
   y = g.conv_of_bytes(y, 24, 1);
@@ -153,7 +153,8 @@ TEST_CASE("convert: an If writes its result in both branches, from values of its
     if (!constant_branch) else_branch->outputs = {a};
     g.end();
     if (constant_branch) else_branch->outputs = {g.weights({2, 8})};
-    g.add("If", {condition}, {r}, {{"then_branch", then_branch}, {"else_branch", else_branch}});
+    g.add(op::If, {condition}, {r},
+          {{attr::then_branch, then_branch}, {attr::else_branch, else_branch}});
     g.output(g.add_to(r, a));
     check(g);
   }
@@ -165,8 +166,9 @@ TEST_CASE("convert: symbolic dims, views and all, under several bindings") {
   const ValueId x = g.input("x", {1, 6, w, 4});
   const ValueId a = g.conv(x, 8, 3), b = g.conv(x, 8, 1);
   const ValueId c = g.concat({a, b}, 3), d = g.conv(c, 6, 3, 2);
-  const ValueId e = g.node(
-      "Reshape", {d}, {graph::Dim(3) * ((w + graph::Dim(-1)) / graph::Dim(2) + graph::Dim(1)), 6});
+  const ValueId e =
+      g.node(op::Reshape, {d},
+             {graph::Dim(3) * ((w + graph::Dim(-1)) / graph::Dim(2) + graph::Dim(1)), 6});
   g.output(g.relu(e));
   check(g, {{{"w", 1}}, {{"w", 7}}, {{"w", 64}}});
 }
@@ -175,16 +177,16 @@ TEST_CASE("convert: linear, matmul, softmax, normalize, transpose and gather") {
   CoreGraph g;
   const ValueId x = g.input("x", {4, 10});
   const ValueId n =
-      g.node("Normalize", {x, g.weights({10}), g.weights({10})}, {4, 10},
-             {{"kind", std::string("layer")}, {"axis", int64_t{1}}, {"epsilon", 1e-5}});
-  const ValueId q = g.node("Linear", {n, g.weights({33, 10}), g.weights({33})}, {4, 33},
-                           {{"activation", std::string("gelu")}});
-  const ValueId t = g.node("Transpose", {q}, {33, 4}, {{"perm", std::vector<int64_t>{1, 0}}});
-  const ValueId s = g.node("MatMul", {q, t}, {4, 4}, {{"alpha", 0.5}});
-  const ValueId p = g.node("Softmax", {s}, {4, 4}, {{"axis", int64_t{1}}});
-  const ValueId one = g.node("Gather", {p, g.indices({}, {2})}, {4}, {{"axis", int64_t{0}}});
+      g.node(op::Normalize, {x, g.weights({10}), g.weights({10})}, {4, 10},
+             {{attr::kind, std::string("layer")}, {attr::axis, int64_t{1}}, {attr::epsilon, 1e-5}});
+  const ValueId q = g.node(op::Linear, {n, g.weights({33, 10}), g.weights({33})}, {4, 33},
+                           {{attr::activation, std::string("gelu")}});
+  const ValueId t = g.node(op::Transpose, {q}, {33, 4}, {{attr::perm, std::vector<int64_t>{1, 0}}});
+  const ValueId s = g.node(op::MatMul, {q, t}, {4, 4}, {{attr::alpha, 0.5}});
+  const ValueId p = g.node(op::Softmax, {s}, {4, 4}, {{attr::axis, int64_t{1}}});
+  const ValueId one = g.node(op::Gather, {p, g.indices({}, {2})}, {4}, {{attr::axis, int64_t{0}}});
   const ValueId some =
-      g.node("Gather", {p, g.indices({2}, {3, -4})}, {2, 4}, {{"axis", int64_t{0}}});
+      g.node(op::Gather, {p, g.indices({2}, {3, -4})}, {2, 4}, {{attr::axis, int64_t{0}}});
   for (const ValueId id : {p, g.relu(one), some}) g.output(id);
   const Checked checked = check(g);
   CHECK(std::count_if(checked.report.instructions.begin(), checked.report.instructions.end(),
@@ -200,10 +202,10 @@ TEST_CASE("convert: recurrent cells with a hidden size that is no multiple of 16
     const ValueId w = g.weights({2, gates * 9, 6}), r = g.weights({2, gates * 9, 9}),
                   b = g.weights({2, 1, gates * 9});
     const ValueId y = g.value("y", {5, 2, 2, 9}), h = g.value("h", {2, 2, 9});
-    g.add("Recurrent", {x, w, r, b, h0}, {y, h},
-          {{"kind", std::string(kind)},
-           {"direction", std::string("bidirectional")},
-           {"hidden", int64_t{9}}});
+    g.add(op::Recurrent, {x, w, r, b, h0}, {y, h},
+          {{attr::kind, std::string(kind)},
+           {attr::direction, std::string("bidirectional")},
+           {attr::hidden, int64_t{9}}});
     g.output(y);
     g.output(h);
     check(g);
@@ -213,22 +215,23 @@ TEST_CASE("convert: recurrent cells with a hidden size that is no multiple of 16
 TEST_CASE("convert: transposed convolution, pools, resize, pad and reduce") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8, 8, 6});
-  const ValueId t = g.node(
-      "ConvTranspose2d", {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
-      {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
-  const ValueId p = g.node("Pool2d", {t}, {1, 8, 8, 10},
-                           {{"kind", std::string("max")},
-                            {"kernel_shape", std::vector<int64_t>{2, 2}},
-                            {"strides", std::vector<int64_t>{2, 2}}});
-  const ValueId z = g.node("Resize", {p}, {1, 16, 16, 10},
-                           {{"mode", std::string("nearest")},
-                            {"coordinate", std::string("asymmetric")},
-                            {"nearest", std::string("floor")},
-                            {"scales", std::vector<double>{1, 2, 2, 1}}});
-  const ValueId d =
-      g.node("Pad", {z}, {1, 18, 17, 10}, {{"before", Dims{0, 1, 0, 0}}, {"value", 0.25}});
-  const ValueId m =
-      g.node("Reduce", {d}, {1, 1, 1, 10}, {{"kind", std::string("mean")}, {"axes", int64_t{6}}});
+  const ValueId t =
+      g.node(op::ConvTranspose2d, {x, g.weights({10, 2, 2, 6}), g.weights({10})}, {1, 16, 16, 10},
+             {{attr::kernel_shape, std::vector<int64_t>{2, 2}},
+              {attr::strides, std::vector<int64_t>{2, 2}}});
+  const ValueId p = g.node(op::Pool2d, {t}, {1, 8, 8, 10},
+                           {{attr::kind, std::string("max")},
+                            {attr::kernel_shape, std::vector<int64_t>{2, 2}},
+                            {attr::strides, std::vector<int64_t>{2, 2}}});
+  const ValueId z = g.node(op::Resize, {p}, {1, 16, 16, 10},
+                           {{attr::mode, std::string("nearest")},
+                            {attr::coordinate, std::string("asymmetric")},
+                            {attr::nearest, std::string("floor")},
+                            {attr::scales, std::vector<double>{1, 2, 2, 1}}});
+  const ValueId d = g.node(op::Pad, {z}, {1, 18, 17, 10},
+                           {{attr::before, Dims{0, 1, 0, 0}}, {attr::value, 0.25}});
+  const ValueId m = g.node(op::Reduce, {d}, {1, 1, 1, 10},
+                           {{attr::kind, std::string("mean")}, {attr::axes, int64_t{6}}});
   g.output(m);
   g.output(g.concat({z, t}, 3));
   check(g);
@@ -261,7 +264,8 @@ ValueId conditional(CoreGraph* g, ValueId condition, ValueId a, ValueId b) {
   g->begin(else_branch.get());
   else_branch->outputs = {g->slice_channels(g->concat({g->relu(a), g->relu(b)}, 3), 2, 4)};
   g->end(outer);
-  g->add("If", {condition}, {result}, {{"then_branch", then_branch}, {"else_branch", else_branch}});
+  g->add(op::If, {condition}, {result},
+         {{attr::then_branch, then_branch}, {attr::else_branch, else_branch}});
   return result;
 }
 
@@ -282,8 +286,8 @@ ValueId looped(CoreGraph* g, ValueId condition, ValueId a, ValueId b, int depth)
   if (depth == 2) next = looped(g, condition, next, q, 1);
   body->outputs = {graph::kAbsent, next, p};
   g->end(outer);
-  g->add("Loop", {graph::kAbsent, graph::kAbsent, a, b}, {first, second},
-         {{"body", body}, {"most", Dims{3}}});
+  g->add(op::Loop, {graph::kAbsent, graph::kAbsent, a, b}, {first, second},
+         {{attr::body, body}, {attr::most, Dims{3}}});
   return g->add_to(first, second);
 }
 
@@ -308,9 +312,10 @@ TEST_CASE("convert: what a loop carries is computed where it lies") {
   auto body = std::make_shared<graph::Graph>();
   body->inputs = {iteration, h};
   g.begin(body.get());
-  body->outputs = {graph::kAbsent, g.relu(g.node("Linear", {h, w}, {2, 64}))};
+  body->outputs = {graph::kAbsent, g.relu(g.node(op::Linear, {h, w}, {2, 64}))};
   g.end();
-  g.add("Loop", {graph::kAbsent, graph::kAbsent, x}, {y}, {{"body", body}, {"most", Dims{4}}});
+  g.add(op::Loop, {graph::kAbsent, graph::kAbsent, x}, {y},
+        {{attr::body, body}, {attr::most, Dims{4}}});
   g.output(y);
   const Checked checked = check(g);
   size_t copies = 0;
@@ -337,11 +342,11 @@ TEST_CASE("convert: random graphs of concats, slices, reshapes and sums") {
         case 7: values.push_back(conditional(&g, condition, a, b)); break;
         case 6: {  // a concat read once, as a whole, reshaped, and overwritten if that is allowed
           const ValueId whole =
-              g.relu(g.node("Reshape", {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
-          values.push_back(g.node("Reshape",
-                                  {g.node("Slice", {whole}, {1, 4, 16},
-                                          {{"starts", Dims{0, int64_t(random() % 4), 0}},
-                                           {"steps", std::vector<int64_t>{1, 1, 1}}})},
+              g.relu(g.node(op::Reshape, {g.concat({g.relu(a), g.relu(b)}, 1)}, {1, 8, 16}));
+          values.push_back(g.node(op::Reshape,
+                                  {g.node(op::Slice, {whole}, {1, 4, 16},
+                                          {{attr::starts, Dims{0, int64_t(random() % 4), 0}},
+                                           {attr::steps, std::vector<int64_t>{1, 1, 1}}})},
                                   dims));
           break;
         }
@@ -352,14 +357,14 @@ TEST_CASE("convert: random graphs of concats, slices, reshapes and sums") {
         case 2: {
           const ValueId rows = g.concat({a, b}, 1);
           const int64_t start = int64_t(random() % 5);
-          values.push_back(g.node(
-              "Slice", {rows}, dims,
-              {{"starts", Dims{0, start, 0, 0}}, {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          values.push_back(g.node(op::Slice, {rows}, dims,
+                                  {{attr::starts, Dims{0, start, 0, 0}},
+                                   {attr::steps, std::vector<int64_t>{1, 1, 1, 1}}}));
           break;
         }
         case 3: {
-          const ValueId flat = g.relu(g.node("Reshape", {a}, {1, 64}));
-          values.push_back(g.node("Reshape", {flat}, dims));
+          const ValueId flat = g.relu(g.node(op::Reshape, {a}, {1, 64}));
+          values.push_back(g.node(op::Reshape, {flat}, dims));
           break;
         }
         case 4: values.push_back(g.add_to(a, b)); break;

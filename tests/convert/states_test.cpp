@@ -166,7 +166,8 @@ TEST_CASE("state: rows that move up, a window of what was last seen") {
   CoreGraph g;
   const ValueId x = g.input("x", {1, 8}), s = g.input("s", {5, 8});
   const ValueId rest =
-      g.node("Slice", {s}, {4, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+      g.node(op::Slice, {s}, {4, 8},
+             {{attr::starts, Dims{1, 0}}, {attr::steps, std::vector<int64_t>{1, 1}}});
   const ValueId next = named(&g, "next", g.concat({rest, x}, 0));
   g.output(named(&g, "y", g.relu(next)));
   g.output(next);
@@ -179,12 +180,14 @@ TEST_CASE(
   const ValueId x = g.input("x", {2, 8}), a = g.input("a", {2, 8}), b = g.input("b", {2, 8}),
                 c = g.input("c", {1, 8}), d = g.input("d", {2, 8});
   const ValueId same =
-      g.node("Slice", {d}, {2, 8}, {{"starts", Dims{0, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+      g.node(op::Slice, {d}, {2, 8},
+             {{attr::starts, Dims{0, 0}}, {attr::steps, std::vector<int64_t>{1, 1}}});
   const ValueId sum = g.add_to(g.add_to(a, x), g.add_to(b, d));
   g.output(named(&g, "y", g.add_to(sum, c)));
-  const ValueId a2 = g.node("Reshape", {b}, {2, 8}), b2 = g.node("Reshape", {sum}, {2, 8});
+  const ValueId a2 = g.node(op::Reshape, {b}, {2, 8}), b2 = g.node(op::Reshape, {sum}, {2, 8});
   const ValueId c2 =
-      g.node("Slice", {a}, {1, 8}, {{"starts", Dims{1, 0}}, {"steps", std::vector<int64_t>{1, 1}}});
+      g.node(op::Slice, {a}, {1, 8},
+             {{attr::starts, Dims{1, 0}}, {attr::steps, std::vector<int64_t>{1, 1}}});
   g.output(named(&g, "a2", a2));
   g.output(named(&g, "b2", b2));
   g.output(named(&g, "c2", c2));
@@ -221,12 +224,12 @@ TEST_CASE("state: random graphs with three states") {
           values.push_back(g.slice_channels(g.concat({a, b}, 3), int64_t(random() % 5), 4));
           break;
         case 2:
-          values.push_back(g.node("Slice", {g.concat({a, b}, 1)}, dims,
-                                  {{"starts", Dims{0, int64_t(random() % 5), 0, 0}},
-                                   {"steps", std::vector<int64_t>{1, 1, 1, 1}}}));
+          values.push_back(g.node(op::Slice, {g.concat({a, b}, 1)}, dims,
+                                  {{attr::starts, Dims{0, int64_t(random() % 5), 0, 0}},
+                                   {attr::steps, std::vector<int64_t>{1, 1, 1, 1}}}));
           break;
         case 3:
-          values.push_back(g.node("Reshape", {g.relu(g.node("Reshape", {a}, {1, 64}))}, dims));
+          values.push_back(g.node(op::Reshape, {g.relu(g.node(op::Reshape, {a}, {1, 64}))}, dims));
           break;
         case 4: values.push_back(g.add_to(a, b)); break;
       }
@@ -238,7 +241,7 @@ TEST_CASE("state: random graphs with three states") {
       const ValueId from =
           values[random() % 4 ? values.size() - 1 - random() % 6 : random() % values.size()];
       const std::string name = "n" + std::to_string(i);
-      g.output(named(&g, name, g.node("Reshape", {from}, {1, 4, 4, 4})));
+      g.output(named(&g, name, g.node(op::Reshape, {from}, {1, 4, 4, 4})));
       pairs.push_back({"s" + std::to_string(i), name, 0});
     }
     check(g, pairs, {"y"});
@@ -274,7 +277,8 @@ TEST_CASE("state: pairs that make no sense are refused with what was found") {
   g.input("other", {2, 4});
   g.output(named(&g, "stateN", g.add_to(s, x)));
   g.output(named(&g, "wide", g.concat({s, x}, 1)));
-  g.output(named(&g, "ids", g.node("ArgReduce", {x}, {2}, {{"axis", int64_t{1}}}, DType::kI64)));
+  g.output(
+      named(&g, "ids", g.node(op::ArgReduce, {x}, {2}, {{attr::axis, int64_t{1}}}, DType::kI64)));
   const auto refused = [&](const Pairs& pairs) { return refusal(g, with(pairs), 5); };
   CHECK(has(refused({{"stat", "stateN"}}), "no input 'stat'; did you mean 'state'?"));
   CHECK(has(refused({{"state", "statN"}}), "no output 'statN'; did you mean 'stateN'?"));

@@ -36,7 +36,7 @@ graph::Model linear(const std::vector<float>& weights, int64_t n, int64_t m) {
   const ValueId x = g.input("x", {2, n}), w = g.constant({m, n}, weights), b = g.weights({m});
   g.model.values[size_t(w)].name = "layer.weight";
   g.model.values[size_t(b)].name = "layer.bias";
-  g.output(g.node("Linear", {x, w, b}, {2, m}));
+  g.output(g.node(op::Linear, {x, w, b}, {2, m}));
   return std::move(g.model);
 }
 
@@ -284,8 +284,8 @@ TEST_CASE(
   for (size_t i = 0; i < rows.size(); i++) rows[i] = int64_t(i);
   const ValueId where = g.indices({20}, rows);
   const ValueId x = g.input("x", {20, 32});
-  const ValueId picked = g.node("Gather", {data, where}, {20, 32}, {{"axis", int64_t(0)}});
-  g.output(g.node("Concat", {x, picked}, {40, 32}, {{"axis", int64_t(0)}}));
+  const ValueId picked = g.node(op::Gather, {data, where}, {20, 32}, {{attr::axis, int64_t(0)}});
+  g.output(g.node(op::Concat, {x, picked}, {40, 32}, {{attr::axis, int64_t(0)}}));
   const ConversionResult result = convert_model(std::move(g.model), stored_as(DType::kF16));
   for (const ValueSpec& value : result.file.program.values)
     if (value.kind == ValueKind::kConstant)

@@ -22,7 +22,7 @@ struct Bottleneck {
   Activation activation = Activation::kRelu6, last = Activation::kNone;
   bool residual = false, residual_first = false, bias = true;
   bool infinite = false;  // a weight of expand
-  int64_t padding = 0;  // of x's pixels, in elements
+  int64_t padding = 0;    // of x's pixels, in elements
   int multiprocessors = 16;
   bool joins = true, joins_f16 = true;
 };

@@ -14,8 +14,13 @@ typedef struct table {
   uint32_t count;
 } table;
 /* Of ingot_code. */
-enum { kMisaligned = 7, kTruncated = 21, kHashMismatch = 23, kUnsupportedOperator = 29,
-       kArenaTooSmall = 40 };
+enum {
+  kMisaligned = 7,
+  kTruncated = 21,
+  kHashMismatch = 23,
+  kUnsupportedOperator = 29,
+  kArenaTooSmall = 40
+};
 
 static unsigned char arena[FIRMWARE_ARENA_BYTES + 64] __attribute__((aligned(64)));
 static unsigned char copy[256 * 1024 + 64] __attribute__((aligned(64)));
@@ -57,10 +62,9 @@ int main(void) {
   memcpy(copy + 4, m->image, bytes);
   check("a misaligned model array",
         open(copy + 4, bytes, all, used) == kMisaligned && error.need == 16 && error.have == 4);
-  check("a misaligned arena",
-        ingot_micro_open(&model, m->image, bytes, (const void*)all, arena + 8, used, 0, &error) ==
-                kMisaligned &&
-            error.need == 64 && error.have == 8);
+  check("a misaligned arena", ingot_micro_open(&model, m->image, bytes, (const void*)all, arena + 8,
+                                               used, 0, &error) == kMisaligned &&
+                                  error.need == 64 && error.have == 8);
   fewer.count--;
   check("a kernel that the table lacks: the instruction and the operator's number",
         open(m->image, bytes, &fewer, used) == kUnsupportedOperator && error.index >= 0 &&

@@ -23,87 +23,88 @@ bool exchange_inputs(const Model& model, Node& node, size_t i, size_t j) {
   std::swap(node.inputs[i], node.inputs[j]);
   return true;
 }
-bool is_op(const Node& node, std::initializer_list<const char*> ops) {
-  return std::any_of(ops.begin(), ops.end(), [&](const char* op) { return node.op == op; });
-}
-bool rename(Node& node, const char* from, const char* to) {
+bool is_op(const Node& node, graph::Operators ops) { return ops.has(node.op); }
+bool rename(Node& node, graph::Operator from, graph::Operator to) {
   if (node.op != from) return false;
   node.op = to;
   return true;
 }
-bool flip(Node& node, std::initializer_list<const char*> ops, const char* key, int64_t otherwise) {
+bool flip(Node& node, graph::Operators ops, graph::AttributeName key, int64_t otherwise) {
   if (!is_op(node, ops)) return false;
   node.attributes[key] = int64_t(node.integer(key, otherwise) == 0);
   return true;
 }
-bool lose(Node& node, const char* key) { return node.attributes.erase(key) != 0; }
+bool lose(Node& node, graph::AttributeName key) { return node.attributes.erase(key) != 0; }
 /// Begins for ends.
-bool exchange_pads(Node& node, std::initializer_list<const char*> ops) {
+bool exchange_pads(Node& node, graph::Operators ops) {
   if (!is_op(node, ops)) return false;
-  std::vector<int64_t> pads = node.integers("pads");
+  std::vector<int64_t> pads = node.integers(attr::pads);
   const std::vector<int64_t> before = pads;
   std::rotate(pads.begin(), pads.begin() + int64_t(pads.size() / 2), pads.end());
   if (pads == before) return false;
-  node.attributes["pads"] = pads;
+  node.attributes[attr::pads] = pads;
   return true;
 }
 /// Two axes of the same extent, one for the other.
 bool exchange_perm(Model& model, Node& node) {
-  if (node.op != "Transpose") return false;
-  std::vector<int64_t> perm = node.integers("perm");
+  if (node.op != op::Transpose) return false;
+  std::vector<int64_t> perm = node.integers(attr::perm);
   const Dims& dims = model.values[size_t(node.inputs[0])].dims;
   for (size_t i = 0; i < perm.size(); i++)
     for (size_t j = i + 1; j < perm.size(); j++)
       if (dims[size_t(perm[i])] == dims[size_t(perm[j])] &&
           dims[size_t(perm[i])] != graph::Dim(1)) {
         std::swap(perm[i], perm[j]);
-        node.attributes["perm"] = perm;
+        node.attributes[attr::perm] = perm;
         return true;
       }
   return false;
 }
-bool other_axis(Model& model, Node& node, std::initializer_list<const char*> ops) {
+bool other_axis(Model& model, Node& node, graph::Operators ops) {
   if (!is_op(node, ops)) return false;
   const int64_t rank = int64_t(model.values[size_t(node.inputs[0])].dims.size());
   if (rank < 2) return false;
-  const int64_t axis = node.integer("axis", -1);
-  node.attributes["axis"] = ((axis < 0 ? axis + rank : axis) + 1) % rank;
+  const int64_t axis = node.integer(attr::axis, -1);
+  node.attributes[attr::axis] = ((axis < 0 ? axis + rank : axis) + 1) % rank;
   return true;
 }
-bool is_weighted(const Node& node) { return is_op(node, {"Linear", "Conv2d", "ConvTranspose2d"}); }
+bool is_weighted(const Node& node) {
+  return is_op(node, {op::Linear, op::Conv2d, op::ConvTranspose2d});
+}
 bool lose_input(Node& node, size_t i) {
   if (!is_weighted(node) || node.inputs.size() <= i || node.inputs[i] == kAbsent) return false;
   node.inputs[i] = kAbsent;
   return true;
 }
 bool exchange_outputs(Model& model, Node& node) {
-  if (node.op != "Split" || !is_same_type(model, node.outputs[0], node.outputs[1])) return false;
+  if (node.op != op::Split || !is_same_type(model, node.outputs[0], node.outputs[1])) return false;
   std::swap(node.outputs[0], node.outputs[1]);
   return true;
 }
 bool earlier_start(Model&, Node& node) {
-  if (node.op != "Slice") return false;
-  Dims starts = node.dims("starts");
+  if (node.op != op::Slice) return false;
+  Dims starts = node.dims(attr::starts);
   for (graph::Dim& start : starts) {
     if (!start.is_static() || *start.value() < 1) continue;
     start = start - graph::Dim(1);
-    node.attributes["starts"] = starts;
+    node.attributes[attr::starts] = starts;
     return true;
   }
   return false;
 }
-bool set_text(Node& node, const char* op, const char* key, const char* from, const char* to) {
+bool set_text(Node& node, graph::Operator op, graph::AttributeName key, const char* from,
+              const char* to) {
   if (node.op != op || node.text(key, from) != from) return false;
   node.attributes[key] = std::string(to);
   return true;
 }
 bool exchange_step(Model&, Node& node) {  // operands of the last step that has two
-  std::vector<int64_t> steps = node.integers("steps");
-  if (node.op != "Elementwise" || steps.size() < 4) return false;
+  std::vector<int64_t> steps = node.integers(attr::steps);
+  if (node.op != op::Elementwise || steps.size() < 4) return false;
   for (size_t at = steps.size() - 4;; at -= 4) {
     if (steps[at + 2] >= 0 && steps[at + 1] != steps[at + 2]) {
       std::swap(steps[at + 1], steps[at + 2]);
-      node.attributes["steps"] = steps;
+      node.attributes[attr::steps] = steps;
       return true;
     }
     if (at < 4) return false;
@@ -111,13 +112,13 @@ bool exchange_step(Model&, Node& node) {  // operands of the last step that has 
 }
 
 bool other_function(Model&, Node& node) {  // of one step over one operand
-  std::vector<int64_t> steps = node.integers("steps");
+  std::vector<int64_t> steps = node.integers(attr::steps);
   const int64_t absolute = int64_t(ElementwiseOp::kAbs);
-  if (node.op != "Elementwise" || steps.size() != 4 || node.inputs.size() != 1 ||
+  if (node.op != op::Elementwise || steps.size() != 4 || node.inputs.size() != 1 ||
       steps[0] == absolute)
     return false;
   steps[0] = absolute;
-  node.attributes["steps"] = steps;
+  node.attributes[attr::steps] = steps;
   return true;
 }
 
@@ -126,92 +127,94 @@ bool other_function(Model&, Node& node) {  // of one step over one operand
 const std::vector<GraphBug>& graph_bugs() {
   static const std::vector<GraphBug> kAll = {
       {"import: means are sums", "import",
-       [](Model&, Node& n) { return rename(n, "ReduceMean", "ReduceSum"); }},
+       [](Model&, Node& n) { return rename(n, op::ReduceMean, op::ReduceSum); }},
       {"import: ArgMax is ArgMin", "import",
-       [](Model&, Node& n) { return rename(n, "ArgMax", "ArgMin"); }},
+       [](Model&, Node& n) { return rename(n, op::ArgMax, op::ArgMin); }},
       {"import: Less is LessOrEqual", "import",
-       [](Model&, Node& n) { return rename(n, "Less", "LessOrEqual"); }},
+       [](Model&, Node& n) { return rename(n, op::Less, op::LessOrEqual); }},
       {"import: axes of Transpose", "import",
        [](Model& m, Node& n) { return exchange_perm(m, n); }},
       {"import: order of Concat", "import",
-       [](Model& m, Node& n) { return n.op == "Concat" && exchange_inputs(m, n, 0, 1); }},
+       [](Model& m, Node& n) { return n.op == op::Concat && exchange_inputs(m, n, 0, 1); }},
       {"import: operands of Sub and Div", "import",
        [](Model& m, Node& n) {
-         return is_op(n, {"Sub", "Div"}) && exchange_inputs(m, n, 0, 1);
+         return is_op(n, {op::Sub, op::Div}) && exchange_inputs(m, n, 0, 1);
        }},
       {"import: operands of Where", "import",
-       [](Model& m, Node& n) { return n.op == "Where" && exchange_inputs(m, n, 1, 2); }},
+       [](Model& m, Node& n) { return n.op == op::Where && exchange_inputs(m, n, 1, 2); }},
       {"import: Slice starts one early", "import", earlier_start},
       {"import: Pad loses its value", "import",
        [](Model&, Node& n) {
-         return n.op == "Pad" && n.number("value", 0) != 0 && lose(n, "value");
+         return n.op == op::Pad && n.number(attr::value, 0) != 0 && lose(n, attr::value);
        }},
       {"import: Pad reflects for edge", "import",
-       [](Model&, Node& n) { return set_text(n, "Pad", "mode", "reflect", "edge"); }},
+       [](Model&, Node& n) { return set_text(n, op::Pad, attr::mode, "reflect", "edge"); }},
       {"import: axis of Softmax", "import",
        [](Model& m, Node& n) {
-         return other_axis(m, n, {"Softmax", "LogSoftmax"});
+         return other_axis(m, n, {op::Softmax, op::LogSoftmax});
        }},
       {"import: axis of CumSum", "import",
-       [](Model& m, Node& n) { return other_axis(m, n, {"CumSum"}); }},
+       [](Model& m, Node& n) { return other_axis(m, n, {op::CumSum}); }},
       {"import: CumSum takes exclusive for inclusive", "import",
-       [](Model&, Node& n) { return flip(n, {"CumSum"}, "exclusive", 0); }},
+       [](Model&, Node& n) { return flip(n, {op::CumSum}, attr::exclusive, 0); }},
       {"import: CumSum loses reverse", "import",
        [](Model&, Node& n) {
-         return n.op == "CumSum" && n.integer("reverse", 0) != 0 && lose(n, "reverse");
+         return n.op == op::CumSum && n.integer(attr::reverse, 0) != 0 && lose(n, attr::reverse);
        }},
       {"import: TopK takes the smallest", "import",
-       [](Model&, Node& n) { return flip(n, {"TopK"}, "largest", 1); }},
+       [](Model&, Node& n) { return flip(n, {op::TopK}, attr::largest, 1); }},
       {"import: pools count their pads", "import",
-       [](Model&, Node& n) { return flip(n, {"AveragePool"}, "count_include_pad", 0); }},
+       [](Model&, Node& n) { return flip(n, {op::AveragePool}, attr::count_include_pad, 0); }},
       {"import: pads of windows, begins for ends", "import",
        [](Model&, Node& n) {
-         return exchange_pads(n, {"Conv", "MaxPool", "AveragePool", "ConvTranspose"});
+         return exchange_pads(n, {op::Conv, op::MaxPool, op::AveragePool, op::ConvTranspose});
        }},
       {"import: Resize is asymmetric", "import",
        [](Model&, Node& n) {
-         return set_text(n, "Resize", "coordinate_transformation_mode", "half_pixel", "asymmetric");
+         return set_text(n, op::Resize, attr::coordinate_transformation_mode, "half_pixel",
+                         "asymmetric");
        }},
       {"import: Resize rounds down", "import",
        [](Model&, Node& n) {
-         return set_text(n, "Resize", "nearest_mode", "round_prefer_floor", "floor");
+         return set_text(n, op::Resize, attr::nearest_mode, "round_prefer_floor", "floor");
        }},
       {"import: GridSample's corners", "import",
-       [](Model&, Node& n) { return flip(n, {"GridSample"}, "align_corners", 0); }},
+       [](Model&, Node& n) { return flip(n, {op::GridSample}, attr::align_corners, 0); }},
       {"import: GRU resets elsewhere", "import",
-       [](Model&, Node& n) { return flip(n, {"GRU"}, "linear_before_reset", 0); }},
+       [](Model&, Node& n) { return flip(n, {op::GRU}, attr::linear_before_reset, 0); }},
       {"import: recurrent networks run backwards", "import",
        [](Model&, Node& n) {
-         return is_op(n, {"GRU", "LSTM", "RNN"}) &&
-                set_text(n, n.op.c_str(), "direction", "forward", "reverse");
+         return is_op(n, {op::GRU, op::LSTM, op::RNN}) &&
+                set_text(n, n.op, attr::direction, "forward", "reverse");
        }},
       {"import: alpha is the default's", "import",
        [](Model&, Node& n) {
-         return is_op(n, {"LeakyRelu", "Elu", "ThresholdedRelu", "Celu"}) && lose(n, "alpha");
+         return is_op(n, {op::LeakyRelu, op::Elu, op::ThresholdedRelu, op::Celu}) &&
+                lose(n, attr::alpha);
        }},
       {"import: Clip loses its upper limit", "import",
-       [](Model&, Node& n) { return n.op == "Clip" && lose(n, "max"); }},
+       [](Model&, Node& n) { return n.op == op::Clip && lose(n, attr::max); }},
       {"import: scatters do not reduce", "import",
        [](Model&, Node& n) {
-         return is_op(n, {"ScatterElements", "ScatterND"}) &&
-                n.text("reduction", "none") != "none" && lose(n, "reduction");
+         return is_op(n, {op::ScatterElements, op::ScatterND}) &&
+                n.text(attr::reduction, "none") != "none" && lose(n, attr::reduction);
        }},
       {"import: epsilon of norms", "import",
        [](Model&, Node& n) {
-         if (!n.has("epsilon")) return false;
-         n.attributes["epsilon"] = n.number("epsilon", 0) * 1000 + 0.01;
+         if (!n.has(attr::epsilon)) return false;
+         n.attributes[attr::epsilon] = n.number(attr::epsilon, 0) * 1000 + 0.01;
          return true;
        }},
       {"import: Split gives parts in another order", "import",
        [](Model& m, Node& n) { return exchange_outputs(m, n); }},
       {"pass: an activation is lost", "fold activation",
-       [](Model&, Node& n) { return is_weighted(n) && lose(n, "activation"); }},
+       [](Model&, Node& n) { return is_weighted(n) && lose(n, attr::activation); }},
       {"pass: a bias is lost", "fold affine", [](Model&, Node& n) { return lose_input(n, 2); }},
       {"pass: a residual is lost", "fold residual",
        [](Model&, Node& n) { return lose_input(n, 3); }},
       {"pass: pads folded at the wrong end", "fold padding",
        [](Model&, Node& n) {
-         return exchange_pads(n, {"Conv2d", "Pool2d"});
+         return exchange_pads(n, {op::Conv2d, op::Pool2d});
        }},
       {"pass: equal nodes that are none", "merge equal nodes",
        [](Model& m, Node& n) {
@@ -226,8 +229,8 @@ const std::vector<GraphBug>& graph_bugs() {
       {"pass: axes of a simplified transpose", "simplify", exchange_perm},
       {"pass: a recognised norm's epsilon", "recognise norms",
        [](Model&, Node& n) {
-         if (!n.has("epsilon")) return false;
-         n.attributes["epsilon"] = n.number("epsilon", 0) * 1000 + 0.01;
+         if (!n.has(attr::epsilon)) return false;
+         n.attributes[attr::epsilon] = n.number(attr::epsilon, 0) * 1000 + 0.01;
          return true;
        }},
       {"pass: a function becomes the absolute value", "hoist unary", other_function},

@@ -17,10 +17,10 @@ ValueId value(Model& model, const char* name, DType dtype, std::vector<int64_t> 
   return id;
 }
 
-Node& add(Model& model, const char* op, std::vector<ValueId> inputs, ValueId output) {
+Node& add(Model& model, Operator op, std::vector<ValueId> inputs, ValueId output) {
   Node node;
   node.op = op;
-  node.name = op;
+  node.name = text(op);
   node.inputs = std::move(inputs);
   node.outputs = {output};
   model.graph.nodes.push_back(std::move(node));
@@ -35,7 +35,7 @@ Model product(DType half) {
       model.add_constant("w", make_floating(half, {2, 2}, {1, -0.5, 65504, 6.103515625e-05}));
   model.graph.inputs = {x};
   model.graph.outputs = {y};
-  add(model, "MatMul", {x, w}, y);
+  add(model, op::MatMul, {x, w}, y);
   return model;
 }
 
@@ -48,13 +48,13 @@ TEST_CASE("a product of half precision is computed in f32 between ports that kee
     REQUIRE(model.graph.nodes.size() == 3);
     const Node &in = model.graph.nodes[0], &product = model.graph.nodes[1],
                &out = model.graph.nodes[2];
-    CHECK(in.op == "Cast");
-    CHECK(product.op == "MatMul");
-    CHECK(out.op == "Cast");
+    CHECK(in.op == op::Cast);
+    CHECK(product.op == op::MatMul);
+    CHECK(out.op == op::Cast);
     CHECK(in.inputs[0] == model.graph.inputs[0]);
     CHECK(out.outputs[0] == model.graph.outputs[0]);
-    CHECK(DType(in.integer("to", 0)) == DType::kF32);
-    CHECK(DType(out.integer("to", 0)) == half);
+    CHECK(DType(in.integer(attr::to, 0)) == DType::kF32);
+    CHECK(DType(out.integer(attr::to, 0)) == half);
     const auto type = [&](ValueId id) { return model.values[size_t(id)].dtype; };
     CHECK(type(model.graph.inputs[0]) == half);
     CHECK(type(model.graph.outputs[0]) == half);
@@ -77,11 +77,11 @@ TEST_CASE("what autocast puts before a product is no rounding any more") {
   const ValueId wide = value(model, "wide", DType::kF32, {1, 2}),
                 narrow = value(model, "narrow", DType::kF16, {1, 2});
   model.graph.inputs = {wide};
-  add(model, "Cast", {wide}, narrow).attributes["to"] = int64_t(DType::kF16);
+  add(model, op::Cast, {wide}, narrow).attributes[attr::to] = int64_t(DType::kF16);
   std::swap(model.graph.nodes[0], model.graph.nodes[1]);
   model.graph.nodes[1].inputs[0] = narrow;
   CHECK(compute_in_single(model) > 0);
-  CHECK(DType(model.graph.nodes[0].integer("to", 0)) == DType::kF32);
+  CHECK(DType(model.graph.nodes[0].integer(attr::to, 0)) == DType::kF32);
   CHECK(model.values[size_t(narrow)].dtype == DType::kF32);
   CHECK(model.values[size_t(model.graph.inputs[0])].dtype == DType::kF32);
 }
@@ -93,14 +93,14 @@ TEST_CASE(
   const ValueId x = value(model, "x", DType::kF16, {2}), y = value(model, "y", DType::kF16, {2});
   model.graph.inputs = {x};
   model.graph.outputs = {y};
-  add(model, "Add", {x, x}, y);
+  add(model, op::Add, {x, x}, y);
   CHECK(compute_in_single(model) == 0);
   CHECK(model.graph.nodes.size() == 1);
   CHECK(model.notes.empty());
 
   const ValueId inner = value(model, "inner", DType::kF16, {2}),
                 whether = value(model, "whether", DType::kBool, {});
-  const auto branch = [&](const char* op) {
+  const auto branch = [&](Operator op) {
     auto body = std::make_shared<Graph>();
     Node node;
     node.op = op;
@@ -111,11 +111,11 @@ TEST_CASE(
     return body;
   };
   model.graph.nodes.clear();
-  Node& choice = add(model, "If", {whether}, y);
-  choice.attributes["then_branch"] = branch("Neg");
-  choice.attributes["else_branch"] = branch("Identity");
+  Node& choice = add(model, op::If, {whether}, y);
+  choice.attributes[attr::then_branch] = branch(op::Neg);
+  choice.attributes[attr::else_branch] = branch(op::Identity);
   CHECK(compute_in_single(model) == 0);
-  model.graph.nodes.back().attributes["else_branch"] = branch("ReduceSum");
+  model.graph.nodes.back().attributes[attr::else_branch] = branch(op::ReduceSum);
   CHECK(compute_in_single(model) == 3);
   CHECK(model.values[size_t(inner)].dtype == DType::kF32);
 }

@@ -13,7 +13,6 @@ using namespace ingot::test;
 
 namespace {
 
-
 void fill(void* to, uint64_t bytes, uint64_t seed) {
   // bytes of small floats and of any integers
   for (uint64_t i = 0; i < bytes; i++)

@@ -45,7 +45,7 @@ TEST_CASE("import: an If of constant condition is its branch, any other keeps bo
   open.input("x", {2}).input("c", {}, 9).output("y").node("If", {"c"}, {"y"}, branches);
   const graph::Model model = import(open);
   CHECK(operators(model.graph) == "If");
-  CHECK(operators(*model.graph.nodes[0].subgraph("else_branch")) == "Neg");
+  CHECK(operators(*model.graph.nodes[0].subgraph(attr::else_branch)) == "Neg");
   CHECK(output_type(model) == "f32[2]");
 }
 
@@ -127,13 +127,14 @@ TEST_CASE(
   CHECK(has_note("above T = 15"));
   const graph::Node* choice = nullptr;
   for (const graph::Node& node : model.graph.nodes)
-    if (node.op == "If") choice = &node;
+    if (node.op == op::If) choice = &node;
   REQUIRE(choice);
-  const auto narrow = choice->subgraph("then_branch"), wide = choice->subgraph("else_branch");
+  const auto narrow = choice->subgraph(attr::then_branch),
+             wide = choice->subgraph(attr::else_branch);
   CHECK(operators(*wide) == "ReduceSum");
-  REQUIRE(narrow->nodes.back().op == "If");
-  CHECK(!narrow->nodes.back().has("else_branch"));
-  CHECK(operators(*narrow->nodes.back().subgraph("then_branch")) == "Slice ReduceSum");
+  REQUIRE(narrow->nodes.back().op == op::If);
+  CHECK(!narrow->nodes.back().has(attr::else_branch));
+  CHECK(operators(*narrow->nodes.back().subgraph(attr::then_branch)) == "Slice ReduceSum");
 }
 
 TEST_CASE("control: no branch is kept that no extent of the model could run") {
@@ -209,7 +210,7 @@ TEST_CASE("control: a loop needs a bound, and the refusal says what would give o
   const graph::Model model =
       import(loop_of(with_x().initializer("n", {}, std::vector<int64_t>{3}), "n", body));
   CHECK(operators(model.graph) == "Loop");
-  CHECK(model.graph.nodes[0].dims("most") == graph::Dims{3});
+  CHECK(model.graph.nodes[0].dims(attr::most) == graph::Dims{3});
   CHECK(output_type(model) == "f32[B, T]");
 }
 

@@ -17,7 +17,7 @@ TEST_CASE("import: functions of the model are inlined, with their attributes") {
   Proto model = g.model(16).message(8, Proto().text(1, "own").varint(2, 1)).message(25, body);
   const graph::Model made = onnx::import_onnx_bytes(model.bytes, "test.onnx", "");
   REQUIRE(operators(made.graph) == "LeakyRelu");
-  CHECK(made.graph.nodes[0].number("alpha", 0) == 0.25);
+  CHECK(made.graph.nodes[0].number(attr::alpha, 0) == 0.25);
   OnnxGraph more;
   more.input("x", {2}).output("y").node(
       "Leak", {"x"}, {"y"}, {attribute("slope", 0.25f), attribute("clip", 0.5f)}, "own");

@@ -33,7 +33,7 @@ inline std::string output_type(const graph::Model& model, size_t i = 0) {
 /// "Conv Relu".
 inline std::string operators(const graph::Graph& graph) {
   std::string out;
-  for (const graph::Node& node : graph.nodes) out += (out.empty() ? "" : " ") + node.op;
+  for (const graph::Node& node : graph.nodes) out += (out.empty() ? "" : " ") + text(node.op);
   return out;
 }
 

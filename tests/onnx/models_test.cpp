@@ -75,8 +75,8 @@ void check_complete(const graph::Model& model, const graph::Graph& graph) {
   for (const graph::Node& node : graph.nodes) {
     for (const graph::ValueId id : node.inputs) check(id);
     for (const graph::ValueId id : node.outputs) check(id);
-    CHECK(node.op != "Shape");
-    for (const char* branch : {"then_branch", "else_branch"}) {
+    CHECK(node.op != op::Shape);
+    for (const auto branch : {attr::then_branch, attr::else_branch}) {
       if (const auto inner = node.subgraph(branch)) check_complete(model, *inner);
     }
   }

@@ -360,10 +360,10 @@ TEST_CASE("import: convolutions know their pads") {
   const graph::Model model = import(g);
   CHECK(output_type(model) == "f32[1, 8, 5, 5]");
   const graph::Node& conv = model.graph.nodes[0];
-  CHECK(conv.integers("pads") == Ints{1, 1, 1, 1});
-  CHECK(conv.integers("kernel_shape") == Ints{3, 3});
-  CHECK(conv.integers("dilations") == Ints{1, 1});
-  CHECK(!conv.has("auto_pad"));
+  CHECK(conv.integers(attr::pads) == Ints{1, 1, 1, 1});
+  CHECK(conv.integers(attr::kernel_shape) == Ints{3, 3});
+  CHECK(conv.integers(attr::dilations) == Ints{1, 1});
+  CHECK(!conv.has(attr::auto_pad));
 }
 
 TEST_CASE("import: transposed convolutions by output_padding, output_shape and SAME") {
@@ -397,7 +397,7 @@ TEST_CASE("import: transposed convolutions by output_padding, output_shape and S
         .node("ConvTranspose", {"x", "w"}, {"y"}, c.attributes);
     const graph::Model model = import(g);
     CHECK(output_type(model) == c.output);
-    CHECK(model.graph.nodes[0].integers("pads") == c.pads);
+    CHECK(model.graph.nodes[0].integers(attr::pads) == c.pads);
   }
 }
 
@@ -472,9 +472,9 @@ TEST_CASE("import: LSTM with every attribute filled in, lengths that say nothing
   CHECK(output_type(model, 1) == "f32[1, 1, 2]");
   const graph::Node& lstm = model.graph.nodes[0];
   CHECK(lstm.inputs.size() == 3);
-  CHECK(std::get<std::vector<std::string>>(lstm.attributes.at("activations")) ==
+  CHECK(std::get<std::vector<std::string>>(lstm.attributes.at(attr::activations)) ==
         std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"});
-  CHECK(lstm.text("direction", "") == "forward");
+  CHECK(lstm.text(attr::direction, "") == "forward");
 }
 
 TEST_CASE("import: what was saved for training is reported") {

@@ -24,7 +24,7 @@ OnnxGraph bytes(const std::vector<OnnxDim>& dims, const Floats& scale = {0.5f}) 
 }
 const graph::Node* node_of(const graph::Model& model, const std::string& op) {
   for (const graph::Node& node : model.graph.nodes)
-    if (node.op == op) return &node;
+    if (text(node.op) == op) return &node;
   return nullptr;
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("QLinearConv is a convolution between its bytes") {
   const graph::Model model = import(g);
   CHECK(operators(model.graph) == "DequantizeLinear DequantizeLinear Conv QuantizeLinear");
   CHECK(output_type(model) == "u8[1, 3, 3, 3]");
-  CHECK(node_of(model, "Conv")->integers("strides") == Ints{2, 2});
+  CHECK(node_of(model, "Conv")->integers(attr::strides) == Ints{2, 2});
 }
 
 TEST_CASE("QLinearMatMul: a scale of each row, and of each column") {
@@ -73,8 +73,8 @@ TEST_CASE("QLinearMatMul: a scale of each row, and of each column") {
   g.node("QLinearMatMul", {"x", "rows", "zeros", "b", "bs", "bz", "s", "z"}, {"y"});
   const graph::Model model = import(g);
   CHECK(operators(model.graph) == "DequantizeLinear DequantizeLinear MatMul QuantizeLinear");
-  CHECK(model.graph.nodes[0].integer("axis", -1) == 0);
-  CHECK(model.graph.nodes[1].integer("axis", -1) == 1);
+  CHECK(model.graph.nodes[0].integer(attr::axis, -1) == 0);
+  CHECK(model.graph.nodes[1].integer(attr::axis, -1) == 1);
 }
 
 TEST_CASE("products of integers stay where their weights are known") {
@@ -92,7 +92,7 @@ TEST_CASE("products of integers stay where their weights are known") {
   const graph::Model image = import(c);
   CHECK(operators(image.graph) == "ConvInteger");
   CHECK(output_type(image) == "i32[1, 2, 4, 4]");
-  CHECK(image.graph.nodes[0].integers("kernel_shape") == Ints{2, 2});
+  CHECK(image.graph.nodes[0].integers(attr::kernel_shape) == Ints{2, 2});
 }
 
 TEST_CASE("sums of integers are whole, in one product or in two") {
@@ -103,7 +103,7 @@ TEST_CASE("sums of integers are whole, in one product or in two") {
     const graph::Model model = import(g);
     CHECK(output_type(model) == "i32[2, 3]");
     return std::count_if(model.graph.nodes.begin(), model.graph.nodes.end(),
-                         [](const graph::Node& node) { return node.op == "MatMul"; });
+                         [](const graph::Node& node) { return node.op == op::MatMul; });
   };
   CHECK(operators_of(258) == 1);
   CHECK(operators_of(259) == 2);
@@ -188,7 +188,7 @@ TEST_CASE("QAttention: one product of bytes, then attention with what a mask add
   const graph::Model plain = import(made({"x", "w", "b", "s", "s", "", "z"}));
   CHECK(operators(plain.graph) == "MatMulInteger Cast Mul Add Slice Slice Slice Attention");
   CHECK(output_type(plain) == "f32[2, 3, 8]");
-  CHECK(node_of(plain, "Attention")->text("causal", "") == "none");
+  CHECK(node_of(plain, "Attention")->text(attr::causal, "") == "none");
   const graph::Model masked = import(made({"x", "w", "b", "s", "s", "m", "z"}));
   CHECK(node_of(masked, "Attention")->inputs.size() == 4);
   const graph::Model lengths = import(made({"x", "w", "b", "s", "s", "n", "z"}));
@@ -220,9 +220,9 @@ TEST_CASE("weights of 4 bits in blocks are numbers, and what leads past K is non
     CHECK(output_type(model) == "f32[2, 1]");
     REQUIRE(model.graph.nodes.size() == 1);
     const graph::Node& linear = model.graph.nodes[0];
-    CHECK(linear.op == "Linear");
-    CHECK(linear.integer("bits", 0) == 4);
-    CHECK(linear.integer("block", 0) == 16);
+    CHECK(linear.op == op::Linear);
+    CHECK(linear.integer(attr::bits, 0) == 4);
+    CHECK(linear.integer(attr::block, 0) == 16);
     REQUIRE(linear.inputs.size() == (with_zeros ? 6 : 5));
     const graph::Constant *w = model.constant(linear.inputs[1]),
                           *scales = model.constant(linear.inputs[4]);

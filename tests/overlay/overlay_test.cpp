@@ -140,7 +140,7 @@ TEST_CASE("half-size floats are widened and it is said") {
 
 namespace {
 
-graph::WeightReader reader(const std::string& op, const std::string& module,
+graph::WeightReader reader(graph::Operator op, const std::string& module,
                            std::vector<ValueId> operands) {
   graph::WeightReader r;
   r.op = op;
@@ -175,7 +175,7 @@ TEST_CASE(
   const host::TemporaryPath file(".safetensors");
   save(file, {{"fc.weight", {3, 2}}, {"fc.bias", {5}}});
   Architecture a({{"onnx::MatMul_7", {2, 3}}, {"fc.bias", {5}}});
-  a.readers = {reader("MatMul", "", {kNone, a.ids[0]})};
+  a.readers = {reader(op::MatMul, "", {kNone, a.ids[0]})};
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   CHECK(a.of(0)[0] == 0);
   CHECK(a.of(0)[1] == 2);
@@ -195,8 +195,9 @@ TEST_CASE("square weights are told apart by the modules that read them, in any o
                   {"onnx::MatMul_3", {2, 2}},
                   {"query.bias", {2}},
                   {"out.bias", {2}}});
-  a.readers = {reader("MatMul", "query", {kNone, a.ids[0]}),
-               reader("MatMul", "key", {kNone, a.ids[1]}), reader("MatMul", "", {kNone, a.ids[2]})};
+  a.readers = {reader(op::MatMul, "query", {kNone, a.ids[0]}),
+               reader(op::MatMul, "key", {kNone, a.ids[1]}),
+               reader(op::MatMul, "", {kNone, a.ids[2]})};
   a.readers[2].added = a.ids[4];  // known by its bias alone
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   CHECK(a.of(0)[1] == 102);
@@ -278,9 +279,9 @@ TEST_CASE(
                   {"a.bias'", {4}},
                   {"fc.weight", {4, 4}},
                   {"no bias", {4}}});
-  a.readers = {reader("LayerNormalization", "a", {kNone, a.ids[0], a.ids[1]}),
-               reader("LayerNormalization", "b", {kNone, a.ids[2], a.ids[3]}),
-               reader("Gemm", "", {kNone, a.ids[4], a.ids[5]})};
+  a.readers = {reader(op::LayerNormalization, "a", {kNone, a.ids[0], a.ids[1]}),
+               reader(op::LayerNormalization, "b", {kNone, a.ids[2], a.ids[3]}),
+               reader(op::Gemm, "", {kNone, a.ids[4], a.ids[5]})};
   a.readers[2].flipped = true;
   overlay::overlay_weights(
       a.model, {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {a.ids[5]}},
@@ -300,8 +301,8 @@ TEST_CASE("a module that is called again reads its own weights again") {
                   {"norm.bias'", {4}},
                   {"norm.running_mean'", {4}},
                   {"head.weight", {4}}});
-  a.readers = {reader("BatchNormalization", "norm", {kNone, kNone, a.ids[0], a.ids[1], kNone}),
-               reader("BatchNormalization", "norm_1", {kNone, kNone, a.ids[2], a.ids[3], kNone})};
+  a.readers = {reader(op::BatchNormalization, "norm", {kNone, kNone, a.ids[0], a.ids[1], kNone}),
+               reader(op::BatchNormalization, "norm_1", {kNone, kNone, a.ids[2], a.ids[3], kNone})};
   overlay::overlay_weights(a.model,
                            {a.ids, a.readers, {{a.ids[2], a.ids[0]}, {a.ids[3], a.ids[1]}}, {}},
                            from(file.path()));
@@ -342,7 +343,7 @@ TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
               {"r.bias_ih_l0", {8}},
               {"r.bias_hh_l0", {8}}});
   Architecture a({{"W", {1, 8, 3}}, {"R", {1, 8, 2}}, {"B", {1, 16}}});
-  a.readers = {reader("LSTM", "r", {kNone, a.ids[0], a.ids[1], a.ids[2]})};
+  a.readers = {reader(op::LSTM, "r", {kNone, a.ids[0], a.ids[1], a.ids[2]})};
   REQUIRE(exit_of(&a, from(file.path())) == 0);
   // i f g o becomes i o f g: two rows each.
   CHECK(a.of(0)[0] == 0);
@@ -359,8 +360,8 @@ TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
               {"s.weight_ih_l0", {8, 2}},
               {"s.weight_hh_l0", {8, 2}}});
   Architecture two({{"W1", {1, 8, 2}}, {"R1", {1, 8, 2}}, {"W2", {1, 8, 2}}, {"R2", {1, 8, 2}}});
-  two.readers = {reader("LSTM", "", {kNone, two.ids[0], two.ids[1]}),
-                 reader("LSTM", "", {kNone, two.ids[2], two.ids[3]})};
+  two.readers = {reader(op::LSTM, "", {kNone, two.ids[0], two.ids[1]}),
+                 reader(op::LSTM, "", {kNone, two.ids[2], two.ids[3]})};
   CHECK(has(refusal(&two, from(file.path()), 5), "4 missing, 4 unexpected"));
 }
 
@@ -373,7 +374,7 @@ TEST_CASE(
               {"bn.running_mean", {2}},
               {"bn.running_var", {2}}});
   Architecture a({{"onnx::Conv_9", {2, 1, 1, 1}}, {"onnx::Conv_10", {2}}});
-  a.readers = {reader("Conv", "conv", {kNone, a.ids[0], a.ids[1]})};
+  a.readers = {reader(op::Conv, "conv", {kNone, a.ids[0], a.ids[1]})};
   const std::string said = refusal(&a, from(file.path()), 4);
   CHECK(has(said, "1 batch normalisation folded"));
   CHECK(has(said, "--bn-eps"));
@@ -398,8 +399,8 @@ TEST_CASE(
                     {"conv1.bias", {2}},
                     {"conv2.weight", {2, 1, 1, 1}},
                     {"conv2.bias", {2}}});
-    b.readers = {reader("Conv", "", {kNone, b.ids[0], b.ids[1]}),
-                 reader("Conv", "", {kNone, b.ids[2], b.ids[3]})};
+    b.readers = {reader(op::Conv, "", {kNone, b.ids[0], b.ids[1]}),
+                 reader(op::Conv, "", {kNone, b.ids[2], b.ids[3]})};
     CHECK(has(refusal(&b, options, 5), "unexpected 'bn1.running_mean'"));
   }
 }

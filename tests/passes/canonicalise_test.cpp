@@ -14,11 +14,11 @@ namespace {
 
 Attributes window(Integers kernel, Integers strides, Integers dilations, Integers pads,
                   int64_t group = 1) {
-  return {{"kernel_shape", kernel},
-          {"strides", strides},
-          {"dilations", dilations},
-          {"pads", pads},
-          {"group", group}};
+  return {{attr::kernel_shape, kernel},
+          {attr::strides, strides},
+          {attr::dilations, dilations},
+          {attr::pads, pads},
+          {attr::group, group}};
 }
 
 void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
@@ -79,10 +79,10 @@ TEST_CASE(
       GraphBuilder g;
       std::vector<ValueId> operands = {g.input("x", c.x), g.weights(c.w)};
       if (biased) operands.push_back(g.weights({c.w[0]}));
-      g.output(g.node("Conv", operands, c.a));
+      g.output(g.node(op::Conv, operands, c.a));
       check_cast(g);
       REQUIRE(g.find("Conv2d"));
-      CHECK(g.find("Conv2d")->text("method", "") == c.method);
+      CHECK(g.find("Conv2d")->text(attr::method, "") == c.method);
       CHECK(g.find("Conv2d")->sources == std::vector<uint32_t>{0});
     }
 }
@@ -119,7 +119,7 @@ TEST_CASE("canonicalise: transposed convolutions, grouped and with output paddin
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
-    g.output(g.node("ConvTranspose", {g.input("x", c.x), g.weights(c.w), g.weights({c.out[1]})},
+    g.output(g.node(op::ConvTranspose, {g.input("x", c.x), g.weights(c.w), g.weights({c.out[1]})},
                     c.a, c.out));
     check_cast(g);
   }
@@ -128,29 +128,29 @@ TEST_CASE("canonicalise: transposed convolutions, grouped and with output paddin
 TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding counted or not") {
   struct Case {
     const char* name;
-    const char* op;
+    graph::Operator op;
     Dimensions x;
     Attributes a;
     Dimensions out;
   };
   Attributes include = window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1});
-  include["count_include_pad"] = int64_t(1);
+  include[attr::count_include_pad] = int64_t(1);
   const Case cases[] = {
-      {"max", "MaxPool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
+      {"max", op::MaxPool, {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
       {"max, ceil",
-       "MaxPool",
+       op::MaxPool,
        {1, 3, 8, 8},
        window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}),
        {1, 3, 4, 4}},
-      {"average", "AveragePool", {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
+      {"average", op::AveragePool, {1, 3, 8, 9}, window({3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}), {}},
       {"average, ceil",
-       "AveragePool",
+       op::AveragePool,
        {1, 3, 8, 8},
        window({3, 3}, {2, 2}, {1, 1}, {0, 0, 0, 0}),
        {1, 3, 4, 4}},
-      {"average counting pads", "AveragePool", {1, 3, 8, 9}, include, {}},
-      {"lp", "LpPool", {1, 3, 8, 9}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {}},
-      {"one dimension", "MaxPool", {2, 3, 9}, window({2}, {2}, {1}, {0, 0}), {}}};
+      {"average counting pads", op::AveragePool, {1, 3, 8, 9}, include, {}},
+      {"lp", op::LpPool, {1, 3, 8, 9}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}), {}},
+      {"one dimension", op::MaxPool, {2, 3, 9}, window({2}, {2}, {1}, {0, 0}), {}}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
     GraphBuilder g;
@@ -181,7 +181,7 @@ TEST_CASE("canonicalise: products become Linear where one side is a constant mat
     CAPTURE(c.name);
     GraphBuilder g;
     ValueId a = g.input("a", c.a);
-    g.output(g.node("MatMul", {a, c.constant ? g.weights(c.b) : g.input("b", c.b)}));
+    g.output(g.node(op::MatMul, {a, c.constant ? g.weights(c.b) : g.input("b", c.b)}));
     check_cast(g);
     CHECK(g.count(c.op) == 1);
   }
@@ -201,11 +201,11 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
           Dimensions b_dims = trans_b ? Dimensions{3, 6} : Dimensions{6, 3};
           std::vector<ValueId> operands = {a, constant ? g.weights(b_dims) : g.input("b", b_dims)};
           if (addend != Dimensions{9}) operands.push_back(g.weights(addend));
-          g.output(g.node("Gemm", operands,
-                          {{"alpha", 0.5},
-                           {"beta", 2.0},
-                           {"transA", int64_t(trans_a)},
-                           {"transB", int64_t(trans_b)}}));
+          g.output(g.node(op::Gemm, operands,
+                          {{attr::alpha, 0.5},
+                           {attr::beta, 2.0},
+                           {attr::transA, int64_t(trans_a)},
+                           {attr::transB, int64_t(trans_b)}}));
           check_cast(g);
           CHECK(g.count("Linear") == size_t(constant));
         }
@@ -214,61 +214,65 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
 TEST_CASE("canonicalise: norms in every layout of their parameters") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5, 4});
-  g.output(g.node("BatchNormalization",
+  g.output(g.node(op::BatchNormalization,
                   {x, g.weights({6}), g.weights({6}), g.weights({6}), g.positive({6})},
-                  {{"epsilon", 1e-3}}));
-  g.output(
-      g.node("InstanceNormalization", {x, g.weights({6}), g.weights({6})}, {{"epsilon", 1e-3}}));
-  g.output(g.node("GroupNormalization", {x, g.weights({6}), g.weights({6})},
-                  {{"epsilon", 1e-3}, {"num_groups", int64_t(3)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({4})},
-                  {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({5, 4})},
-                  {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
-  g.output(g.node("LayerNormalization", {x, g.weights({4}), g.weights({5, 4})},
-                  {{"epsilon", 1e-3}, {"axis", int64_t(2)}}));
-  g.output(
-      g.node("RMSNormalization", {x, g.weights({4})}, {{"epsilon", 1e-3}, {"axis", int64_t(3)}}));
+                  {{attr::epsilon, 1e-3}}));
+  g.output(g.node(op::InstanceNormalization, {x, g.weights({6}), g.weights({6})},
+                  {{attr::epsilon, 1e-3}}));
+  g.output(g.node(op::GroupNormalization, {x, g.weights({6}), g.weights({6})},
+                  {{attr::epsilon, 1e-3}, {attr::num_groups, int64_t(3)}}));
+  g.output(g.node(op::LayerNormalization, {x, g.weights({4}), g.weights({4})},
+                  {{attr::epsilon, 1e-3}, {attr::axis, int64_t(3)}}));
+  g.output(g.node(op::LayerNormalization, {x, g.weights({5, 4})},
+                  {{attr::epsilon, 1e-3}, {attr::axis, int64_t(2)}}));
+  g.output(g.node(op::LayerNormalization, {x, g.weights({4}), g.weights({5, 4})},
+                  {{attr::epsilon, 1e-3}, {attr::axis, int64_t(2)}}));
+  g.output(g.node(op::RMSNormalization, {x, g.weights({4})},
+                  {{attr::epsilon, 1e-3}, {attr::axis, int64_t(3)}}));
   check_cast(g);
   CHECK(g.count("Normalize") == 6);
 }
 
 TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
-                         "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"})
+  for (const graph::Operator op :
+       {op::ReduceSum, op::ReduceMean, op::ReduceMax, op::ReduceMin, op::ReduceProd, op::ReduceL1,
+        op::ReduceL2, op::ReduceSumSquare, op::ReduceLogSumExp})
     for (int64_t keep : {0, 1}) {
       CAPTURE(op);
       GraphBuilder g;
-      g.output(
-          g.node(op, {g.input("x", {2, 3, 4})}, {{"axes", Integers{0, 2}}, {"keepdims", keep}}));
+      g.output(g.node(op, {g.input("x", {2, 3, 4})},
+                      {{attr::axes, Integers{0, 2}}, {attr::keepdims, keep}}));
       check_cast(g);
     }
-  for (const char* op : {"ArgMax", "ArgMin"})
+  for (const graph::Operator op : {op::ArgMax, op::ArgMin})
     for (int64_t keep : {0, 1}) {
       GraphBuilder g;
-      g.output(g.node(op, {g.input("x", {2, 3, 4})},
-                      {{"axis", int64_t(1)}, {"keepdims", keep}, {"select_last_index", int64_t(0)}},
-                      {}, DType::kI64));
+      g.output(g.node(
+          op, {g.input("x", {2, 3, 4})},
+          {{attr::axis, int64_t(1)}, {attr::keepdims, keep}, {attr::select_last_index, int64_t(0)}},
+          {}, DType::kI64));
       check_cast(g);
     }
 }
 
 TEST_CASE("canonicalise: elementwise operators one by one") {
-  for (const char* op : {"Abs",  "Ceil",     "Cos",        "Erf",  "Exp",   "Floor",   "HardSwish",
-                         "Mish", "Neg",      "Reciprocal", "Relu", "Round", "Sigmoid", "Sign",
-                         "Sin",  "Softplus", "Softsign",   "Tanh", "Tan",   "Atan"}) {
+  for (const graph::Operator op :
+       {op::Abs,  op::Ceil,     op::Cos,        op::Erf,  op::Exp,   op::Floor,   op::HardSwish,
+        op::Mish, op::Neg,      op::Reciprocal, op::Relu, op::Round, op::Sigmoid, op::Sign,
+        op::Sin,  op::Softplus, op::Softsign,   op::Tanh, op::Tan,   op::Atan}) {
     CAPTURE(op);
     GraphBuilder g;
     g.output(g.node(op, {g.input("x", {2, 3})}));
     check_cast(g);
   }
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod"}) {
+  for (const graph::Operator op : {op::Add, op::Sub, op::Mul, op::Div, op::Min, op::Max, op::Mod}) {
     CAPTURE(op);
     GraphBuilder g;
     g.output(g.node(op, {g.input("a", {2, 1, 4}), g.input("b", {3, 1})}));
     check_cast(g, 1e-4);
   }
-  for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
+  for (const graph::Operator op :
+       {op::Equal, op::Greater, op::GreaterOrEqual, op::Less, op::LessOrEqual}) {
     GraphBuilder g;
     g.output(g.node(op, {g.input("a", {2, 4}), g.input("b", {4})}, {}, {}, DType::kBool));
     check_cast(g);
@@ -278,27 +282,27 @@ TEST_CASE("canonicalise: elementwise operators one by one") {
 TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 3}), y = g.input("y", {3});
-  g.output(g.node("LeakyRelu", {x}, {{"alpha", 0.1}}));
-  g.output(g.node("Elu", {x}, {{"alpha", 0.7}}));
-  g.output(g.node("HardSigmoid", {x}, {{"alpha", 0.3}, {"beta", 0.4}}));
-  g.output(g.node("Clip", {x}, {{"min", -0.25}, {"max", 0.5}}));
-  g.output(g.node("Clip", {x}, {{"min", 0.0}}));
-  g.output(g.node("Clip", {x}, {{"max", 0.5}}));
-  g.output(g.node("Swish", {x}, {{"alpha", 1.7}}));
-  g.output(g.node("Gelu", {x}, {{"approximate", Text("none")}}));
-  g.output(g.node("Gelu", {x}, {{"approximate", Text("tanh")}}));
-  g.output(g.node("PRelu", {x, g.weights({3})}));
-  g.output(g.node("PRelu", {x, g.number(0.2)}));
-  ValueId truth = g.node("Greater", {x, y}, {}, {}, DType::kBool);
-  g.output(g.node("Where", {truth, x, y}, {}, {}, DType::kF32));
-  g.output(g.node("Cast", {truth}, {{"to", int64_t(DType::kF32)}}, {}, DType::kF32));
-  g.output(g.node("Cast", {x}, {{"to", int64_t(DType::kBool)}}, {}, DType::kBool));
-  ValueId whole = g.node("Cast", {g.node("Mul", {x, g.number(9)})}, {{"to", int64_t(DType::kI64)}},
-                         {}, DType::kI64);
-  g.output(g.node("Div", {whole, g.indices({1}, {2})}));
-  g.output(g.node("Expand", {y}, {}, {4, 2, 3}));
-  g.output(g.node("Softmax", {x}, {{"axis", int64_t(0)}}));
-  g.output(g.node("LogSoftmax", {x}, {{"axis", int64_t(1)}}));
+  g.output(g.node(op::LeakyRelu, {x}, {{attr::alpha, 0.1}}));
+  g.output(g.node(op::Elu, {x}, {{attr::alpha, 0.7}}));
+  g.output(g.node(op::HardSigmoid, {x}, {{attr::alpha, 0.3}, {attr::beta, 0.4}}));
+  g.output(g.node(op::Clip, {x}, {{attr::min, -0.25}, {attr::max, 0.5}}));
+  g.output(g.node(op::Clip, {x}, {{attr::min, 0.0}}));
+  g.output(g.node(op::Clip, {x}, {{attr::max, 0.5}}));
+  g.output(g.node(op::Swish, {x}, {{attr::alpha, 1.7}}));
+  g.output(g.node(op::Gelu, {x}, {{attr::approximate, Text("none")}}));
+  g.output(g.node(op::Gelu, {x}, {{attr::approximate, Text("tanh")}}));
+  g.output(g.node(op::PRelu, {x, g.weights({3})}));
+  g.output(g.node(op::PRelu, {x, g.number(0.2)}));
+  ValueId truth = g.node(op::Greater, {x, y}, {}, {}, DType::kBool);
+  g.output(g.node(op::Where, {truth, x, y}, {}, {}, DType::kF32));
+  g.output(g.node(op::Cast, {truth}, {{attr::to, int64_t(DType::kF32)}}, {}, DType::kF32));
+  g.output(g.node(op::Cast, {x}, {{attr::to, int64_t(DType::kBool)}}, {}, DType::kBool));
+  ValueId whole = g.node(op::Cast, {g.node(op::Mul, {x, g.number(9)})},
+                         {{attr::to, int64_t(DType::kI64)}}, {}, DType::kI64);
+  g.output(g.node(op::Div, {whole, g.indices({1}, {2})}));
+  g.output(g.node(op::Expand, {y}, {}, {4, 2, 3}));
+  g.output(g.node(op::Softmax, {x}, {{attr::axis, int64_t(0)}}));
+  g.output(g.node(op::LogSoftmax, {x}, {{attr::axis, int64_t(1)}}));
   check_cast(g);
 }
 
@@ -306,42 +310,46 @@ TEST_CASE("canonicalise: movement, sorting and gathering") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5});
   for (ValueId piece :
-       g.nodes("Split", {x}, {{"axis", int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}}))
+       g.nodes(op::Split, {x}, {{attr::axis, int64_t(1)}}, {{2, 1, 5}, {2, 3, 5}, {2, 2, 5}}))
     g.output(piece);
-  g.output(g.node("Gather", {x, g.indices({2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
-  g.output(g.node("Gather", {x, g.indices({}, {-2})}, {{"axis", int64_t(2)}}));
-  g.output(g.node("Gather", {x, g.indices({3}, {1, 2, 3})}, {{"axis", int64_t(1)}}));
-  g.output(g.node("Gather", {x, g.indices({3}, {3, 2, 1})}, {{"axis", int64_t(1)}}));
-  g.output(
-      g.node("GatherElements", {x, g.indices({1, 2, 2}, {4, 0, -1, 2})}, {{"axis", int64_t(1)}}));
+  g.output(g.node(op::Gather, {x, g.indices({2, 2}, {4, 0, -1, 2})}, {{attr::axis, int64_t(1)}}));
+  g.output(g.node(op::Gather, {x, g.indices({}, {-2})}, {{attr::axis, int64_t(2)}}));
+  g.output(g.node(op::Gather, {x, g.indices({3}, {1, 2, 3})}, {{attr::axis, int64_t(1)}}));
+  g.output(g.node(op::Gather, {x, g.indices({3}, {3, 2, 1})}, {{attr::axis, int64_t(1)}}));
+  g.output(g.node(op::GatherElements, {x, g.indices({1, 2, 2}, {4, 0, -1, 2})},
+                  {{attr::axis, int64_t(1)}}));
   for (ValueId piece :
-       g.nodes("TopK", {x}, {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}},
+       g.nodes(op::TopK, {x},
+               {{attr::axis, int64_t(1)}, {attr::largest, int64_t(1)}, {attr::sorted, int64_t(1)}},
                {{2, 3, 5}, {2, 3, 5}}))
     g.output(piece);
-  g.output(g.node("CumSum", {x},
-                  {{"axis", int64_t(1)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(1)}}));
-  g.output(g.node("Tile", {x}, {}, {4, 6, 10}));
-  g.output(g.node("Slice", {x}, {{"starts", graph::Dims{1, 5, 0}}, {"steps", Integers{1, -2, 2}}},
+  g.output(g.node(
+      op::CumSum, {x},
+      {{attr::axis, int64_t(1)}, {attr::exclusive, int64_t(1)}, {attr::reverse, int64_t(1)}}));
+  g.output(g.node(op::Tile, {x}, {}, {4, 6, 10}));
+  g.output(g.node(op::Slice, {x},
+                  {{attr::starts, graph::Dims{1, 5, 0}}, {attr::steps, Integers{1, -2, 2}}},
                   {1, 3, 3}));
-  g.output(g.node("Pad", {x},
-                  {{"mode", Text("reflect")}, {"before", graph::Dims{0, 1, 2}}, {"value", 0.0}},
-                  {2, 8, 8}));
+  g.output(g.node(
+      op::Pad, {x},
+      {{attr::mode, Text("reflect")}, {attr::before, graph::Dims{0, 1, 2}}, {attr::value, 0.0}},
+      {2, 8, 8}));
   check_cast(g);
   CHECK(g.count("Gather") == 2);  // the runs going up by one became slices
 }
 
 TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
-  for (const char* op : {"LSTM", "GRU", "RNN"})
+  for (const graph::Operator op : {op::LSTM, op::GRU, op::RNN})
     for (const char* direction : {"forward", "reverse", "bidirectional"})
       for (int64_t layout : {0, 1})
         for (int64_t apart : {0, 1}) {
           CAPTURE(op);
           CAPTURE(direction);
           CAPTURE(layout);
-          int64_t d = direction == Text("bidirectional") ? 2 : 1, gates = op == Text("LSTM")  ? 4
-                                                                          : op == Text("GRU") ? 3
-                                                                                              : 1;
-          if (apart && op != Text("GRU")) continue;
+          int64_t d = direction == Text("bidirectional") ? 2 : 1, gates = op == op::LSTM  ? 4
+                                                                          : op == op::GRU ? 3
+                                                                                          : 1;
+          if (apart && op != op::GRU) continue;
           GraphBuilder g;
           Dimensions x = layout ? Dimensions{2, 5, 3} : Dimensions{5, 2, 3},
                      h = layout ? Dimensions{2, d, 4} : Dimensions{d, 2, 4};
@@ -352,16 +360,16 @@ TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
                                            graph::kAbsent,
                                            g.input("h", h)};
           if (gates == 4) operands.push_back(g.input("c", h));
-          Attributes a = {{"direction", Text(direction)},
-                          {"hidden_size", int64_t(4)},
-                          {"layout", layout},
-                          {"linear_before_reset", apart}};
+          Attributes a = {{attr::direction, Text(direction)},
+                          {attr::hidden_size, int64_t(4)},
+                          {attr::layout, layout},
+                          {attr::linear_before_reset, apart}};
           Dimensions y = layout ? Dimensions{2, 5, d, 4} : Dimensions{5, d, 2, 4};
           std::vector<Dimensions> outs = {y, h};
           if (gates == 4) outs.push_back(h);
           for (ValueId out : g.nodes(op, operands, a, outs)) g.output(out);
           check_cast(g);
-          CHECK(g.find("Recurrent")->integer("batch_first", 0) == layout);
+          CHECK(g.find("Recurrent")->integer(attr::batch_first, 0) == layout);
         }
 }
 
@@ -369,10 +377,10 @@ TEST_CASE("canonicalise: convolutions with computed weights are products of slic
   for (int64_t groups : {1, 2}) {
     GraphBuilder g;
     ValueId x = g.input("x", {2, 4, 5, 6}),
-            w = g.node("Neg", {g.input("w", {6, 4 / groups, 3, 2})});
+            w = g.node(op::Neg, {g.input("w", {6, 4 / groups, 3, 2})});
     Attributes a = window({3, 2}, {2, 1}, {1, 2}, {1, 0, 0, 1});
-    a["group"] = groups;
-    g.output(g.node("Conv", {x, w, g.weights({6})}, a, {2, 6, 2, 5}));
+    a[attr::group] = groups;
+    g.output(g.node(op::Conv, {x, w, g.weights({6})}, a, {2, 6, 2, 5}));
     check_cast(g);
     CHECK(g.count("MatMul") == 1);
   }
@@ -382,9 +390,9 @@ TEST_CASE("canonicalise: normalisation by computed statistics is one chain") {
   GraphBuilder g;
   std::vector<ValueId> operands = {g.input("x", {2, 3, 4, 5})};
   for (const char* name : {"scale", "b", "mean"})
-    operands.push_back(g.node("Neg", {g.input(name, {3})}));
-  operands.push_back(g.node("Exp", {g.input("var", {3})}));
-  g.output(g.node("BatchNormalization", operands, {{"epsilon", 1e-3}}));
+    operands.push_back(g.node(op::Neg, {g.input(name, {3})}));
+  operands.push_back(g.node(op::Exp, {g.input("var", {3})}));
+  g.output(g.node(op::BatchNormalization, operands, {{attr::epsilon, 1e-3}}));
   check_cast(g);
 }
 
@@ -401,7 +409,7 @@ TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cel
                                    graph::kAbsent,
                                    graph::kAbsent,
                                    peepholes};
-  for (ValueId out : g.nodes("LSTM", operands, {{"hidden_size", int64_t(4)}},
+  for (ValueId out : g.nodes(op::LSTM, operands, {{attr::hidden_size, int64_t(4)}},
                              {{5, 1, 2, 4}, {1, 2, 4}, {1, 2, 4}}))
     g.output(out);
   passes::run_passes(g.model);
@@ -414,12 +422,12 @@ TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cel
 TEST_CASE("canonicalise: what cannot be converted is listed whole, with node and output") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 2, 4, 4});
-  ValueId w = g.node("Neg", {g.input("w", {2, 3, 1, 1})});
+  ValueId w = g.node(op::Neg, {g.input("w", {2, 3, 1, 1})});
   ValueId a =
-      g.node("ConvTranspose", {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4});
+      g.node(op::ConvTranspose, {x, w}, window({1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}), {1, 3, 4, 4});
   g.output(a);
-  g.output(g.node("Relu", {x}));
-  g.model.graph.nodes.back().op = "Sorcery";
+  g.output(g.node(op::Relu, {x}));
+  g.model.graph.nodes.back().op = op::Optional;
   try {
     passes::run_passes(g.model);
     FAIL("was converted");
@@ -428,7 +436,7 @@ TEST_CASE("canonicalise: what cannot be converted is listed whole, with node and
     REQUIRE(error.unsupported.size() == 2);
     CHECK(error.unsupported[0].op == "ConvTranspose");
     CHECK(error.unsupported[0].attribute == "W");
-    CHECK(error.unsupported[1].op == "Sorcery");
+    CHECK(error.unsupported[1].op == "Optional");
     CHECK(error.unsupported[1].output != "");
   }
 }

@@ -33,8 +33,8 @@ struct Convolutions {
 
   ValueId image(int64_t channels) {
     const Dimensions dims = {1, 5, 5, channels};
-    return g.node("Quantize", {g.input("x", dims)}, {{"scale", 1.0 / 64}, {"zero_point", kZero}},
-                  dims, DType::kU8);
+    return g.node(op::Quantize, {g.input("x", dims)},
+                  {{attr::scale, 1.0 / 64}, {attr::zero_point, kZero}}, dims, DType::kU8);
   }
   /// `step`: what outputs in `dead` are above the zero point.
   ValueId add(ValueId x, int64_t outputs, int kernel, bool padded, bool depthwise,
@@ -67,16 +67,17 @@ struct Convolutions {
       operands.push_back(constant(DType::kI32, {outputs}, shifts));
     }
     const int64_t pad = padded ? kernel / 2 : 0, extent = *in[1].value() + 2 * pad - kernel + 1;
-    passes::Attributes attributes = {{"kernel_h", int64_t(kernel)},
-                                     {"kernel_w", int64_t(kernel)},
-                                     {"x_zero", kZero},
-                                     {"y_zero", kZero},
-                                     {"requant", mode},
-                                     {"low", int64_t(10)}};
-    for (const char* side : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
+    passes::Attributes attributes = {{attr::kernel_h, int64_t(kernel)},
+                                     {attr::kernel_w, int64_t(kernel)},
+                                     {attr::x_zero, kZero},
+                                     {attr::y_zero, kZero},
+                                     {attr::requant, mode},
+                                     {attr::low, int64_t(10)}};
+    for (const auto side : {attr::pad_top, attr::pad_left, attr::pad_bottom, attr::pad_right})
       attributes[side] = pad;
-    if (depthwise) attributes["groups"] = outputs, attributes["method"] = std::string("depthwise");
-    return g.node("QuantizedConv2d", operands, attributes, {1, extent, extent, outputs},
+    if (depthwise)
+      attributes[attr::groups] = outputs, attributes[attr::method] = std::string("depthwise");
+    return g.node(op::QuantizedConv2d, operands, attributes, {1, extent, extent, outputs},
                   DType::kU8);
   }
   /// Channels of each convolution after the passes, in order. What the outputs were, they are.
@@ -87,7 +88,7 @@ struct Convolutions {
     CHECK(passes::why_not_core_form(g.model) == "");
     std::vector<int64_t> all;
     for (const graph::Node& node : g.model.graph.nodes)
-      if (node.op == "QuantizedConv2d")
+      if (node.op == op::QuantizedConv2d)
         all.push_back(*g.model.values[size_t(node.outputs[0])].dims[3].value());
     return all;
   }
@@ -143,7 +144,7 @@ TEST_CASE("what leaves the model, or is read by others, keeps its channels") {
 
   Convolutions d;
   const ValueId y = d.add(d.image(3), 24, 1, false, false, kDead);
-  d.g.output(d.g.node("OffsetByte", {y}, {}, {1, 5, 5, 24}, DType::kI8));
+  d.g.output(d.g.node(op::OffsetByte, {y}, {}, {1, 5, 5, 24}, DType::kI8));
   d.g.output(d.add(y, 4, 1, false, false, {}));
   CHECK(d.channels() == Channels{24, 4});
 }
@@ -159,7 +160,7 @@ TEST_CASE("numbers of outputs without weights become small ones") {
       c.g.output(c.add(c.image(3), 24, 1, false, false, kDead, step));
       CHECK(c.channels() == Channels{24});
       for (const graph::Node& node : c.g.model.graph.nodes)
-        if (node.op == "QuantizedConv2d")
+        if (node.op == op::QuantizedConv2d)
           for (const int64_t o : kDead)
             CHECK(std::abs(c.g.model.constant(node.inputs[2])->as<int32_t>()[o]) <= 1024);
     }

@@ -15,11 +15,11 @@ TEST_CASE("editor: a graph with many outputs is edited without walking them for 
   model.graph.inputs.push_back(x);
   for (size_t i = 0; i < kOutputs; i++) {
     graph::Node node;
-    node.op = "Relu", node.name = "n" + std::to_string(i);
+    node.op = op::Relu, node.name = "n" + std::to_string(i);
     node.inputs = {x}, node.outputs = {model.add_value(node.name, DType::kF32)};
     model.graph.outputs.push_back(node.outputs[0]);
     model.graph.nodes.push_back(node);
-    node.op = "Identity", node.inputs = node.outputs;
+    node.op = op::Identity, node.inputs = node.outputs;
     node.outputs = {model.add_value(node.name + "/same", DType::kF32)};
     model.graph.nodes.push_back(node);
   }
@@ -28,7 +28,7 @@ TEST_CASE("editor: a graph with many outputs is edited without walking them for 
   size_t outputs = 0, bypassed = 0;
   for (passes::Node* node : e.nodes()) {
     outputs += e.is_output(node->outputs[0]);
-    if (node->op == "Identity") bypassed += e.bypass(*node, node->inputs[0]);
+    if (node->op == op::Identity) bypassed += e.bypass(*node, node->inputs[0]);
   }
   CHECK(outputs == kOutputs);
   CHECK(bypassed == kOutputs);
@@ -59,7 +59,7 @@ TEST_CASE(
     "holds") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, 5, 4});
-  const ValueId y = g.node("Relu", {x});
+  const ValueId y = g.node(op::Relu, {x});
   g.output(y);
   for (const bool forward : {true, false}) {
     CAPTURE(forward);
@@ -76,8 +76,8 @@ TEST_CASE(
     } else {
       last = e.new_value("last", DType::kF32, {1, 5, 4, 3});
       row = e.new_value("row", DType::kF32, {5, 1, 4, 3});
-      e.add("Transpose", {last}, {y}, *relu, {{"perm", Integers{0, 3, 1, 2}}});
-      e.add("Reshape", {row}, {last}, *relu);
+      e.add(op::Transpose, {last}, {y}, *relu, {{attr::perm, Integers{0, 3, 1, 2}}});
+      e.add(op::Reshape, {row}, {last}, *relu);
     }
     CHECK(e.value(last).source == y);
     CHECK(e.value(last).order == Integers{0, 2, 3, 1});

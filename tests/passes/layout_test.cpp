@@ -15,15 +15,15 @@ using Text = std::string;
 namespace {
 
 Attributes kernel(int64_t k, int64_t pad) {
-  return {{"kernel_shape", Integers{k, k}},
-          {"strides", Integers{1, 1}},
-          {"dilations", Integers{1, 1}},
-          {"pads", Integers{pad, pad, pad, pad}},
-          {"group", int64_t(1)}};
+  return {{attr::kernel_shape, Integers{k, k}},
+          {attr::strides, Integers{1, 1}},
+          {attr::dilations, Integers{1, 1}},
+          {attr::pads, Integers{pad, pad, pad, pad}},
+          {attr::group, int64_t(1)}};
 }
 
 ValueId conv(GraphBuilder& g, ValueId x, int64_t in, int64_t out, int64_t k = 3) {
-  return g.node("Conv", {x, g.weights({out, in, k, k})}, kernel(k, k / 2));
+  return g.node(op::Conv, {x, g.weights({out, in, k, k})}, kernel(k, k / 2));
 }
 
 size_t transposes_after(GraphBuilder& g, const passes::PassOptions& options = {}) {
@@ -78,13 +78,13 @@ TEST_CASE("reshape_first: a Transpose commutes with a Reshape that keeps or spli
 TEST_CASE("choose_layout: a chain of convolutions keeps one Transpose at each port") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 3, 8, 8});
-  ValueId y = g.node("Relu", {conv(g, x, 3, 8)});
-  y = g.node("Add", {conv(g, y, 8, 8), y});
-  y = g.node("Mul", {y, g.weights({1, 8, 1, 1})});
-  y = conv(g, g.node("Concat", {y, g.node("Sigmoid", {y})}, {{"axis", int64_t(1)}}), 16, 4);
+  ValueId y = g.node(op::Relu, {conv(g, x, 3, 8)});
+  y = g.node(op::Add, {conv(g, y, 8, 8), y});
+  y = g.node(op::Mul, {y, g.weights({1, 8, 1, 1})});
+  y = conv(g, g.node(op::Concat, {y, g.node(op::Sigmoid, {y})}, {{attr::axis, int64_t(1)}}), 16, 4);
   g.output(y);
   CHECK(transposes_after(g) == 1);  // the input's went into the first convolution
-  CHECK(g.find("Conv2d")->text("input_layout", "nhwc") == "nchw");
+  CHECK(g.find("Conv2d")->text(attr::input_layout, "nhwc") == "nchw");
 }
 
 TEST_CASE("choose_layout: ports that are asked for channels last have no Transpose at all") {
@@ -107,23 +107,27 @@ TEST_CASE("choose_layout: ports that are asked for channels last have no Transpo
 TEST_CASE("choose_layout: goes through every operator that can bear it, axes and pads turned") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {2, 3, 8, 8}), 3, 8);
-  y = g.node("Slice", {y}, {{"starts", graph::Dims{0, 1, 0, 2}}, {"steps", Integers{1, 1, 2, 1}}},
+  y = g.node(op::Slice, {y},
+             {{attr::starts, graph::Dims{0, 1, 0, 2}}, {attr::steps, Integers{1, 1, 2, 1}}},
              {2, 6, 4, 6});
-  y = g.node("Pad", {y},
-             {{"mode", Text("reflect")}, {"before", graph::Dims{0, 0, 1, 2}}, {"value", 0.0}},
-             {2, 6, 6, 9});
-  y = g.node("Resize", {y},
-             {{"mode", Text("linear")},
-              {"coordinate_transformation_mode", Text("half_pixel")},
-              {"scales", std::vector<double>{1, 1, 2, 2}}},
+  y = g.node(
+      op::Pad, {y},
+      {{attr::mode, Text("reflect")}, {attr::before, graph::Dims{0, 0, 1, 2}}, {attr::value, 0.0}},
+      {2, 6, 6, 9});
+  y = g.node(op::Resize, {y},
+             {{attr::mode, Text("linear")},
+              {attr::coordinate_transformation_mode, Text("half_pixel")},
+              {attr::scales, std::vector<double>{1, 1, 2, 2}}},
              {2, 6, 12, 18});
-  y = g.node("Softmax", {y}, {{"axis", int64_t(1)}});
-  ValueId mean = g.node("ReduceMean", {y}, {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
-  y = g.node("Mul", {y, g.node("Sigmoid", {conv(g, mean, 6, 6, 1)})});
-  y = g.node("Concat", {y, g.node("Gather", {y, g.indices({2}, {5, 0})}, {{"axis", int64_t(1)}})},
-             {{"axis", int64_t(1)}});
-  y = g.node("Add", {y, g.input("row", {18})});
-  y = g.node("Add", {y, g.input("channel", {8, 1, 1})});
+  y = g.node(op::Softmax, {y}, {{attr::axis, int64_t(1)}});
+  ValueId mean =
+      g.node(op::ReduceMean, {y}, {{attr::axes, Integers{2, 3}}, {attr::keepdims, int64_t(1)}});
+  y = g.node(op::Mul, {y, g.node(op::Sigmoid, {conv(g, mean, 6, 6, 1)})});
+  y = g.node(op::Concat,
+             {y, g.node(op::Gather, {y, g.indices({2}, {5, 0})}, {{attr::axis, int64_t(1)}})},
+             {{attr::axis, int64_t(1)}});
+  y = g.node(op::Add, {y, g.input("row", {18})});
+  y = g.node(op::Add, {y, g.input("channel", {8, 1, 1})});
   y = conv(g, y, 8, 4);
   g.output(y);
   CHECK(transposes_after(g) == 1);
@@ -133,7 +137,7 @@ TEST_CASE("choose_layout: a graph that is better left alone is left alone") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 16, 8, 8});
   for (int i = 0; i < 3; i++)
-    x = g.node("Softmax", {g.node("Add", {x, g.weights({8, 8})})}, {{"axis", int64_t(3)}});
+    x = g.node(op::Softmax, {g.node(op::Add, {x, g.weights({8, 8})})}, {{attr::axis, int64_t(3)}});
   g.output(x);
   CHECK(transposes_after(g) == 0);
 }
@@ -141,26 +145,27 @@ TEST_CASE("choose_layout: a graph that is better left alone is left alone") {
 TEST_CASE("choose_layout: image to sequence and back cost nothing") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 8, 24})}, {{"perm", Integers{0, 2, 1}}});
-  y = g.node("MatMul", {g.node("LayerNormalization", {y, g.weights({8}), g.weights({8})},
-                               {{"axis", int64_t(2)}, {"epsilon", 1e-5}}),
-                        g.weights({8, 8})});
-  y = g.node("Reshape", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1}}})}, {},
+  y = g.node(op::Transpose, {g.node(op::Reshape, {y}, {}, {1, 8, 24})},
+             {{attr::perm, Integers{0, 2, 1}}});
+  y = g.node(op::MatMul, {g.node(op::LayerNormalization, {y, g.weights({8}), g.weights({8})},
+                                 {{attr::axis, int64_t(2)}, {attr::epsilon, 1e-5}}),
+                          g.weights({8, 8})});
+  y = g.node(op::Reshape, {g.node(op::Transpose, {y}, {{attr::perm, Integers{0, 2, 1}}})}, {},
              {1, 8, 4, 6});
   y = conv(g, y, 8, 4);
-  g.output(g.node("Transpose", {y}, {{"perm", Integers{0, 2, 3, 1}}}));
+  g.output(g.node(op::Transpose, {y}, {{attr::perm, Integers{0, 2, 3, 1}}}));
   CHECK(transposes_after(g) == 0);
 }
 
 TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is one") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 2, 4, 4, 6})},
-             {{"perm", Integers{0, 2, 1, 3, 4}}});
-  y = conv(g, g.node("Reshape", {y}, {}, {1, 8, 4, 6}), 8, 4);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {1, 1, 2, 2, 4, 6})},
-             {{"perm", Integers{0, 1, 4, 2, 5, 3}}});
-  y = conv(g, g.node("Reshape", {y}, {}, {1, 1, 8, 12}), 1, 1);
+  y = g.node(op::Transpose, {g.node(op::Reshape, {y}, {}, {1, 2, 4, 4, 6})},
+             {{attr::perm, Integers{0, 2, 1, 3, 4}}});
+  y = conv(g, g.node(op::Reshape, {y}, {}, {1, 8, 4, 6}), 8, 4);
+  y = g.node(op::Transpose, {g.node(op::Reshape, {y}, {}, {1, 1, 2, 2, 4, 6})},
+             {{attr::perm, Integers{0, 1, 4, 2, 5, 3}}});
+  y = conv(g, g.node(op::Reshape, {y}, {}, {1, 1, 8, 12}), 1, 1);
   g.output(y);
   CHECK(transposes_after(g) == 2);
 }
@@ -168,11 +173,13 @@ TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is 
 TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of every second channel") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
-  y = g.node("Transpose", {g.node("Reshape", {y}, {}, {4, 2, 24})}, {{"perm", Integers{1, 0, 2}}});
-  y = g.node("Reshape", {y}, {}, {2, 1, 4, 4, 6});
-  ValueId even = g.node("Gather", {y, g.indices({}, {0})}, {{"axis", int64_t(0)}});
-  ValueId odd = g.node("Gather", {y, g.indices({}, {1})}, {{"axis", int64_t(0)}});
-  y = g.node("Concat", {even, g.node("Relu", {conv(g, odd, 4, 4)})}, {{"axis", int64_t(1)}});
+  y = g.node(op::Transpose, {g.node(op::Reshape, {y}, {}, {4, 2, 24})},
+             {{attr::perm, Integers{1, 0, 2}}});
+  y = g.node(op::Reshape, {y}, {}, {2, 1, 4, 4, 6});
+  ValueId even = g.node(op::Gather, {y, g.indices({}, {0})}, {{attr::axis, int64_t(0)}});
+  ValueId odd = g.node(op::Gather, {y, g.indices({}, {1})}, {{attr::axis, int64_t(0)}});
+  y = g.node(op::Concat, {even, g.node(op::Relu, {conv(g, odd, 4, 4)})},
+             {{attr::axis, int64_t(1)}});
   g.output(conv(g, y, 8, 3));
   CHECK(transposes_after(g) == 1);
   CHECK(g.count("Slice") == 2);
@@ -180,10 +187,11 @@ TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of ever
 
 TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its producer") {
   GraphBuilder g;
-  ValueId mean = g.node("ReduceMean", {g.input("x", {2, 6, 4, 5})},
-                        {{"axes", Integers{2, 3}}, {"keepdims", int64_t(1)}});
-  ValueId y = g.node("HardSigmoid", {conv(g, g.node("Relu", {conv(g, mean, 6, 4, 1)}), 4, 6, 1)},
-                     {{"alpha", 0.2}, {"beta", 0.5}});
+  ValueId mean = g.node(op::ReduceMean, {g.input("x", {2, 6, 4, 5})},
+                        {{attr::axes, Integers{2, 3}}, {attr::keepdims, int64_t(1)}});
+  ValueId y =
+      g.node(op::HardSigmoid, {conv(g, g.node(op::Relu, {conv(g, mean, 6, 4, 1)}), 4, 6, 1)},
+             {{attr::alpha, 0.2}, {attr::beta, 0.5}});
   g.output(y);
   CHECK(transposes_after(g) == 0);
   CHECK(g.count("Elementwise") == 0);
@@ -193,10 +201,10 @@ TEST_CASE(
     "choose_layout: the head that turns distributions into distances moves the small result only") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 64);
-  y = g.node("Reshape", {g.node("Reshape", {y}, {}, {1, 64, 24})}, {}, {1, 4, 16, 24});
-  y = g.node("Softmax", {g.node("Transpose", {y}, {{"perm", Integers{0, 2, 1, 3}}})},
-             {{"axis", int64_t(1)}});
-  y = g.node("Reshape", {conv(g, y, 16, 1, 1)}, {}, {1, 4, 24});
+  y = g.node(op::Reshape, {g.node(op::Reshape, {y}, {}, {1, 64, 24})}, {}, {1, 4, 16, 24});
+  y = g.node(op::Softmax, {g.node(op::Transpose, {y}, {{attr::perm, Integers{0, 2, 1, 3}}})},
+             {{attr::axis, int64_t(1)}});
+  y = g.node(op::Reshape, {conv(g, y, 16, 1, 1)}, {}, {1, 4, 24});
   g.output(y);
   CHECK(transposes_after(g) == 1);
   CHECK(g.model.values[size_t(g.find("Transpose")->inputs[0])].dims.size() == 3);
@@ -207,24 +215,24 @@ TEST_CASE("lay_columns_down: a convolution over an image one column wide works a
     CAPTURE(groups);
     GraphBuilder g;
     ValueId x = g.input("x", {2, 4, 13, 1});
-    const Attributes window = {{"kernel_shape", Integers{5, 1}},
-                               {"strides", Integers{2, 1}},
-                               {"dilations", Integers{1, 1}},
-                               {"pads", Integers{2, 0, 1, 0}},
-                               {"group", groups}};
-    ValueId y = g.node("Conv", {x, g.weights({8, 4 / groups, 5, 1}), g.weights({8})}, window);
-    g.output(g.node("Conv", {g.node("Relu", {y}), g.weights({3, 8, 3, 1})},
-                    {{"kernel_shape", Integers{3, 1}},
-                     {"strides", Integers{1, 1}},
-                     {"dilations", Integers{1, 1}},
-                     {"pads", Integers{0, 0, 0, 0}},
-                     {"group", int64_t(1)}}));
+    const Attributes window = {{attr::kernel_shape, Integers{5, 1}},
+                               {attr::strides, Integers{2, 1}},
+                               {attr::dilations, Integers{1, 1}},
+                               {attr::pads, Integers{2, 0, 1, 0}},
+                               {attr::group, groups}};
+    ValueId y = g.node(op::Conv, {x, g.weights({8, 4 / groups, 5, 1}), g.weights({8})}, window);
+    g.output(g.node(op::Conv, {g.node(op::Relu, {y}), g.weights({3, 8, 3, 1})},
+                    {{attr::kernel_shape, Integers{3, 1}},
+                     {attr::strides, Integers{1, 1}},
+                     {attr::dilations, Integers{1, 1}},
+                     {attr::pads, Integers{0, 0, 0, 0}},
+                     {attr::group, int64_t(1)}}));
     double worst = INFINITY;
     convert_and_compare(g, worst);
     CAPTURE(g.listing());
     CHECK(worst <= 1e-5);
     for (const graph::Node& node : g.model.graph.nodes) {
-      if (node.op != "Conv2d") continue;
+      if (node.op != op::Conv2d) continue;
       const auto [h, w] = graph::window_of(node);
       CHECK(h.kernel == 1);
       CHECK(w.kernel > 1);
@@ -238,16 +246,16 @@ TEST_CASE("lay_columns_down: a convolution over an image one column wide works a
 TEST_CASE("choose_layout: convolutions along one dimension, with what stands between them") {
   GraphBuilder g;
   auto conv1 = [&](ValueId x, int64_t in, int64_t out) {
-    return g.node("Conv", {x, g.weights({out, in, 3}), g.weights({out})},
-                  {{"kernel_shape", Integers{3}},
-                   {"strides", Integers{1}},
-                   {"dilations", Integers{1}},
-                   {"pads", Integers{1, 1}},
-                   {"group", int64_t(1)}});
+    return g.node(op::Conv, {x, g.weights({out, in, 3}), g.weights({out})},
+                  {{attr::kernel_shape, Integers{3}},
+                   {attr::strides, Integers{1}},
+                   {attr::dilations, Integers{1}},
+                   {attr::pads, Integers{1, 1}},
+                   {attr::group, int64_t(1)}});
   };
-  ValueId y = g.node("Relu", {conv1(g.input("x", {2, 3, 10}), 3, 8)});
-  y = g.node("Relu", {g.node("Add", {conv1(y, 8, 8), y})});
-  g.output(g.node("ReduceMean", {y}, {{"axes", Integers{2}}, {"keepdims", int64_t(0)}}));
+  ValueId y = g.node(op::Relu, {conv1(g.input("x", {2, 3, 10}), 3, 8)});
+  y = g.node(op::Relu, {g.node(op::Add, {conv1(y, 8, 8), y})});
+  g.output(g.node(op::ReduceMean, {y}, {{attr::axes, Integers{2}}, {attr::keepdims, int64_t(0)}}));
   CHECK(transposes_after(g) == 0);  // the input's went into the first convolution
   CHECK(g.count("Elementwise") == 0);
   CHECK(g.count("Conv2d") == 2);
@@ -255,22 +263,25 @@ TEST_CASE("choose_layout: convolutions along one dimension, with what stands bet
 
 TEST_CASE("absorb_flattening: the weights behind a flattened image are put in its order") {
   GraphBuilder g;
-  ValueId y = g.node("Relu", {conv(g, g.input("x", {2, 3, 4, 5}), 3, 6)});
-  y = g.node("Gemm", {g.node("Reshape", {y}, {}, {2, 120}), g.weights({7, 120}), g.weights({7})},
-             {{"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}});
+  ValueId y = g.node(op::Relu, {conv(g, g.input("x", {2, 3, 4, 5}), 3, 6)});
+  y = g.node(op::Gemm,
+             {g.node(op::Reshape, {y}, {}, {2, 120}), g.weights({7, 120}), g.weights({7})},
+             {{attr::transB, int64_t(1)}, {attr::alpha, 1.0}, {attr::beta, 1.0}});
   g.output(y);
   CHECK(transposes_after(g) == 0);
 }
 
 TEST_CASE("fold_sequence_order: time-first transposes around a recurrent cell go") {
   GraphBuilder g;
-  ValueId x = g.node("Transpose", {g.input("x", {2, 5, 3})}, {{"perm", Integers{1, 0, 2}}});
+  ValueId x = g.node(op::Transpose, {g.input("x", {2, 5, 3})}, {{attr::perm, Integers{1, 0, 2}}});
   std::vector<ValueId> outs =
-      g.nodes("LSTM", {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
-              {{"direction", Text("forward")}, {"hidden_size", int64_t(4)}, {"layout", int64_t(0)}},
+      g.nodes(op::LSTM, {x, g.weights({1, 16, 3}), g.weights({1, 16, 4}), g.weights({1, 32})},
+              {{attr::direction, Text("forward")},
+               {attr::hidden_size, int64_t(4)},
+               {attr::layout, int64_t(0)}},
               {{5, 1, 2, 4}, {1, 2, 4}});
-  ValueId y = g.node("Reshape", {outs[0]}, {}, {5, 2, 4});
-  g.output(g.node("Transpose", {y}, {{"perm", Integers{1, 0, 2}}}));
+  ValueId y = g.node(op::Reshape, {outs[0]}, {}, {5, 2, 4});
+  g.output(g.node(op::Transpose, {y}, {{attr::perm, Integers{1, 0, 2}}}));
   g.output(outs[1]);
   CHECK(transposes_after(g) == 0);
 }
@@ -288,33 +299,34 @@ TEST_CASE("layout: a grid of random regions computes the same") {
       ValueId a = pool[roll(pool.size())], b = pool[roll(pool.size())], y = a;
       switch (roll(8)) {
         case 0: y = conv(g, a, 4, 4); break;
-        case 1: y = g.node("Add", {a, b}); break;
-        case 2: y = g.node("Mul", {a, g.weights({4, 1, 1})}); break;
-        case 3: y = g.node("Softmax", {a}, {{"axis", int64_t(1 + roll(3))}}); break;
+        case 1: y = g.node(op::Add, {a, b}); break;
+        case 2: y = g.node(op::Mul, {a, g.weights({4, 1, 1})}); break;
+        case 3: y = g.node(op::Softmax, {a}, {{attr::axis, int64_t(1 + roll(3))}}); break;
         case 4:
-          y = g.node(
-              "Sub",
-              {a, g.node("ReduceMean", {b},
-                         {{"axes", Integers{int64_t(1 + roll(3))}}, {"keepdims", int64_t(1)}})});
+          y = g.node(op::Sub, {a, g.node(op::ReduceMean, {b},
+                                         {{attr::axes, Integers{int64_t(1 + roll(3))}},
+                                          {attr::keepdims, int64_t(1)}})});
           break;
         case 5:
-          y = g.node("Concat",
-                     {g.node("Slice", {a},
-                             {{"starts", graph::Dims{0, 1, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+          y = g.node(op::Concat,
+                     {g.node(op::Slice, {a},
+                             {{attr::starts, graph::Dims{0, 1, 0, 0}},
+                              {attr::steps, Integers{1, 1, 1, 1}}},
                              {1, 3, 4, 6}),
-                      g.node("Slice", {b},
-                             {{"starts", graph::Dims{0, 2, 0, 0}}, {"steps", Integers{1, 1, 1, 1}}},
+                      g.node(op::Slice, {b},
+                             {{attr::starts, graph::Dims{0, 2, 0, 0}},
+                              {attr::steps, Integers{1, 1, 1, 1}}},
                              {1, 1, 4, 6})},
-                     {{"axis", int64_t(1)}});
+                     {{attr::axis, int64_t(1)}});
           break;
         case 6:
-          y = g.node("Reshape",
-                     {g.node("Transpose", {g.node("Reshape", {a}, {}, {1, 4, 24})},
-                             {{"perm", Integers{0, 2, 1}}})},
+          y = g.node(op::Reshape,
+                     {g.node(op::Transpose, {g.node(op::Reshape, {a}, {}, {1, 4, 24})},
+                             {{attr::perm, Integers{0, 2, 1}}})},
                      {}, {1, 4, 6, 4});
-          y = g.node("Transpose", {y}, {{"perm", Integers{0, 3, 1, 2}}});
+          y = g.node(op::Transpose, {y}, {{attr::perm, Integers{0, 3, 1, 2}}});
           break;
-        case 7: y = g.node("Relu", {a}); break;
+        case 7: y = g.node(op::Relu, {a}); break;
       }
       pool.push_back(y);
     }

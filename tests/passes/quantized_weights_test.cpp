@@ -38,10 +38,10 @@ struct WeightBuilder : GraphBuilder {
       by.push_back(0.01f * float(i % 5 + 1));
       zeros.push_back(uint8_t(zero + (zero ? i % 3 : 0)));
     }
-    passes::Attributes attributes = {{"axis", axis}};
-    if (block) attributes["block_size"] = block;
+    passes::Attributes attributes = {{attr::axis, axis}};
+    if (block) attributes[attr::block_size] = block;
     return node(
-        "DequantizeLinear",
+        op::DequantizeLinear,
         {known(dtype, dims, all), known(DType::kF32, scales, by), known(dtype, scales, zeros)},
         attributes, dims, DType::kF32);
   }
@@ -57,7 +57,7 @@ const graph::Node* one_linear(WeightBuilder& g, int64_t bits) {
   CHECK(g.count("Elementwise") == 0);
   const graph::Node* made = g.find("Linear");
   REQUIRE(made->inputs.size() > size_t(linear_weights::kScales));
-  CHECK(made->integer("bits", 0) == bits);
+  CHECK(made->integer(attr::bits, 0) == bits);
   return made;
 }
 
@@ -91,15 +91,15 @@ TEST_CASE("weights behind DequantizeLinear stay: types, axes, blocks, zero point
         WeightBuilder g;
         const ValueId x = g.input("x", {3, 40}), w = g.dequantized(f.dtype, dims, f.low, f.high,
                                                                    s.dims, s.axis, s.block, f.zero);
-        g.output(transposed ? g.node("Gemm", {x, w, g.weights({9})},
-                                     {{"alpha", 1.0},
-                                      {"beta", 1.0},
-                                      {"transA", int64_t(0)},
-                                      {"transB", int64_t(1)}},
+        g.output(transposed ? g.node(op::Gemm, {x, w, g.weights({9})},
+                                     {{attr::alpha, 1.0},
+                                      {attr::beta, 1.0},
+                                      {attr::transA, int64_t(0)},
+                                      {attr::transB, int64_t(1)}},
                                      {3, 9})
-                            : g.node("MatMul", {x, w}, {}, {3, 9}));
+                            : g.node(op::MatMul, {x, w}, {}, {3, 9}));
         const graph::Node* made = one_linear(g, f.bits);
-        CHECK(made->integer("block", -1) == s.expected);
+        CHECK(made->integer(attr::block, -1) == s.expected);
         CHECK((made->inputs[2] >= 0) == transposed);
       }
     }
@@ -110,8 +110,8 @@ TEST_CASE("a bias, a residual and an activation go into such a Linear") {
   WeightBuilder g;
   const ValueId x = g.input("x", {3, 40}), r = g.input("r", {3, 9}),
                 w = g.dequantized(DType::kI8, {40, 9}, -8, 7, {9}, 1, 0, 0);
-  const ValueId y = g.node("Add", {g.node("MatMul", {x, w}, {}, {3, 9}), g.weights({9})});
-  g.output(g.node("Relu", {g.node("Add", {g.node("Abs", {r}), y})}));
+  const ValueId y = g.node(op::Add, {g.node(op::MatMul, {x, w}, {}, {3, 9}), g.weights({9})});
+  g.output(g.node(op::Relu, {g.node(op::Add, {g.node(op::Abs, {r}), y})}));
   double worst = 1;
   convert_and_compare(g, worst);
   CHECK(worst <= 1e-6);
@@ -119,8 +119,8 @@ TEST_CASE("a bias, a residual and an activation go into such a Linear") {
   REQUIRE(made->inputs.size() == 5);
   CHECK(made->inputs[2] >= 0);
   CHECK(made->inputs[3] >= 0);
-  CHECK(made->text("activation", "") == "relu");
-  CHECK(made->integer("residual_first", 0) == 1);
+  CHECK(made->text(attr::activation, "") == "relu");
+  CHECK(made->integer(attr::residual_first, 0) == 1);
 }
 
 TEST_CASE("what is no row with scales of its own becomes f32, with the same numbers") {
@@ -136,7 +136,7 @@ TEST_CASE("what is no row with scales of its own becomes f32, with the same numb
     WeightBuilder g;
     const ValueId x = g.input("x", {3, 40}),
                   w = g.dequantized(DType::kI8, {40, 9}, -100, 100, o.scales, o.axis, o.block, 0);
-    g.output(g.node("MatMul", {x, w}, {}, {3, 9}));
+    g.output(g.node(op::MatMul, {x, w}, {}, {3, 9}));
     double worst = 1;
     convert_and_compare(g, worst);
     CHECK(worst <= 1e-6);
@@ -149,7 +149,7 @@ TEST_CASE("for a GPU quantized weights are f32") {
   WeightBuilder g;
   const ValueId x = g.input("x", {3, 40}),
                 w = g.dequantized(DType::kU8, {40, 9}, 0, 15, {3, 9}, 0, 16, 8);
-  g.output(g.node("MatMul", {x, w}, {}, {3, 9}));
+  g.output(g.node(op::MatMul, {x, w}, {}, {3, 9}));
   const auto expected = g.outputs();
   passes::PassOptions options;
   options.dynamic_integers = false;
@@ -165,8 +165,8 @@ TEST_CASE("weights of a Linear as 8 and 4 bits: how far they move, and what stay
     for (const int64_t block : {0, 32}) {
       WeightBuilder g;
       const ValueId x = g.input("x", {2, 80}),
-                    hidden = g.node("MatMul", {x, g.weights({80, 40})}, {}, {2, 40});
-      g.output(g.node("MatMul", {hidden, g.weights({40, 4})}, {}, {2, 4}));  // too few
+                    hidden = g.node(op::MatMul, {x, g.weights({80, 40})}, {}, {2, 40});
+      g.output(g.node(op::MatMul, {hidden, g.weights({40, 4})}, {}, {2, 4}));  // too few
       passes::run_passes(g.model);
       passes::WeightQuantization how;
       how.bits = bits, how.block = block;
@@ -178,13 +178,13 @@ TEST_CASE("weights of a Linear as 8 and 4 bits: how far they move, and what stay
       CHECK(report.bytes_after < report.bytes_before / (bits == 8 ? 3 : 5));
       const graph::Node* made = g.find("Linear");
       REQUIRE(made->inputs.size() == 5);
-      CHECK(made->integer("block", -1) == block);
+      CHECK(made->integer(attr::block, -1) == block);
       const passes::BlockWeights w = passes::block_weights_of(g.model, *made);
       for (const int8_t n : w.numbers) CHECK_MESSAGE((bits == 8 || (n >= -8 && n <= 7)), int(n));
     }
   WeightBuilder g;
   const ValueId x = g.input("x", {2, 80});
-  g.output(g.node("MatMul", {x, g.weights({80, 40})}, {}, {2, 40}));
+  g.output(g.node(op::MatMul, {x, g.weights({80, 40})}, {}, {2, 40}));
   passes::run_passes(g.model);
   passes::WeightQuantization how;
   how.keeps = [](const std::string& name) { return name == "MatMul_0"; };

@@ -10,20 +10,20 @@ using Integers = std::vector<int64_t>;
 namespace {
 
 ValueId mean(GraphBuilder& g, ValueId x, Integers axes) {
-  return g.node("ReduceMean", {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+  return g.node(op::ReduceMean, {x}, {{attr::axes, axes}, {attr::keepdims, int64_t(1)}});
 }
 
 // (x - mean) / sqrt(mean((x - mean)^2) + epsilon); `spelling` says how.
 ValueId standardised(GraphBuilder& g, ValueId x, Integers axes, const std::string& spelling) {
-  ValueId d = g.node("Sub", {x, mean(g, x, axes)}), twin = d;
-  if (spelling == "difference twice") twin = g.node("Sub", {x, mean(g, x, axes)});
+  ValueId d = g.node(op::Sub, {x, mean(g, x, axes)}), twin = d;
+  if (spelling == "difference twice") twin = g.node(op::Sub, {x, mean(g, x, axes)});
   ValueId square =
-      spelling == "product" ? g.node("Mul", {twin, twin}) : g.node("Pow", {twin, g.number(2)});
-  ValueId variance = g.node("Add", {mean(g, square, axes), g.number(1e-5)});
-  if (spelling == "power") return g.node("Mul", {d, g.node("Pow", {variance, g.number(-0.5)})});
-  ValueId root = g.node("Sqrt", {variance});
-  if (spelling == "reciprocal") return g.node("Mul", {d, g.node("Reciprocal", {root})});
-  return g.node("Div", {d, root});
+      spelling == "product" ? g.node(op::Mul, {twin, twin}) : g.node(op::Pow, {twin, g.number(2)});
+  ValueId variance = g.node(op::Add, {mean(g, square, axes), g.number(1e-5)});
+  if (spelling == "power") return g.node(op::Mul, {d, g.node(op::Pow, {variance, g.number(-0.5)})});
+  ValueId root = g.node(op::Sqrt, {variance});
+  if (spelling == "reciprocal") return g.node(op::Mul, {d, g.node(op::Reciprocal, {root})});
+  return g.node(op::Div, {d, root});
 }
 
 }  // namespace
@@ -34,13 +34,13 @@ TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
       CAPTURE(spelling);
       GraphBuilder g;
       ValueId y = standardised(g, g.input("x", {2, 5, 8}), {2}, spelling);
-      if (scaled) y = g.node("Add", {g.node("Mul", {y, g.weights({8})}), g.weights({8})});
+      if (scaled) y = g.node(op::Add, {g.node(op::Mul, {y, g.weights({8})}), g.weights({8})});
       g.output(y);
       double worst = INFINITY;
       convert_and_compare(g, worst);
       CHECK(worst <= 1e-5);
       CHECK(g.listing() == "Normalize ");
-      CHECK(g.find("Normalize")->text("kind", "") == "layer");
+      CHECK(g.find("Normalize")->text(attr::kind, "") == "layer");
       CHECK(g.find("Normalize")->inputs.size() == (scaled ? 3 : 1));
     }
 }
@@ -51,15 +51,15 @@ TEST_CASE(
   GraphBuilder g;
   ValueId x = g.input("x", {1, 3, 4, 6});
   auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
-    return g.node("Conv", {v, g.weights({out, in, 1, 1})},
-                  {{"kernel_shape", Integers{1, 1}},
-                   {"strides", Integers{1, 1}},
-                   {"dilations", Integers{1, 1}},
-                   {"pads", Integers{0, 0, 0, 0}},
-                   {"group", int64_t(1)}});
+    return g.node(op::Conv, {v, g.weights({out, in, 1, 1})},
+                  {{attr::kernel_shape, Integers{1, 1}},
+                   {attr::strides, Integers{1, 1}},
+                   {attr::dilations, Integers{1, 1}},
+                   {attr::pads, Integers{0, 0, 0, 0}},
+                   {attr::group, int64_t(1)}});
   };
   ValueId y = standardised(g, pointwise(x, 3, 8), {1}, "quotient");
-  y = g.node("Add", {g.node("Mul", {y, g.weights({1, 8, 1, 1})}), g.weights({8, 1, 1})});
+  y = g.node(op::Add, {g.node(op::Mul, {y, g.weights({1, 8, 1, 1})}), g.weights({8, 1, 1})});
   g.output(pointwise(y, 8, 4));
   double worst = INFINITY;
   convert_and_compare(g, worst);
@@ -75,13 +75,13 @@ TEST_CASE(
     GraphBuilder g;
     ValueId y = standardised(g, g.input("x", {2, 6, 4, 5}), {2, 3}, "quotient");
     if (scaled)
-      y = g.node("Add", {g.node("Mul", {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
+      y = g.node(op::Add, {g.node(op::Mul, {g.weights({6, 1, 1}), y}), g.weights({1, 6, 1, 1})});
     g.output(y);
     double worst = INFINITY;
     convert_and_compare(g, worst);
     CHECK(worst <= 1e-5);
     REQUIRE(g.count("Normalize") == 1);
-    CHECK(g.find("Normalize")->text("kind", "") == "instance");
+    CHECK(g.find("Normalize")->text(attr::kind, "") == "instance");
     CHECK(g.count("Elementwise") == 0);
   }
 }
@@ -89,14 +89,16 @@ TEST_CASE(
 TEST_CASE("recognise_norms: RMSNormalization has no mean") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});
-  ValueId variance = g.node("Add", {mean(g, g.node("Pow", {x, g.number(2)}), {2}), g.number(1e-6)});
-  g.output(g.node("Mul", {g.weights({8}),
-                          g.node("Mul", {x, g.node("Reciprocal", {g.node("Sqrt", {variance})})})}));
+  ValueId variance =
+      g.node(op::Add, {mean(g, g.node(op::Pow, {x, g.number(2)}), {2}), g.number(1e-6)});
+  g.output(g.node(op::Mul,
+                  {g.weights({8}),
+                   g.node(op::Mul, {x, g.node(op::Reciprocal, {g.node(op::Sqrt, {variance})})})}));
   double worst = INFINITY;
   convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   CHECK(g.listing() == "Normalize ");
-  CHECK(g.find("Normalize")->text("kind", "") == "rms");
+  CHECK(g.find("Normalize")->text(attr::kind, "") == "rms");
 }
 
 TEST_CASE(
@@ -104,28 +106,29 @@ TEST_CASE(
     "none") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8}), z = g.input("z", {2, 5, 8});
-  ValueId d = g.node("Sub", {x, mean(g, x, {2})});
+  ValueId d = g.node(op::Sub, {x, mean(g, x, {2})});
   auto root = [&](ValueId v, Integers axes) {
     return g.node(
-        "Sqrt", {g.node("Add", {mean(g, g.node("Pow", {v, g.number(2)}), axes), g.number(1e-5)})});
+        op::Sqrt,
+        {g.node(op::Add, {mean(g, g.node(op::Pow, {v, g.number(2)}), axes), g.number(1e-5)})});
   };
-  g.output(g.node("Div", {d, root(d, {1})}));
-  g.output(g.node("Div", {d, root(z, {2})}));
+  g.output(g.node(op::Div, {d, root(d, {1})}));
+  g.output(g.node(op::Div, {d, root(z, {2})}));
   double worst = INFINITY;
   convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   REQUIRE(g.count("Normalize") == 1);  // the first is the RMSNormalization of the difference
-  CHECK(g.find("Normalize")->text("kind", "") == "rms");
+  CHECK(g.find("Normalize")->text(attr::kind, "") == "rms");
 }
 
 TEST_CASE("recognise_softmax: exponentials over their sum") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});
-  auto reduced = [&](const char* op, ValueId v) {
-    return g.node(op, {v}, {{"axes", Integers{1}}, {"keepdims", int64_t(1)}});
+  auto reduced = [&](graph::Operator op, ValueId v) {
+    return g.node(op, {v}, {{attr::axes, Integers{1}}, {attr::keepdims, int64_t(1)}});
   };
-  ValueId exponential = g.node("Exp", {g.node("Sub", {x, reduced("ReduceMax", x)})});
-  g.output(g.node("Div", {exponential, reduced("ReduceSum", exponential)}));
+  ValueId exponential = g.node(op::Exp, {g.node(op::Sub, {x, reduced(op::ReduceMax, x)})});
+  g.output(g.node(op::Div, {exponential, reduced(op::ReduceSum, exponential)}));
   double worst = INFINITY;
   convert_and_compare(g, worst);
   CHECK(worst <= 1e-6);
@@ -135,18 +138,18 @@ TEST_CASE("recognise_softmax: exponentials over their sum") {
 TEST_CASE("recognise_channel_shuffle: between convolutions it is one Transpose inside the pixels") {
   GraphBuilder g;
   auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
-    return g.node("Conv", {v, g.weights({out, in, 1, 1})},
-                  {{"kernel_shape", Integers{1, 1}},
-                   {"strides", Integers{1, 1}},
-                   {"dilations", Integers{1, 1}},
-                   {"pads", Integers{0, 0, 0, 0}},
-                   {"group", int64_t(1)}},
+    return g.node(op::Conv, {v, g.weights({out, in, 1, 1})},
+                  {{attr::kernel_shape, Integers{1, 1}},
+                   {attr::strides, Integers{1, 1}},
+                   {attr::dilations, Integers{1, 1}},
+                   {attr::pads, Integers{0, 0, 0, 0}},
+                   {attr::group, int64_t(1)}},
                   {1, out, 4, 6});
   };
   ValueId x = pointwise(g.input("x", {1, 3, 4, 6}), 3, 12);
-  x = g.node("Reshape", {x}, {}, {1, 3, 4, 4, 6});
-  x = g.node("Transpose", {x}, {{"perm", Integers{0, 2, 1, 3, 4}}}, {1, 4, 3, 4, 6});
-  x = g.node("Reshape", {x}, {}, {1, 12, 4, 6});
+  x = g.node(op::Reshape, {x}, {}, {1, 3, 4, 4, 6});
+  x = g.node(op::Transpose, {x}, {{attr::perm, Integers{0, 2, 1, 3, 4}}}, {1, 4, 3, 4, 6});
+  x = g.node(op::Reshape, {x}, {}, {1, 12, 4, 6});
   g.output(pointwise(x, 12, 2));
   double worst = INFINITY;
   convert_and_compare(g, worst);

@@ -19,7 +19,7 @@ struct IntegerBuilder : GraphBuilder {
   };
   Bytes dynamic(ValueId x, const Dimensions& dims) {
     const std::vector<ValueId> made =
-        nodes("DynamicQuantizeLinear", {x}, {}, {dims, {}, {}}, DType::kU8);
+        nodes(op::DynamicQuantizeLinear, {x}, {}, {dims, {}, {}}, DType::kU8);
     model.values[size_t(made[1])].dtype = DType::kF32;
     return {made[0], made[1], made[2]};
   }
@@ -36,7 +36,7 @@ struct IntegerBuilder : GraphBuilder {
     return id;
   }
   ValueId as_floats(ValueId sums, const Dimensions& dims) {
-    return node("Cast", {sums}, {{"to", int64_t(DType::kF32)}}, dims, DType::kF32);
+    return node(op::Cast, {sums}, {{attr::to, int64_t(DType::kF32)}}, dims, DType::kF32);
   }
 };
 
@@ -61,11 +61,11 @@ void check_product(const std::function<void(IntegerBuilder&)>& build, const std:
 }
 
 passes::Attributes integer_window(const Numbers& kernel, int64_t group, int64_t pad) {
-  return {{"kernel_shape", kernel},
-          {"strides", Numbers(kernel.size(), 1)},
-          {"dilations", Numbers(kernel.size(), 1)},
-          {"pads", Numbers(kernel.size() * 2, pad)},
-          {"group", group}};
+  return {{attr::kernel_shape, kernel},
+          {attr::strides, Numbers(kernel.size(), 1)},
+          {attr::dilations, Numbers(kernel.size(), 1)},
+          {attr::pads, Numbers(kernel.size() * 2, pad)},
+          {attr::group, group}};
 }
 
 }  // namespace
@@ -78,12 +78,12 @@ TEST_CASE("a product takes both scales and the bias behind it") {
             const IntegerBuilder::Bytes x = g.dynamic(g.input("x", {2, 3, 8}), {2, 3, 8});
             const Dimensions y = {2, 3, 5}, outputs = each ? Dimensions{5} : Dimensions{};
             const ValueId sums =
-                g.node("MatMulInteger",
+                g.node(op::MatMulInteger,
                        {x.y, g.known(dtype, {8, 5}, 3), x.zero, g.known(dtype, outputs, 7)}, {}, y,
                        DType::kI32);
-            const ValueId scales = g.node("Mul", {x.scale, g.positive(outputs)}, {}, outputs);
-            const ValueId scaled = g.node("Mul", {g.as_floats(sums, y), scales}, {}, y);
-            g.output(g.node("Add", {g.weights({5}), scaled}, {}, y));
+            const ValueId scales = g.node(op::Mul, {x.scale, g.positive(outputs)}, {}, outputs);
+            const ValueId scaled = g.node(op::Mul, {g.as_floats(sums, y), scales}, {}, y);
+            g.output(g.node(op::Add, {g.weights({5}), scaled}, {}, y));
           },
           "QuantizedLinear", "Linear");
 }
@@ -93,10 +93,11 @@ TEST_CASE("what does not fit into a product stays behind it") {
   check_product(
       [](IntegerBuilder& g) {
         const IntegerBuilder::Bytes x = g.dynamic(g.input("x", {3, 8}), {3, 8});
-        const ValueId sums = g.node("MatMulInteger", {x.y, g.known(DType::kI8, {8, 5}, 3), x.zero},
-                                    {}, {3, 5}, DType::kI32);
-        const ValueId scaled = g.node("Mul", {x.scale, g.as_floats(sums, {3, 5})}, {}, {3, 5});
-        g.output(g.node("Add", {scaled, g.weights({3, 1})}, {}, {3, 5}));
+        const ValueId sums =
+            g.node(op::MatMulInteger, {x.y, g.known(DType::kI8, {8, 5}, 3), x.zero}, {}, {3, 5},
+                   DType::kI32);
+        const ValueId scaled = g.node(op::Mul, {x.scale, g.as_floats(sums, {3, 5})}, {}, {3, 5});
+        g.output(g.node(op::Add, {scaled, g.weights({3, 1})}, {}, {3, 5}));
         g.output(sums), g.output(x.scale), g.output(x.zero);
       },
       "QuantizedLinear", "Linear");
@@ -104,9 +105,10 @@ TEST_CASE("what does not fit into a product stays behind it") {
   check_product(
       [](IntegerBuilder& g) {
         const ValueId bytes = g.input("x", {3, 8}, DType::kI8), zero = g.input("z", {}, DType::kI8);
-        const ValueId sums = g.node("MatMulInteger", {bytes, g.known(DType::kI8, {8, 5}, 3), zero},
-                                    {}, {3, 5}, DType::kI32);
-        g.output(g.node("Mul", {g.as_floats(sums, {3, 5}), g.input("s", {})}, {}, {3, 5}));
+        const ValueId sums =
+            g.node(op::MatMulInteger, {bytes, g.known(DType::kI8, {8, 5}, 3), zero}, {}, {3, 5},
+                   DType::kI32);
+        g.output(g.node(op::Mul, {g.as_floats(sums, {3, 5}), g.input("s", {})}, {}, {3, 5}));
       },
       "QuantizedLinear", "Linear");
 }
@@ -115,7 +117,7 @@ TEST_CASE("long sums are whole where they are computed in f32") {
   check_product(
       [](IntegerBuilder& g) {
         const ValueId bytes = g.input("x", {2, 700}, DType::kI8);
-        g.output(g.node("MatMulInteger", {bytes, g.known(DType::kI8, {700, 3}, 3)}, {}, {2, 3},
+        g.output(g.node(op::MatMulInteger, {bytes, g.known(DType::kI8, {700, 3}, 3)}, {}, {2, 3},
                         DType::kI32));
       },
       "QuantizedLinear", "Linear");
@@ -138,11 +140,11 @@ TEST_CASE("convolutions: dense, grouped, depthwise, of one dimension") {
           Dimensions along(c.w.size(), 1);
           along[1] = c.w[0];
           const ValueId sums =
-              g.node("ConvInteger", {x.y, g.known(DType::kI8, c.w, 3), x.zero},
+              g.node(op::ConvInteger, {x.y, g.known(DType::kI8, c.w, 3), x.zero},
                      integer_window(Numbers(c.x.size() - 2, 3), c.group, 1), c.y, DType::kI32);
-          const ValueId scales = g.node("Mul", {x.scale, g.positive(along)}, {}, along);
-          const ValueId scaled = g.node("Mul", {g.as_floats(sums, c.y), scales}, {}, c.y);
-          g.output(g.node("Add", {scaled, g.weights(along)}, {}, c.y));
+          const ValueId scales = g.node(op::Mul, {x.scale, g.positive(along)}, {}, along);
+          const ValueId scaled = g.node(op::Mul, {g.as_floats(sums, c.y), scales}, {}, c.y);
+          g.output(g.node(op::Add, {scaled, g.weights(along)}, {}, c.y));
         },
         "QuantizedConv2d", "Conv2d");
 }
@@ -159,15 +161,15 @@ ValueId on_run_time_steps(IntegerBuilder& g, DType dtype, const Dimensions& dims
   const ValueId bytes = g.input("x", dims, dtype), scale = g.input("scale", one);
   ValueId numbers = g.as_floats(bytes, dims);
   if (has_zero)
-    numbers = g.node("Sub", {numbers, g.as_floats(g.input("zero", one, dtype), one)}, {}, dims);
-  return g.node("Mul", {numbers, scale}, {}, dims);
+    numbers = g.node(op::Sub, {numbers, g.as_floats(g.input("zero", one, dtype), one)}, {}, dims);
+  return g.node(op::Mul, {numbers, scale}, {}, dims);
 }
 /// i8 [outputs, products] with a scale of each output.
 ValueId integer_weights(IntegerBuilder& g, int64_t outputs, int64_t products) {
-  return g.node("DequantizeLinear",
+  return g.node(op::DequantizeLinear,
                 {g.known(DType::kI8, {outputs, products}, 3), g.positive({outputs}),
                  g.known(DType::kI8, {outputs}, 0)},
-                {{"axis", int64_t(0)}}, {outputs, products}, DType::kF32);
+                {{attr::axis, int64_t(0)}}, {outputs, products}, DType::kF32);
 }
 
 }  // namespace
@@ -179,19 +181,24 @@ TEST_CASE("numbers on steps that the run computes are multiplied as bytes") {
         check_product(
             [=](IntegerBuilder& g) {
               const ValueId x = on_run_time_steps(g, dtype, {3, 8}, in_rows, has_zero);
-              g.output(g.node(
-                  "Gemm", {x, integer_weights(g, 5, 8), g.weights({5})},
-                  {{"transA", int64_t(0)}, {"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}},
-                  {3, 5}));
+              g.output(g.node(op::Gemm, {x, integer_weights(g, 5, 8), g.weights({5})},
+                              {{attr::transA, int64_t(0)},
+                               {attr::transB, int64_t(1)},
+                               {attr::alpha, 1.0},
+                               {attr::beta, 1.0}},
+                              {3, 5}));
             },
             "QuantizedLinear", "QuantizedLinear");
 }
 TEST_CASE("scales along columns leave a product in floating point") {
   IntegerBuilder g;
   const ValueId bytes = g.input("x", {3, 8}, DType::kU8), scale = g.input("scale", {1, 8});
-  const ValueId x = g.node("Mul", {g.as_floats(bytes, {3, 8}), scale}, {}, {3, 8});
-  g.output(g.node("Gemm", {x, integer_weights(g, 5, 8)},
-                  {{"transA", int64_t(0)}, {"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}},
+  const ValueId x = g.node(op::Mul, {g.as_floats(bytes, {3, 8}), scale}, {}, {3, 8});
+  g.output(g.node(op::Gemm, {x, integer_weights(g, 5, 8)},
+                  {{attr::transA, int64_t(0)},
+                   {attr::transB, int64_t(1)},
+                   {attr::alpha, 1.0},
+                   {attr::beta, 1.0}},
                   {3, 5}));
   double worst = 1;
   convert_and_compare(g, worst);

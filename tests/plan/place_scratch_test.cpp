@@ -1,10 +1,11 @@
 // Scratch among the tensors of a plan: it meets nothing that lives in its step, and lies behind all
 // only where no gap holds it.
+#include "runtime/plan/place_scratch.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "runtime/plan/place_scratch.h"
 #include "tests/plan/plan_cases.h"
 
 using namespace ingot;

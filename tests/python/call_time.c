@@ -5,7 +5,6 @@
  */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -31,8 +31,8 @@ Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
 TEST_CASE("products with constant weights, their biases, and one quantization of what they share") {
   GraphBuilder g;
   const ValueId x = g.input("x", {2, 3, 16});
-  const ValueId a = g.node("Add", {g.weights({5}), g.node("MatMul", {x, g.weights({16, 5})})});
-  g.output(a), g.output(g.node("MatMul", {x, g.weights({16, 7})}));
+  const ValueId a = g.node(op::Add, {g.weights({5}), g.node(op::MatMul, {x, g.weights({16, 5})})});
+  g.output(a), g.output(g.node(op::MatMul, {x, g.weights({16, 7})}));
   const Rewritten made = rewrite(g);
   CHECK(made.found.names.size() == 2);
   CHECK(g.count("DynamicQuantize") == 1);
@@ -49,17 +49,17 @@ TEST_CASE("Gemm of either order, and what stays in floating point") {
   for (const int64_t turned : {0, 1}) {
     GraphBuilder g;
     const Dimensions dims = turned ? Dimensions{5, 16} : Dimensions{16, 5};
-    g.output(g.node("Gemm", {g.input("x", {3, 16}), g.weights(dims), g.weights({5})},
-                    {{"transB", turned}, {"alpha", 1.0}, {"beta", 1.0}}));
+    g.output(g.node(op::Gemm, {g.input("x", {3, 16}), g.weights(dims), g.weights({5})},
+                    {{attr::transB, turned}, {attr::alpha, 1.0}, {attr::beta, 1.0}}));
     CHECK(rewrite(g).moved < 0.05);
     CHECK(g.count("QuantizedLinear") == 1);
     CHECK(g.count("Gemm") == 0);
   }
   GraphBuilder g;  // a factor, a product of two inputs, a bias that is no constant
   const ValueId x = g.input("x", {3, 16}), w = g.weights({16, 5});
-  g.output(g.node("Gemm", {x, w}, {{"alpha", 2.0}, {"beta", 1.0}}));
-  g.output(g.node("MatMul", {x, g.input("w", {16, 5})}));
-  g.output(g.node("Gemm", {x, w, g.input("b", {5})}, {{"alpha", 1.0}, {"beta", 1.0}}));
+  g.output(g.node(op::Gemm, {x, w}, {{attr::alpha, 2.0}, {attr::beta, 1.0}}));
+  g.output(g.node(op::MatMul, {x, g.input("w", {16, 5})}));
+  g.output(g.node(op::Gemm, {x, w, g.input("b", {5})}, {{attr::alpha, 1.0}, {attr::beta, 1.0}}));
   CHECK(rewrite(g).moved < 0.05);
   CHECK(g.count("QuantizedLinear") == 1);
   CHECK(g.count("Gemm") == 1);
@@ -70,8 +70,8 @@ TEST_CASE("Gemm of either order, and what stays in floating point") {
 TEST_CASE("layers that stay, and weights that no byte stands for") {
   GraphBuilder g;
   const ValueId x = g.input("x", {3, 16});
-  g.output(g.node("MatMul", {x, g.weights({16, 5})}));
-  g.output(g.node("MatMul", {x, g.weights({16, 5})}));
+  g.output(g.node(op::MatMul, {x, g.weights({16, 5})}));
+  g.output(g.node(op::MatMul, {x, g.weights({16, 5})}));
   const std::string name = g.model.graph.nodes[1].name;
   const Rewritten made = rewrite(g, {name, "nothing"});
   CHECK(made.found.kept == 1);
@@ -79,7 +79,7 @@ TEST_CASE("layers that stay, and weights that no byte stands for") {
   CHECK(g.count("MatMul") == 1);
   GraphBuilder wrong;
   wrong.output(
-      wrong.node("MatMul", {wrong.input("x", {3, 2}), wrong.constant({2, 1}, {1, INFINITY})}));
+      wrong.node(op::MatMul, {wrong.input("x", {3, 2}), wrong.constant({2, 1}, {1, INFINITY})}));
   quantize::Keep none;
   std::set<std::string> matched;
   try {
@@ -94,13 +94,13 @@ TEST_CASE("layers that stay, and weights that no byte stands for") {
 TEST_CASE("linear layers that read floating point, and those behind them, may take rows") {
   GraphBuilder g;
   const ValueId x = g.input("x", {2, 3, 16});
-  const ValueId inner = g.node("MatMul", {x, g.weights({16, 8})});
-  g.output(g.node("MatMul", {g.node("Gelu", {inner}), g.weights({8, 5})}));
+  const ValueId inner = g.node(op::MatMul, {x, g.weights({16, 8})});
+  g.output(g.node(op::MatMul, {g.node(op::Gelu, {inner}), g.weights({8, 5})}));
   const ValueId image = g.input("image", {1, 4, 2, 2});
-  const ValueId seen = g.node("Relu", {g.node("Conv", {image, g.weights({6, 4, 1, 1})})});
+  const ValueId seen = g.node(op::Relu, {g.node(op::Conv, {image, g.weights({6, 4, 1, 1})})});
   const ValueId of_bytes =
-      g.node("Transpose", {seen}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
-  g.output(g.node("MatMul", {of_bytes, g.weights({6, 3})}));
+      g.node(op::Transpose, {seen}, {{attr::perm, std::vector<int64_t>{0, 2, 3, 1}}});
+  g.output(g.node(op::MatMul, {of_bytes, g.weights({6, 3})}));
   quantize::prepare(g.model);
   const std::set<size_t> rows = quantize::find_row_layers(g.model, {});
   REQUIRE(rows.size() == 2);

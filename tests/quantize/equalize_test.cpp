@@ -16,11 +16,11 @@ namespace {
 
 passes::Attributes taps(int64_t kernel, int64_t group) {
   const int64_t pad = kernel / 2;
-  return {{"kernel_shape", std::vector<int64_t>{kernel, kernel}},
-          {"strides", std::vector<int64_t>{1, 1}},
-          {"dilations", std::vector<int64_t>{1, 1}},
-          {"pads", std::vector<int64_t>{pad, pad, pad, pad}},
-          {"group", group}};
+  return {{attr::kernel_shape, std::vector<int64_t>{kernel, kernel}},
+          {attr::strides, std::vector<int64_t>{1, 1}},
+          {attr::dilations, std::vector<int64_t>{1, 1}},
+          {attr::pads, std::vector<int64_t>{pad, pad, pad, pad}},
+          {attr::group, group}};
 }
 
 /// [8, 4, 1, 1] whose rows are 2^-6 .. 2^8 times as large.
@@ -47,16 +47,16 @@ double spread(const std::vector<double>& numbers) {
 struct Pair {
   GraphBuilder g;
   ValueId between;
-  explicit Pair(bool depthwise, const char* limit = "Relu", bool read_twice = false) {
+  explicit Pair(bool depthwise, graph::Operator limit = op::Relu, bool read_twice = false) {
     const ValueId x = g.input("x", {1, 4, 5, 5});
-    const ValueId first =
-        g.node("Conv", {g.node("Abs", {x}), unbalanced_weights(g), g.positive({8})}, taps(1, 1));
+    const ValueId first = g.node(
+        op::Conv, {g.node(op::Abs, {x}), unbalanced_weights(g), g.positive({8})}, taps(1, 1));
     between = g.node(limit, {first},
-                     std::string(limit) == "Clip" ? passes::Attributes{{"min", 0.0}, {"max", 6.0}}
-                                                  : passes::Attributes{});
-    g.output(depthwise ? g.node("Conv", {between, g.weights({8, 1, 3, 3})}, taps(3, 8))
-                       : g.node("Conv", {between, g.weights({6, 8, 1, 1})}, taps(1, 1)));
-    if (read_twice) g.output(g.node("Tanh", {between}));
+                     limit == op::Clip ? passes::Attributes{{attr::min, 0.0}, {attr::max, 6.0}}
+                                       : passes::Attributes{});
+    g.output(depthwise ? g.node(op::Conv, {between, g.weights({8, 1, 3, 3})}, taps(3, 8))
+                       : g.node(op::Conv, {between, g.weights({6, 8, 1, 1})}, taps(1, 1)));
+    if (read_twice) g.output(g.node(op::Tanh, {between}));
   }
   Tensor held() {
     GraphBuilder copy = g;
@@ -89,9 +89,9 @@ TEST_CASE("equalized channels are alike, and the network computes the same") {
 }
 
 TEST_CASE("what does not scale with its channels is left alone") {
-  CHECK(Pair(true, "Clip").find().empty());
+  CHECK(Pair(true, op::Clip).find().empty());
 
-  CHECK(Pair(false, "Relu", true).find().empty());
+  CHECK(Pair(false, op::Relu, true).find().empty());
 }
 
 TEST_CASE("in front of floating point, a product evens channels out") {
@@ -100,8 +100,8 @@ TEST_CASE("in front of floating point, a product evens channels out") {
   std::vector<double> sizes;
   for (int c = 0; c < 8; c++) sizes.push_back(std::ldexp(1.0, 2 * c - 6));
   const ValueId loud =
-      g.node("Sqrt", {g.node("Abs", {g.node("Mul", {x, g.constant({8, 1, 1}, sizes)})})});
-  g.output(g.node("Conv", {loud, g.weights({6, 8, 1, 1})}, taps(1, 1)));
+      g.node(op::Sqrt, {g.node(op::Abs, {g.node(op::Mul, {x, g.constant({8, 1, 1}, sizes)})})});
+  g.output(g.node(op::Conv, {loud, g.weights({6, 8, 1, 1})}, taps(1, 1)));
   GraphBuilder seen = g;
   seen.model.graph.outputs = {loud};
   const auto before = g.outputs();
@@ -124,10 +124,10 @@ TEST_CASE("behind a layer that floating point reads, a product gives channels ba
   for (const bool relu : {false, true}) {
     GraphBuilder g;
     const ValueId x = g.input("x", {1, 4, 5, 5});
-    ValueId y =
-        g.node("Conv", {g.node("Abs", {x}), unbalanced_weights(g), g.positive({8})}, taps(1, 1));
-    if (relu) y = g.node("Relu", {y});
-    g.output(g.node("Tanh", {y}));
+    ValueId y = g.node(op::Conv, {g.node(op::Abs, {x}), unbalanced_weights(g), g.positive({8})},
+                       taps(1, 1));
+    if (relu) y = g.node(op::Relu, {y});
+    g.output(g.node(op::Tanh, {y}));
     GraphBuilder seen = g;
     seen.model.graph.outputs = {y};
     const auto before = g.outputs();
@@ -147,10 +147,10 @@ TEST_CASE("behind a layer that floating point reads, a product gives channels ba
 
 TEST_CASE("rows that several layers read are evened out for each; their outputs are f32 and stay") {
   GraphBuilder g;
-  const ValueId x = g.node("Tanh", {g.input("x", {3, 8})});
+  const ValueId x = g.node(op::Tanh, {g.input("x", {3, 8})});
   for (int i = 0; i < 2; i++) {
-    const ValueId rows = g.node("MatMul", {x, g.weights({8, 5})});
-    g.output(g.node("Tanh", {g.node("Add", {rows, g.weights({5})})}));
+    const ValueId rows = g.node(op::MatMul, {x, g.weights({8, 5})});
+    g.output(g.node(op::Tanh, {g.node(op::Add, {rows, g.weights({5})})}));
   }
   const auto before = g.outputs();
   std::set<std::string> matched;
@@ -171,8 +171,8 @@ TEST_CASE("rows that several layers read are evened out for each; their outputs 
 TEST_CASE("balanced channels are left alone") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 4, 5, 5});
-  const ValueId a = g.node("Conv", {x, g.positive({8, 4, 1, 1})}, taps(1, 1));
-  g.output(g.node("Conv", {a, g.positive({6, 8, 1, 1})}, taps(1, 1)));
+  const ValueId a = g.node(op::Conv, {x, g.positive({8, 4, 1, 1})}, taps(1, 1));
+  g.output(g.node(op::Conv, {a, g.positive({6, 8, 1, 1})}, taps(1, 1)));
   std::set<std::string> matched;
   const std::vector<double> alike = {1, 2, 1.5, 1, 2, 3, 1, 2};
   CHECK(find_unbalanced(g.model, find_sites(g.model, {}, &matched), {{a, alike}}).empty());

@@ -19,11 +19,11 @@ namespace {
 
 passes::Attributes window(int64_t kernel, int64_t group = 1) {
   const int64_t pad = kernel / 2;
-  return {{"kernel_shape", Numbers{kernel, kernel}},
-          {"strides", Numbers{1, 1}},
-          {"dilations", Numbers{1, 1}},
-          {"pads", Numbers{pad, pad, pad, pad}},
-          {"group", group}};
+  return {{attr::kernel_shape, Numbers{kernel, kernel}},
+          {attr::strides, Numbers{1, 1}},
+          {attr::dilations, Numbers{1, 1}},
+          {attr::pads, Numbers{pad, pad, pad, pad}},
+          {attr::group, group}};
 }
 
 /// A stem, a depthwise block with a residual, a mean over the image and a head behind it.
@@ -32,18 +32,21 @@ struct Network {
   ValueId x, stem, block, sum, head, said;
   Network() {
     x = g.input("x", {1, 3, 8, 8});
-    stem =
-        g.node("Relu", {g.node("Conv", {x, g.weights({8, 3, 3, 3}), g.weights({8})}, window(3))});
+    stem = g.node(op::Relu,
+                  {g.node(op::Conv, {x, g.weights({8, 3, 3, 3}), g.weights({8})}, window(3))});
     const ValueId deep =
-        g.node("Clip", {g.node("Conv", {stem, g.weights({8, 1, 3, 3})}, window(3, 8))},
-               {{"min", 0.0}, {"max", 6.0}});
-    block = g.node("Conv", {deep, g.weights({8, 8, 1, 1}), g.weights({8})}, window(1));
-    sum = g.node("Add", {block, stem});
-    const ValueId mean =
-        g.node("ReduceMean", {sum}, {{"axes", Numbers{2, 3}}, {"keepdims", int64_t(0)}}, {1, 8});
-    head = g.node("Gemm", {mean, g.weights({5, 8}), g.weights({5})},
-                  {{"transB", int64_t(1)}, {"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}});
-    said = g.node("Sigmoid", {head});
+        g.node(op::Clip, {g.node(op::Conv, {stem, g.weights({8, 1, 3, 3})}, window(3, 8))},
+               {{attr::min, 0.0}, {attr::max, 6.0}});
+    block = g.node(op::Conv, {deep, g.weights({8, 8, 1, 1}), g.weights({8})}, window(1));
+    sum = g.node(op::Add, {block, stem});
+    const ValueId mean = g.node(
+        op::ReduceMean, {sum}, {{attr::axes, Numbers{2, 3}}, {attr::keepdims, int64_t(0)}}, {1, 8});
+    head = g.node(op::Gemm, {mean, g.weights({5, 8}), g.weights({5})},
+                  {{attr::transB, int64_t(1)},
+                   {attr::alpha, 1.0},
+                   {attr::beta, 1.0},
+                   {attr::transA, int64_t(0)}});
+    said = g.node(op::Sigmoid, {head});
     g.output(said);
     g.model.values[size_t(said)].name = "said";
   }
@@ -137,9 +140,9 @@ TEST_CASE("a layer that is kept stays as it was, and what it took along as well"
 TEST_CASE("limits behind a sum are part of it") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 4, 4, 4});
-  const ValueId a = g.node("Conv", {x, g.weights({4, 4, 1, 1})}, window(1));
-  const ValueId sum = g.node("Relu", {g.node("Add", {a, x})});
-  g.output(g.node("Conv", {sum, g.weights({4, 4, 1, 1})}, window(1)));
+  const ValueId a = g.node(op::Conv, {x, g.weights({4, 4, 1, 1})}, window(1));
+  const ValueId sum = g.node(op::Relu, {g.node(op::Add, {a, x})});
+  g.output(g.node(op::Conv, {sum, g.weights({4, 4, 1, 1})}, window(1)));
   prepare(g.model);
   const Sites sites = sites_of(g.model);
   CHECK(sites.tensors == std::vector<ValueId>{x, a, sum, g.model.graph.outputs[0]});
@@ -157,11 +160,11 @@ TEST_CASE("limits behind a sum are part of it") {
 TEST_CASE("what only moves has the scale of what it moves") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 4, 4, 4});
-  const ValueId image = g.node("Conv", {x, g.weights({4, 4, 1, 1})}, window(1));
-  const ValueId pooled = g.node("MaxPool", {image}, window(1), {});
-  const ValueId flat = g.node("Reshape", {pooled}, {}, {1, 64});
-  const ValueId y = g.node("MatMul", {flat, g.weights({64, 3})});
-  const ValueId biased = g.node("Add", {y, g.weights({3})});
+  const ValueId image = g.node(op::Conv, {x, g.weights({4, 4, 1, 1})}, window(1));
+  const ValueId pooled = g.node(op::MaxPool, {image}, window(1), {});
+  const ValueId flat = g.node(op::Reshape, {pooled}, {}, {1, 64});
+  const ValueId y = g.node(op::MatMul, {flat, g.weights({64, 3})});
+  const ValueId biased = g.node(op::Add, {y, g.weights({3})});
   g.output(biased);
   prepare(g.model);
   const Sites sites = sites_of(g.model);
@@ -178,12 +181,12 @@ TEST_CASE("what only moves has the scale of what it moves") {
 TEST_CASE("batch normalisation and scales go into the weights first") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, 4, 4});
-  const ValueId a = g.node("Conv", {x, g.weights({6, 3, 3, 3})}, window(3));
-  const ValueId b = g.node("BatchNormalization",
+  const ValueId a = g.node(op::Conv, {x, g.weights({6, 3, 3, 3})}, window(3));
+  const ValueId b = g.node(op::BatchNormalization,
                            {a, g.positive({6}), g.weights({6}), g.weights({6}), g.positive({6})},
-                           {{"epsilon", 1e-5}});
-  const ValueId c = g.node("Mul", {b, g.positive({6, 1, 1})});
-  g.output(g.node("Add", {c, g.weights({1, 6, 1, 1})}));
+                           {{attr::epsilon, 1e-5}});
+  const ValueId c = g.node(op::Mul, {b, g.positive({6, 1, 1})});
+  g.output(g.node(op::Add, {c, g.weights({1, 6, 1, 1})}));
   const auto before = g.outputs();
   prepare(g.model);
   CHECK(g.count("BatchNormalization") + g.count("Mul") + g.count("Add") == 0);
@@ -253,7 +256,7 @@ TEST_CASE("weights: a scale for each channel, the largest at 127, fitted ones wi
 TEST_CASE("bias correction takes away what rounding adds on average") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 6, 4, 4});
-  g.output(g.node("Conv", {x, g.weights({4, 3, 1, 1}), g.weights({4})}, window(1, 2)));
+  g.output(g.node(op::Conv, {x, g.weights({4, 3, 1, 1}), g.weights({4})}, window(1, 2)));
   prepare(g.model);
   const Sites sites = sites_of(g.model);
   const Layer& layer = sites.layers[0];
@@ -298,7 +301,7 @@ TEST_CASE("weights that are no numbers are refused by the layer's name") {
   const ValueId x = g.input("x", {1, 2, 4, 4});
   std::vector<double> odd(4, 1.0);
   odd[2] = std::numeric_limits<double>::quiet_NaN();
-  g.output(g.node("Conv", {x, g.constant({2, 2, 1, 1}, odd)}, window(1)));
+  g.output(g.node(op::Conv, {x, g.constant({2, 2, 1, 1}, odd)}, window(1)));
   const Sites sites = sites_of(g.model);
   try {
     insert_quantisation(g.model, sites, {}, {});

@@ -31,8 +31,8 @@ Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
 
 /// Rows of a table of [512, 64], as numbers of positions that the input says.
 ValueId rows_of(GraphBuilder& g, ValueId table, const std::string& input) {
-  const ValueId at = g.node("Cast", {g.input(input, {2, 3})}, {{"to", int64_t(DType::kI64)}});
-  return g.node("Gather", {table, at}, {{"axis", int64_t(0)}});
+  const ValueId at = g.node(op::Cast, {g.input(input, {2, 3})}, {{attr::to, int64_t(DType::kI64)}});
+  return g.node(op::Gather, {table, at}, {{attr::axis, int64_t(0)}});
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ TEST_CASE("a table that two nodes read is made into bytes once") {
   CHECK(made.moved < 0.01);
   int tables = 0;
   for (const graph::Node& node : g.model.graph.nodes)
-    if (node.op == "Gather") tables += g.model.constant(node.inputs[0])->dtype == DType::kU8;
+    if (node.op == op::Gather) tables += g.model.constant(node.inputs[0])->dtype == DType::kU8;
   CHECK(tables == 2);
   CHECK(g.model.notes.size() == 1);
 }
@@ -59,9 +59,9 @@ TEST_CASE("a table that two nodes read is made into bytes once") {
 TEST_CASE("small tables, columns, constant choices and tables of integers stay as they are") {
   GraphBuilder g;
   g.output(rows_of(g, g.weights({16, 64}), "small"));
-  const ValueId at = g.node("Cast", {g.input("at", {2, 3})}, {{"to", int64_t(DType::kI64)}});
-  g.output(g.node("Gather", {g.weights({64, 512}), at}, {{"axis", int64_t(1)}}));
-  g.output(g.node("Gather", {g.weights({8, 64, 64}), at}, {{"axis", int64_t(0)}}));
+  const ValueId at = g.node(op::Cast, {g.input("at", {2, 3})}, {{attr::to, int64_t(DType::kI64)}});
+  g.output(g.node(op::Gather, {g.weights({64, 512}), at}, {{attr::axis, int64_t(1)}}));
+  g.output(g.node(op::Gather, {g.weights({8, 64, 64}), at}, {{attr::axis, int64_t(0)}}));
   const Rewritten made = rewrite(g);
   CHECK(g.count("Gather") == 3);
   CHECK(made.moved == 0);

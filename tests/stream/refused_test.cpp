@@ -30,11 +30,11 @@ Refusal refusal_of(graph::Model& model, const StreamOptions& options) {
 }
 
 Attributes window(Integers kernel, Integers pads, Integers strides) {
-  return {{"kernel_shape", kernel},
-          {"strides", strides},
-          {"dilations", Integers(kernel.size(), 1)},
-          {"pads", pads},
-          {"group", int64_t{1}}};
+  return {{attr::kernel_shape, kernel},
+          {attr::strides, strides},
+          {attr::dilations, Integers(kernel.size(), 1)},
+          {attr::pads, pads},
+          {attr::group, int64_t{1}}};
 }
 
 }  // namespace
@@ -48,47 +48,48 @@ TEST_CASE("stream_frames: operators that need all frames are refused by name, al
   const Case cases[] = {
       {"softmax over time",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Softmax", {x}, {{"axis", int64_t{2}}});
+         return g.node(op::Softmax, {x}, {{attr::axis, int64_t{2}}});
        },
        "Softmax 'Softmax_0' cannot run frame by frame: softmax over the whole axis"},
       {"a mean over time",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("ReduceMean", {x}, {{"axes", Integers{2}}, {"keepdims", int64_t{1}}},
-                       {1, 3, 1});
+         return g.node(op::ReduceMean, {x},
+                       {{attr::axes, Integers{2}}, {attr::keepdims, int64_t{1}}}, {1, 3, 1});
        },
        "ReduceMean 'ReduceMean_0' cannot run frame by frame: reduces over the whole axis; a "
        "pooling with a window says over how many frames"},
       {"every frame with every frame",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("MatMul", {g.node("Transpose", {x}, {{"perm", Integers{0, 2, 1}}}), x});
+         return g.node(op::MatMul,
+                       {g.node(op::Transpose, {x}, {{attr::perm, Integers{0, 2, 1}}}), x});
        },
        "MatMul 'MatMul_1' cannot run frame by frame: it multiplies each frame by each, as "
        "attention does"},
       {"positions",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Add", {x, g.weights({3, 12})});
+         return g.node(op::Add, {x, g.weights({3, 12})});
        },
        "Add 'Add_0' cannot run frame by frame: an operand has numbers of its own for each frame of "
        "the whole, such as positions"},
       {"time and channels flattened",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Reshape", {x}, {}, {1, 36});
+         return g.node(op::Reshape, {x}, {}, {1, 36});
        },
        "Reshape 'Reshape_0' cannot run frame by frame: it mixes the axis with others"},
       {"frames in the other order",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Slice", {x},
-                       {{"starts", graph::Dims{0, 0, 11}}, {"steps", Integers{1, 1, -1}}},
+         return g.node(op::Slice, {x},
+                       {{attr::starts, graph::Dims{0, 0, 11}}, {attr::steps, Integers{1, 1, -1}}},
                        {1, 3, 12});
        },
        "Slice 'Slice_0' cannot run frame by frame: it turns the order of the frames round"},
       {"two of them",
        [](GraphBuilder& g, ValueId x) {
-         return g.node(
-             "Add",
-             {g.node("Softmax", {x}, {{"axis", int64_t{2}}}),
-              g.node("CumSum", {x},
-                     {{"axis", int64_t{2}}, {"exclusive", int64_t{0}}, {"reverse", int64_t{0}}})});
+         return g.node(op::Add, {g.node(op::Softmax, {x}, {{attr::axis, int64_t{2}}}),
+                                 g.node(op::CumSum, {x},
+                                        {{attr::axis, int64_t{2}},
+                                         {attr::exclusive, int64_t{0}},
+                                         {attr::reverse, int64_t{0}}})});
        },
        "softmax over the whole axis; 2 operators in all"},
   };
@@ -109,9 +110,10 @@ TEST_CASE("stream_frames: operators that need all frames are refused by name, al
 TEST_CASE("stream_frames: what looks ahead is named with the latency that allows it") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, 12});
-  const ValueId causal = g.node("Conv", {x, g.weights({3, 3, 3})}, window({3}, {2, 0}, {1}));
-  const ValueId strided = g.node("Conv", {causal, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2}));
-  g.output(g.node("Conv", {strided, g.weights({3, 3, 3})}, window({3}, {1, 1}, {1})));
+  const ValueId causal = g.node(op::Conv, {x, g.weights({3, 3, 3})}, window({3}, {2, 0}, {1}));
+  const ValueId strided =
+      g.node(op::Conv, {causal, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2}));
+  g.output(g.node(op::Conv, {strided, g.weights({3, 3, 3})}, window({3}, {1, 1}, {1})));
   StreamOptions options;
   options.axis = 2, options.frames = 2, options.latency = 1;
   const Refusal refusal = refusal_of(g.model, options);
@@ -140,8 +142,8 @@ TEST_CASE("stream_frames: an option that does not fit the network says what woul
   for (const Case& c : cases) {
     GraphBuilder g;
     const ValueId x = g.input("x", {1, 3, 12});
-    const ValueId y = g.node("Conv", {x, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2}));
-    g.output(g.node("Conv", {y, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2})));
+    const ValueId y = g.node(op::Conv, {x, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2}));
+    g.output(g.node(op::Conv, {y, g.weights({3, 3, 2})}, window({2}, {0, 0}, {2})));
     StreamOptions options;
     options.input = c.input, options.axis = c.axis, options.frames = c.frames;
     const Refusal refusal = refusal_of(g.model, options);

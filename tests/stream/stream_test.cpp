@@ -22,51 +22,53 @@ constexpr int64_t kFrames = 24;
 
 Attributes window(int64_t kernel, int64_t begin, int64_t end, int64_t dilation = 1,
                   int64_t stride = 1) {
-  return {{"kernel_shape", Integers{kernel}},
-          {"strides", Integers{stride}},
-          {"dilations", Integers{dilation}},
-          {"pads", Integers{begin, end}},
-          {"group", int64_t{1}}};
+  return {{attr::kernel_shape, Integers{kernel}},
+          {attr::strides, Integers{stride}},
+          {attr::dilations, Integers{dilation}},
+          {attr::pads, Integers{begin, end}},
+          {attr::group, int64_t{1}}};
 }
 ValueId conv(GraphBuilder& g, ValueId x, const Attributes& attributes) {
-  return g.node(
-      "Conv",
-      {x, g.weights({3, 3, std::get<Integers>(attributes.at("kernel_shape"))[0]}), g.weights({3})},
-      attributes);
+  return g.node(op::Conv,
+                {x, g.weights({3, 3, std::get<Integers>(attributes.at(attr::kernel_shape))[0]}),
+                 g.weights({3})},
+                attributes);
 }
 ValueId cut(GraphBuilder& g, ValueId x, int64_t start, int64_t count, int64_t step = 1) {
-  return g.node("Slice", {x}, {{"starts", Dims{0, 0, start}}, {"steps", Integers{1, 1, step}}},
+  return g.node(op::Slice, {x},
+                {{attr::starts, Dims{0, 0, start}}, {attr::steps, Integers{1, 1, step}}},
                 {1, 3, count});
 }
 ValueId pad(GraphBuilder& g, ValueId x, int64_t before, int64_t count, double value) {
-  return g.node(
-      "Pad", {x},
-      {{"mode", std::string("constant")}, {"before", Dims{0, 0, before}}, {"value", value}},
-      {1, 3, count});
+  return g.node(op::Pad, {x},
+                {{attr::mode, std::string("constant")},
+                 {attr::before, Dims{0, 0, before}},
+                 {attr::value, value}},
+                {1, 3, count});
 }
-ValueId pool(GraphBuilder& g, ValueId x, const char* op, const Attributes& attributes,
+ValueId pool(GraphBuilder& g, ValueId x, graph::Operator op, const Attributes& attributes,
              int64_t count_pads = 0) {
   Attributes all = attributes;
-  all["count_include_pad"] = count_pads;
-  const int64_t kernel = std::get<Integers>(all.at("kernel_shape"))[0],
-                stride = std::get<Integers>(all.at("strides"))[0],
-                dilation = std::get<Integers>(all.at("dilations"))[0];
-  const Integers pads = std::get<Integers>(all.at("pads"));
+  all[attr::count_include_pad] = count_pads;
+  const int64_t kernel = std::get<Integers>(all.at(attr::kernel_shape))[0],
+                stride = std::get<Integers>(all.at(attr::strides))[0],
+                dilation = std::get<Integers>(all.at(attr::dilations))[0];
+  const Integers pads = std::get<Integers>(all.at(attr::pads));
   const graph::Dim frames = g.model.values[size_t(x)].dims[2];
   return g.node(
       op, {x}, all,
       {1, 3, (*frames.value() + pads[0] + pads[1] - (kernel - 1) * dilation - 1) / stride + 1});
 }
 ValueId gru(GraphBuilder& g, ValueId x) {  // [1, 3, T] -> [T, 1, 1, 4]
-  const ValueId steps = g.node("Transpose", {x}, {{"perm", Integers{2, 0, 1}}});
-  return g.nodes("GRU", {steps, g.weights({1, 12, 3}), g.weights({1, 12, 4})},
-                 {{"direction", std::string("forward")},
-                  {"hidden_size", int64_t{4}},
-                  {"layout", int64_t{0}},
-                  {"linear_before_reset", int64_t{1}},
-                  {"activations", std::vector<std::string>{"Sigmoid", "Tanh"}},
-                  {"activation_alpha", std::vector<double>{0, 0}},
-                  {"activation_beta", std::vector<double>{0, 0}}},
+  const ValueId steps = g.node(op::Transpose, {x}, {{attr::perm, Integers{2, 0, 1}}});
+  return g.nodes(op::GRU, {steps, g.weights({1, 12, 3}), g.weights({1, 12, 4})},
+                 {{attr::direction, std::string("forward")},
+                  {attr::hidden_size, int64_t{4}},
+                  {attr::layout, int64_t{0}},
+                  {attr::linear_before_reset, int64_t{1}},
+                  {attr::activations, std::vector<std::string>{"Sigmoid", "Tanh"}},
+                  {attr::activation_alpha, std::vector<double>{0, 0}},
+                  {attr::activation_beta, std::vector<double>{0, 0}}},
                  {{kFrames, 1, 1, 4}})[0];
 }
 
@@ -186,42 +188,42 @@ TEST_CASE("stream_frames: each run gives the frames of the whole network, to the
        [](GraphBuilder& g, ValueId x) { return cut(g, x, 1, 12, 2); }, 2, 2, 0, 0, 0, 12},
       {"branches of different delay wait for each other",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Add", {conv(g, x, window(5, 2, 2)), conv(g, x, window(3, 1, 1))});
+         return g.node(op::Add, {conv(g, x, window(5, 2, 2)), conv(g, x, window(3, 1, 1))});
        },
        2, 1, 2, 2, 0, 22},
       {"joined with what waits",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("Concat", {x, conv(g, x, window(3, 1, 1))}, {{"axis", int64_t{1}}});
+         return g.node(op::Concat, {x, conv(g, x, window(3, 1, 1))}, {{attr::axis, int64_t{1}}});
        },
        2, 1, 1, 1, 0, 23},
       {"the largest of three",
-       [](GraphBuilder& g, ValueId x) { return pool(g, x, "MaxPool", window(3, 2, 0)); }, 2, 1, 0,
+       [](GraphBuilder& g, ValueId x) { return pool(g, x, op::MaxPool, window(3, 2, 0)); }, 2, 1, 0,
        0, 0, 24},
       {"averages that count the padding",
-       [](GraphBuilder& g, ValueId x) { return pool(g, x, "AveragePool", window(3, 2, 0), 1); }, 2,
-       1, 0, 0, 0, 24},
+       [](GraphBuilder& g, ValueId x) { return pool(g, x, op::AveragePool, window(3, 2, 0), 1); },
+       2, 1, 0, 0, 0, 24},
       // of two and of one frame at the front
       {"averages that leave the padding out",
-       [](GraphBuilder& g, ValueId x) { return pool(g, x, "AveragePool", window(3, 2, 0), 0); }, 2,
-       1, 0, 0, 2, 24},
+       [](GraphBuilder& g, ValueId x) { return pool(g, x, op::AveragePool, window(3, 2, 0), 0); },
+       2, 1, 0, 0, 2, 24},
       {"an average of all frames slides",
        [](GraphBuilder& g, ValueId x) {
-         return pool(g, x, "AveragePool", window(kFrames, 0, 0, 1, kFrames));
+         return pool(g, x, op::AveragePool, window(kFrames, 0, 0, 1, kFrames));
        },
        2, 1, 0, 23, 0, 1},
       {"a recurrent layer", gru, 0, 2, 0, 0, 0, 24},
       {"rows, a product and softmax",
        [](GraphBuilder& g, ValueId x) {
-         const ValueId rows = g.node("Transpose", {x}, {{"perm", Integers{0, 2, 1}}});
-         const ValueId flat = g.node("Reshape", {rows}, {}, {kFrames, 3});
-         return g.node("Softmax", {g.node("MatMul", {flat, g.weights({3, 5})})},
-                       {{"axis", int64_t{1}}});
+         const ValueId rows = g.node(op::Transpose, {x}, {{attr::perm, Integers{0, 2, 1}}});
+         const ValueId flat = g.node(op::Reshape, {rows}, {}, {kFrames, 3});
+         return g.node(op::Softmax, {g.node(op::MatMul, {flat, g.weights({3, 5})})},
+                       {{attr::axis, int64_t{1}}});
        },
        0, 4, 0, 0, 0, 24},
       {"a mean over channels",
        [](GraphBuilder& g, ValueId x) {
-         return g.node("ReduceMean", {x}, {{"axes", Integers{1}}, {"keepdims", int64_t{0}}},
-                       {1, kFrames});
+         return g.node(op::ReduceMean, {x},
+                       {{attr::axes, Integers{1}}, {attr::keepdims, int64_t{0}}}, {1, kFrames});
        },
        1, 1, 0, 0, 0, 24},
   };

@@ -43,17 +43,17 @@ class GraphBuilder {
 
   /// One output. `dims` where the operator's output says how much; `dtype` where it is not that of
   /// the first operand.
-  ValueId node(const std::string& op, std::vector<ValueId> operands,
+  ValueId node(graph::Operator op, std::vector<ValueId> operands,
                passes::Attributes attributes = {}, const Dimensions& dims = {},
                DType dtype = DType::kInvalid) {
     return nodes(op, std::move(operands), std::move(attributes), {dims}, dtype)[0];
   }
-  std::vector<ValueId> nodes(const std::string& op, std::vector<ValueId> operands,
+  std::vector<ValueId> nodes(graph::Operator op, std::vector<ValueId> operands,
                              passes::Attributes attributes, const std::vector<Dimensions>& dims,
                              DType dtype = DType::kInvalid) {
     graph::Node made;
     made.op = op;
-    made.name = op + "_" + std::to_string(model.graph.nodes.size());
+    made.name = text(op) + "_" + std::to_string(model.graph.nodes.size());
     made.inputs = std::move(operands);
     made.attributes = std::move(attributes);
     made.sources = {uint32_t(model.source_nodes.size())};
@@ -64,7 +64,7 @@ class GraphBuilder {
       if (!each.empty()) declare(id, each);
       made.outputs.push_back(id);
     }
-    model.source_nodes.push_back({made.name, op, model.values[size_t(made.outputs[0])].name});
+    model.source_nodes.push_back({made.name, text(op), model.values[size_t(made.outputs[0])].name});
     model.graph.nodes.push_back(made);
     Evaluator evaluator = evaluated();
     for (ValueId id : made.outputs) declare(id, evaluator.get(id).dims);
@@ -84,17 +84,17 @@ class GraphBuilder {
 
   size_t count(const std::string& op) const {
     size_t n = 0;
-    for (const graph::Node& node : model.graph.nodes) n += node.op == op;
+    for (const graph::Node& node : model.graph.nodes) n += graph::text(node.op) == op;
     return n;
   }
   const graph::Node* find(const std::string& op) const {
     for (const graph::Node& node : model.graph.nodes)
-      if (node.op == op) return &node;
+      if (graph::text(node.op) == op) return &node;
     return nullptr;
   }
   std::string listing() const {
     std::string text;
-    for (const graph::Node& node : model.graph.nodes) text += node.op + " ";
+    for (const graph::Node& node : model.graph.nodes) text += graph::text(node.op) + " ";
     return text;
   }
 

@@ -42,9 +42,9 @@ class GraphText {
   std::string text(const graph::Node& node) const {
     std::string out;
     for (const graph::ValueId id : node.outputs) out += value(id) + " ";
-    out += "= " + node.op + "{";
+    out += "= " + graph::text(node.op) + "{";
     for (const auto& [key, attribute] : node.attributes)
-      out += key + "=" +
+      out += graph::text(key) + "=" +
              std::visit(
                  [&](const auto& x) -> std::string {
                    if constexpr (std::is_same_v<std::decay_t<decltype(x)>,

@@ -72,8 +72,8 @@ TEST_CASE("a sum with a function behind it") {
   REQUIRE(out.code == 0);
   const graph::Model& model = out.program.model;
   REQUIRE(model.graph.nodes.size() == 2);
-  CHECK(model.graph.nodes[0].op == "Add");
-  CHECK(model.graph.nodes[1].op == "Relu");
+  CHECK(model.graph.nodes[0].op == op::Add);
+  CHECK(model.graph.nodes[1].op == op::Relu);
   CHECK(model.values[size_t(model.graph.inputs[0])].name == "x");
   CHECK(model.values[size_t(model.graph.outputs[0])].name == "y");
   CHECK(out.program.states.empty());

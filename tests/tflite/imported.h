@@ -15,12 +15,12 @@ struct Made {
   graph::Model model;
   std::vector<std::string> ops() const {
     std::vector<std::string> all;
-    for (const graph::Node& node : model.graph.nodes) all.push_back(node.op);
+    for (const graph::Node& node : model.graph.nodes) all.push_back(text(node.op));
     return all;
   }
   const graph::Node& node(const std::string& op) const {
     for (const graph::Node& each : model.graph.nodes)
-      if (each.op == op) return each;
+      if (text(each.op) == op) return each;
     FAIL("no node ", op);
     return model.graph.nodes[0];
   }

@@ -53,12 +53,12 @@ TEST_CASE("signed bytes have 128 added inside, and ports keep their type") {
   CHECK(out.model.values[size_t(out.model.graph.inputs[0])].dtype == DType::kI8);
   CHECK(out.model.values[size_t(out.model.graph.outputs[0])].dtype == DType::kI8);
   const graph::Node& node = out.node("QuantizedElementwise");
-  CHECK(node.integer("a_zero", 0) == 131);
-  CHECK(node.integer("b_zero", 0) == 132);
-  CHECK(node.integer("y_zero", 0) == 133);
-  CHECK(node.integer("a_multiplier", 0) == 1 << 20);  // of 0.5: 2^21 of 1
-  CHECK(node.integer("b_multiplier", 0) == 1 << 19);
-  CHECK(node.integer("y_shift", 0) == 21);
+  CHECK(node.integer(attr::a_zero, 0) == 131);
+  CHECK(node.integer(attr::b_zero, 0) == 132);
+  CHECK(node.integer(attr::y_zero, 0) == 133);
+  CHECK(node.integer(attr::a_multiplier, 0) == 1 << 20);  // of 0.5: 2^21 of 1
+  CHECK(node.integer(attr::b_multiplier, 0) == 1 << 19);
+  CHECK(node.integer(attr::y_shift, 0) == 21);
   const graph::Constant* c = out.model.constant(node.inputs[1]);
   REQUIRE(c);
   CHECK(graph::read_integers(*c) == std::vector<int64_t>{129, 254});
@@ -82,7 +82,7 @@ TEST_CASE("unsigned bytes are as they are") {
   const Made out = made_of(sum_of_bytes(kU8));
   REQUIRE(out.code == 0);
   CHECK(out.ops() == std::vector<std::string>{"QuantizedElementwise"});
-  CHECK(out.node("QuantizedElementwise").integer("a_zero", 0) == 3);
+  CHECK(out.node("QuantizedElementwise").integer(attr::a_zero, 0) == 3);
 }
 
 TEST_CASE("the zero point of the input is in the bias, which must stay in 32 bits") {
@@ -93,8 +93,8 @@ TEST_CASE("the zero point of the input is in the bias, which must stay in 32 bit
   CHECK(graph::read_integers(*out.model.constant(node.inputs[2])) == std::vector<int64_t>{7, -7});
   CHECK(graph::read_numbers(*out.model.constant(node.inputs[3])) ==
         std::vector<double>{0.125, 0.125});
-  CHECK(node.integer("y_zero", 0) == 127);
-  CHECK(node.integer("low", 0) == 127);  // relu
+  CHECK(node.integer(attr::y_zero, 0) == 127);
+  CHECK(node.integer(attr::low, 0) == 127);  // relu
   GraphGiven g = product_of_bytes(raw(std::vector<int32_t>{INT32_MIN + 1, 0}));
   g.tensors[0].zeros = {127};
   const Made beyond = made_of(g);
@@ -129,8 +129,8 @@ TEST_CASE("what has no integer arithmetic is said") {
   g.operators = {{kLogSoftmax, {0}, {2}, 36}};
   const Made out = made_of(g);
   REQUIRE(out.code == 0);
-  CHECK(out.node("Dequantize").integer("zero_point", 0) == 131);
-  CHECK(out.node("Quantize").integer("zero_point", 0) == 133);
+  CHECK(out.node("Dequantize").integer(attr::zero_point, 0) == 131);
+  CHECK(out.node("Quantize").integer(attr::zero_point, 0) == 133);
   REQUIRE(out.model.notes.size() == 1);
   CHECK(out.model.notes[0].find("LOG_SOFTMAX*1") != std::string::npos);
 }
@@ -173,7 +173,7 @@ TEST_CASE("--exact-to chooses how sums are rounded") {
                    product = product_of_bytes(raw(std::vector<int32_t>{7, -7}));
   const auto requant = [](const Made& out, const char* op) {
     CHECK(out.code == 0);
-    return out.node(op).text("requant", "");
+    return out.node(op).text(attr::requant, "");
   };
   CHECK(requant(made_of(sum, ExactTo::kLitert), "QuantizedElementwise") == "float_even");
   CHECK(requant(made_of(sum, ExactTo::kBuiltin), "QuantizedElementwise") == "fixed_away");
@@ -278,7 +278,7 @@ TEST_CASE("means are sums of bytes") {
   g.operators = {{kMean, {0, 3}, {2}, 27}};
   const Made out = made_of(g);
   REQUIRE(out.code == 0);
-  CHECK(out.node("ReduceSum").integers("axes") == std::vector<int64_t>{1});
+  CHECK(out.node("ReduceSum").integers(attr::axes) == std::vector<int64_t>{1});
   CHECK(out.model.notes.empty());
 }
 
@@ -308,8 +308,8 @@ TEST_CASE("inputs of integer weights are quantized in each run, row by row") {
       REQUIRE(out.code == 0);
       CHECK(out.ops() == std::vector<std::string>{"DynamicQuantize", "QuantizedLinear"});
       const graph::Node &rows = out.node("DynamicQuantize"), &product = out.node("QuantizedLinear");
-      CHECK(rows.text("range", "") == (asymmetric ? "asymmetric" : "symmetric"));
-      CHECK(rows.integer("axis", 0) == 1);
+      CHECK(rows.text(attr::range, "") == (asymmetric ? "asymmetric" : "symmetric"));
+      CHECK(rows.integer(attr::axis, 0) == 1);
       REQUIRE(product.inputs.size() == 7);
       const auto numbers = [&](size_t operand) {
         return graph::read_numbers(*out.model.constant(product.inputs[operand]));

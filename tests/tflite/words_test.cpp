@@ -47,9 +47,9 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   const Made out = made_of(product_of_words(fb::TensorType::int64, bias));
   REQUIRE(out.code == 0);
   const graph::Node& node = out.node("QuantizedLinear");
-  CHECK(node.text("requant", "") == "double_away");
-  CHECK(node.integer("y_zero", 0) == 32768);
-  CHECK(node.integer("high", 0) == 65535);
+  CHECK(node.text(attr::requant, "") == "double_away");
+  CHECK(node.integer(attr::y_zero, 0) == 32768);
+  CHECK(node.integer(attr::high, 0) == 65535);
   CHECK(graph::read_integers(*out.model.constant(node.inputs[2])) ==
         std::vector<int64_t>{(int64_t{1} << 40) - 3 * 32768, -7 - 7 * 32768});
   CHECK(graph::read_numbers(*out.model.constant(node.inputs[3])) ==
@@ -58,14 +58,14 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   const Made micro = made_of(product_of_words(fb::TensorType::int64, bias), ExactTo::kTflm);
   REQUIRE(micro.code == 0);
   const graph::Node& fixed = micro.node("QuantizedLinear");
-  CHECK(fixed.text("requant", "") == "fixed_wide");
+  CHECK(fixed.text(attr::requant, "") == "fixed_wide");
   CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[3])) ==
         std::vector<int64_t>{1 << 14, 1 << 14});
   CHECK(graph::read_integers(*micro.model.constant(fixed.inputs[4])) == std::vector<int64_t>{2, 2});
   const auto narrow = [](ExactTo exact_to) {
     const Made made = made_of(product_of_words(kI32, raw(std::vector<int32_t>{5, 6})), exact_to);
     REQUIRE(made.code == 0);
-    return made.node("QuantizedLinear").text("requant", "");
+    return made.node("QuantizedLinear").text(attr::requant, "");
   };
   CHECK(narrow(ExactTo::kTflm) == "fixed_away");
   CHECK(narrow(ExactTo::kLitert) == "fixed_up");
@@ -278,8 +278,8 @@ TEST_CASE("RESIZE_NEAREST_NEIGHBOR has the arithmetic of LiteRT, which depends o
     g.inputs = {0}, g.outputs = {2};
     const Made out = made_of(g);
     REQUIRE_MESSAGE(out.code == 0, out.message);
-    CHECK(out.node("Resize").text("nearest_mode", "") == "floor");
-    return out.node("Resize").text("coordinate_transformation_mode", "");
+    CHECK(out.node("Resize").text(attr::nearest_mode, "") == "floor");
+    return out.node("Resize").text(attr::coordinate_transformation_mode, "");
   };
   for (const fb::TensorType type : {kF32, kI16, kI8, fb::TensorType::uint8}) {
     const bool eight = type == kI8 || type == fb::TensorType::uint8;

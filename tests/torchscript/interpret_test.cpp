@@ -41,7 +41,7 @@ struct Program {
   }
   size_t count(const std::string& op) const {
     size_t n = 0;
-    for (const graph::Node& node : model.graph.nodes) n += node.op == op;
+    for (const graph::Node& node : model.graph.nodes) n += text(node.op) == op;
     return n;
   }
   std::map<std::string, std::string> code;
@@ -197,7 +197,7 @@ TEST_CASE("a branch that raises is no branch; a run that takes it ends with an e
   REQUIRE(p.builder.unsupported.empty());
   REQUIRE(p.count("If") == 1);
   for (const graph::Node& node : p.model.graph.nodes)
-    if (node.op == "If") CHECK(!node.has("then_branch"));
+    if (node.op == op::If) CHECK(!node.has(attr::then_branch));
 }
 
 TEST_CASE("what cannot be proved is refused by name") {

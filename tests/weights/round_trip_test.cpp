@@ -8,8 +8,8 @@
 #include "tests/checkpoint/support.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/checkpoint/flat/safetensors.h"
-#include "tools/files/half.h"
 #include "tools/compile/convert/convert.h"
+#include "tools/files/half.h"
 #include "tools/files/output_file.h"
 #include "tools/weights/programs/read_weights.h"
 
@@ -89,8 +89,7 @@ OnnxGraph image_net() {
 TEST_CASE("both half-size floats come back from float32, NaNs included") {
   for (uint32_t bits = 0; bits < 65536; bits++) {
     if (host::narrow_f16(host::widen_f16(uint16_t(bits))) != bits) FAIL("f16 " << bits);
-    if (host::narrow_bf16(host::widen_bf16(uint16_t(bits))) != bits)
-      FAIL("bf16 " << bits);
+    if (host::narrow_bf16(host::widen_bf16(uint16_t(bits))) != bits) FAIL("bf16 " << bits);
   }
   CHECK(host::narrow_f16(65519.f) == 0x7bff);
   CHECK(host::narrow_f16(65520.f) == 0x7c00);
@@ -172,8 +171,7 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
     Tensor& t = tensors[i];
     if (i < 3) {
       std::vector<uint16_t> halves;
-      for (const float x : numbers(2304, uint32_t(10 + i)))
-        halves.push_back(host::narrow_f16(x));
+      for (const float x : numbers(2304, uint32_t(10 + i))) halves.push_back(host::narrow_f16(x));
       t.type = checkpoint::ElementType::kF16;
       t.dims = {48, 48};
       t.strides = {48, 1};
@@ -195,11 +193,11 @@ TEST_CASE("one product for three, the checkpoint's names and half precision") {
     CHECK(converted.same(name));
   }
   CHECK(converted.after.tensors.size() == 4);
-  const auto epoch = std::find_if(
-      converted.after.facts.begin(), converted.after.facts.end(), [](const checkpoint::Fact& f) {
-        return f.path[0] == "checkpoint.__metadata__/epoch" &&
-               std::get<std::string>(f.value) == "7";
-      });
+  const auto epoch = std::find_if(converted.after.facts.begin(), converted.after.facts.end(),
+                                  [](const checkpoint::Fact& f) {
+                                    return f.path[0] == "checkpoint.__metadata__/epoch" &&
+                                           std::get<std::string>(f.value) == "7";
+                                  });
   CHECK(epoch != converted.after.facts.end());
 }
 

@@ -15,15 +15,12 @@ bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16
 
 /// What runs as it stands: elementwise operators compute in f32 and store what the value says,
 /// movement copies bits.
-bool keeps_half(const std::string& op) {
-  static const std::set<std::string_view> kOps = [] {
-    std::set<std::string_view> all = {
-        "Cast", "Concat", "Expand",  "Gather", "If",    "GatherElements", "GatherND", "Identity",
-        "Loop", "Pad",    "Reshape", "Slice",  "Split", "Tile",           "Transpose"};
-    for (const std::string_view name : elementwise_operators()) all.insert(name);
-    return all;
-  }();
-  return kOps.count(op) != 0;
+bool keeps_half(Operator op) {
+  static constexpr Operators kOthers = {
+      op::Cast,           op::Concat,   op::Expand,   op::Gather, op::If,
+      op::GatherElements, op::GatherND, op::Identity, op::Loop,   op::Pad,
+      op::Reshape,        op::Slice,    op::Split,    op::Tile,   op::Transpose};
+  return kOthers.has(op) || has_steps(op);
 }
 
 bool needs_single(const Model& model, const Graph& graph) {
@@ -66,7 +63,7 @@ void retype_nodes(Graph& graph) {
         *constant = in_single(*constant);
       if (auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute)) retype_nodes(**body);
       if (auto* type = std::get_if<int64_t>(&attribute);
-          type && node.op == "Cast" && key == "to" && is_half(DType(*type)))
+          type && node.op == op::Cast && key == attr::to && is_half(DType(*type)))
         *type = int64_t(DType::kF32);
     }
   }
@@ -74,11 +71,11 @@ void retype_nodes(Graph& graph) {
 
 Node cast(ValueId from, ValueId to, DType dtype, const std::string& name) {
   Node node;
-  node.op = "Cast";
+  node.op = op::Cast;
   node.name = name;
   node.inputs = {from};
   node.outputs = {to};
-  node.attributes["to"] = int64_t(dtype);
+  node.attributes[attr::to] = int64_t(dtype);
   return node;
 }
 

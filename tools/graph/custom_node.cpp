@@ -1,18 +1,14 @@
 #include "tools/graph/custom_node.h"
 
-#include <cstring>
-
 namespace ingot::graph {
 
 CustomCall::CustomCall(const Node& node) {
   auto held = std::make_shared<Held>();
-  held->domain = node.text("domain", "");
-  held->name = node.text("operator", "");
-  const size_t prefix = std::strlen(kCustomAttribute);
+  held->domain = node.text(attr::domain, "");
+  held->name = node.text(attr::operator_name, "");
   // the list points into the others, which grow no more once it is filled
-  for (const auto& [key, attribute] : node.attributes) {
-    if (key.rfind(kCustomAttribute, 0) != 0) continue;
-    held->names.push_back(key.substr(prefix));
+  for (const auto& [key, attribute] : node.custom) {
+    held->names.push_back(key);
     held->texts.emplace_back();
     held->integers.emplace_back();
     held->numbers.emplace_back();
@@ -27,8 +23,7 @@ CustomCall::CustomCall(const Node& node) {
   static const int64_t kNoInteger = 0;
   static const double kNoNumber = 0;
   size_t i = 0;
-  for (const auto& [key, attribute] : node.attributes) {
-    if (key.rfind(kCustomAttribute, 0) != 0) continue;
+  for (const auto& [key, attribute] : node.custom) {
     ingot_custom_attribute made = {};
     made.name = held->names[i].c_str();
     if (std::holds_alternative<std::string>(attribute)) {

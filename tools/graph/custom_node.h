@@ -10,10 +10,8 @@
 
 namespace ingot::graph {
 
-/// Attributes of the node: "domain" and "operator", and each of the source's behind this.
-inline constexpr const char* kCustomAttribute = "custom:";
-
-/// What the node says, as the operator reads it. Immutable; copies share.
+/// What the node says in attr::domain, attr::operator_name and `custom`, as the operator reads it.
+/// Immutable; copies share.
 class CustomCall {
  public:
   explicit CustomCall(const Node& node);

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <string_view>
+#include <optional>
 
 #include "tools/graph/functions.h"
 
@@ -16,27 +16,29 @@ using Steps = std::vector<Step>;
 /// Functions of one operand and two numbers.
 struct Numbered {
   Op op;
-  const char *alpha, *beta;
+  AttributeName alpha;
+  std::optional<AttributeName> beta;
   double otherwise_alpha, otherwise_beta;
 };
-const std::map<std::string_view, Numbered> kNumbered = {
-    {"Celu", {Op::kCelu, "alpha", "", 1, 0}},
-    {"Elu", {Op::kElu, "alpha", "", 1, 0}},
-    {"LeakyRelu", {Op::kLeakyRelu, "alpha", "", 1, 0}},
-    {"ThresholdedRelu", {Op::kThresholdedRelu, "alpha", "", 1, 0}},
-    {"HardSigmoid", {Op::kHardSigmoid, "alpha", "beta", 1, 0}},
-    {"Selu", {Op::kSelu, "alpha", "gamma", 1.67326319217681884765625, 1.05070102214813232421875}},
-    {"Shrink", {Op::kShrink, "lambd", "bias", 0.5, 0}}};
+const std::map<Operator, Numbered> kNumbered = {
+    {op::Celu, {Op::kCelu, attr::alpha, {}, 1, 0}},
+    {op::Elu, {Op::kElu, attr::alpha, {}, 1, 0}},
+    {op::LeakyRelu, {Op::kLeakyRelu, attr::alpha, {}, 1, 0}},
+    {op::ThresholdedRelu, {Op::kThresholdedRelu, attr::alpha, {}, 1, 0}},
+    {op::HardSigmoid, {Op::kHardSigmoid, attr::alpha, attr::beta, 1, 0}},
+    {op::Selu,
+     {Op::kSelu, attr::alpha, attr::gamma, 1.67326319217681884765625, 1.05070102214813232421875}},
+    {op::Shrink, {Op::kShrink, attr::lambd, attr::bias, 0.5, 0}}};
 
 Steps swish(const Node& node, ComputeType) {
-  const double alpha = node.number("alpha", 1);
+  const double alpha = node.number(attr::alpha, 1);
   if (alpha == 1) return {{Op::kSilu}};
   return {{Op::kScaleShift, 0, 0, 0, alpha, 0}, {Op::kSigmoid, 1}, {Op::kMul, 0, 2}};
 }
 
 Steps is_infinite(const Node& node, ComputeType) {
-  const bool negative = node.integer("detect_negative", 1) != 0,
-             positive = node.integer("detect_positive", 1) != 0;
+  const bool negative = node.integer(attr::detect_negative, 1) != 0,
+             positive = node.integer(attr::detect_positive, 1) != 0;
   Steps steps = {{Op::kIsInf}};
   if (negative && positive) return steps;
   steps.push_back({negative ? Op::kLess : Op::kGreater, 0, kConstantRegister, 0, 0, 0});
@@ -46,8 +48,8 @@ Steps is_infinite(const Node& node, ComputeType) {
 }
 
 Steps clip(const Node& node, ComputeType compute) {
-  const double low = node.number("min", -std::numeric_limits<double>::infinity()),
-               high = node.number("max", std::numeric_limits<double>::infinity());
+  const double low = node.number(attr::min, -std::numeric_limits<double>::infinity()),
+               high = node.number(attr::max, std::numeric_limits<double>::infinity());
   if (low == 0 && std::isinf(high)) return {{Op::kRelu}};
   if (compute == ComputeType::kF32 || (!std::isinf(low) && !std::isinf(high)))
     return {{Op::kClip, 0, 0, 0, low, high}};
@@ -58,21 +60,21 @@ Steps clip(const Node& node, ComputeType compute) {
 }
 
 Steps modulo(const Node& node, ComputeType) {
-  return {{node.integer("fmod", 0) ? Op::kFmod : Op::kMod, 0, 1}};
+  return {{node.integer(attr::fmod, 0) ? Op::kFmod : Op::kMod, 0, 1}};
 }
 Steps shift(const Node& node, ComputeType) {
-  return {{node.text("direction", "LEFT") == "LEFT" ? Op::kShiftLeft : Op::kShiftRight, 0, 1}};
+  return {{node.text(attr::direction, "LEFT") == "LEFT" ? Op::kShiftLeft : Op::kShiftRight, 0, 1}};
 }
 Steps gelu(const Node& node, ComputeType) {
-  return {{node.text("approximate", "none") == "tanh" ? Op::kGeluTanh : Op::kGelu}};
+  return {{node.text(attr::approximate, "none") == "tanh" ? Op::kGeluTanh : Op::kGelu}};
 }
 Steps where(const Node&, ComputeType) { return {{Op::kSelect, 0, 1, 2}}; }
 Steps prelu(const Node&, ComputeType) { return {{Op::kPrelu, 0, 1}}; }
 
 /// Where attributes decide.
-const std::map<std::string_view, Steps (*)(const Node&, ComputeType)> kDecided = {
-    {"BitShift", shift}, {"Clip", clip},   {"Gelu", gelu},   {"IsInf", is_infinite},
-    {"Mod", modulo},     {"PRelu", prelu}, {"Swish", swish}, {"Where", where}};
+const std::map<Operator, Steps (*)(const Node&, ComputeType)> kDecided = {
+    {op::BitShift, shift}, {op::Clip, clip},   {op::Gelu, gelu},   {op::IsInf, is_infinite},
+    {op::Mod, modulo},     {op::PRelu, prelu}, {op::Swish, swish}, {op::Where, where}};
 
 std::optional<Steps> steps_of(const Node& node, ComputeType compute) {
   if (const Function* const row = find_function(node.op))
@@ -80,7 +82,7 @@ std::optional<Steps> steps_of(const Node& node, ComputeType compute) {
   if (const auto found = kNumbered.find(node.op); found != kNumbered.end()) {
     const Numbered& row = found->second;
     return Steps{{row.op, 0, 0, 0, node.number(row.alpha, row.otherwise_alpha),
-                  *row.beta ? node.number(row.beta, row.otherwise_beta) : 0}};
+                  row.beta ? node.number(*row.beta, row.otherwise_beta) : 0}};
   }
   const auto found = kDecided.find(node.op);
   if (found == kDecided.end()) return std::nullopt;
@@ -119,26 +121,21 @@ ComputeType compute_type(DType dtype) {
 std::optional<ElementwiseSteps> elementwise_steps(const Node& node,
                                                   const std::vector<DType>& operands) {
   ElementwiseSteps all;
-  const size_t typed = node.op == "Where" ? 1 : 0;
+  const size_t typed = node.op == op::Where ? 1 : 0;
   if (operands.size() <= typed || operands.size() > kMaxElementwiseInputs) return std::nullopt;
   all.compute = compute_type(operands[typed]);
   auto steps = steps_of(node, all.compute);
   if (!steps) return std::nullopt;
   all.steps = std::move(*steps);
   // A whole number to a power that is none.
-  if (node.op == "Pow" && operands.size() == 2 && all.compute != ComputeType::kF32 &&
+  if (node.op == op::Pow && operands.size() == 2 && all.compute != ComputeType::kF32 &&
       compute_type(operands[1]) == ComputeType::kF32)
     all.compute = ComputeType::kF64;
   return all;
 }
 
-std::vector<std::string_view> elementwise_operators() {
-  std::vector<std::string_view> all;
-  for (const Function& row : kFunctions)
-    if (!row.node.empty()) all.push_back(row.node);
-  for (const auto& [name, row] : kNumbered) all.push_back(name);
-  for (const auto& [name, steps] : kDecided) all.push_back(name);
-  return all;
+bool has_steps(Operator op) {
+  return find_function(op) || kNumbered.count(op) != 0 || kDecided.count(op) != 0;
 }
 
 double run_steps(const ElementwiseSteps& all, const double* operands, size_t count) {

@@ -30,8 +30,8 @@ struct ElementwiseSteps {
 std::optional<ElementwiseSteps> elementwise_steps(const Node& node,
                                                   const std::vector<DType>& operands);
 
-/// The operators that have steps.
-std::vector<std::string_view> elementwise_operators();
+/// Whether its nodes have steps.
+bool has_steps(Operator op);
 
 /// One element through the steps; f32 is rounded after each, as in a run. `operands` has `count`
 /// numbers, at most kMaxElementwiseInputs.

@@ -2,18 +2,17 @@
 // else, without attributes: the rows of runtime/op/functions.def that name a node.
 // Threads  any.
 #pragma once
-#include <cstring>
-#include <map>
 #include <string_view>
 
 #include "runtime/op/elementwise.h"
+#include "tools/graph/operator.h"
 
 namespace ingot::graph {
 
 enum class FunctionResult : uint8_t { kSame, kCompare, kLogical };
 
 struct Function {
-  std::string_view node;  // "Mish"
+  Operator node;  // op::Mish; kNone: no operator is this function alone
   ElementwiseOp op;
   int operands;
   FunctionDomain domain;
@@ -23,12 +22,8 @@ struct Function {
 
 inline constexpr Function kFunctions[] = {
 #define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
-  {node,                                                                          \
-   ElementwiseOp::k##name,                                                        \
-   operands,                                                                      \
-   FunctionDomain::k##domain,                                                     \
-   FunctionResult::k##result,                                                     \
-   std::string_view(#source) == "Onnx"},
+  {find_operator(node),       ElementwiseOp::k##name,    operands,                \
+   FunctionDomain::k##domain, FunctionResult::k##result, std::string_view(#source) == "Onnx"},
 #include "runtime/op/functions.def"
 };
 
@@ -40,15 +35,10 @@ constexpr FunctionDomain function_domain(ElementwiseOp op) {
 }
 
 /// The function that a node of this operator is; null: none.
-inline const Function* find_function(std::string_view node) {
-  static const auto* const kByNode = [] {
-    auto* rows = new std::map<std::string_view, const Function*>;
-    for (const Function& row : kFunctions)
-      if (!row.node.empty()) rows->emplace(row.node, &row);
-    return rows;
-  }();
-  const auto found = kByNode->find(node);
-  return found == kByNode->end() ? nullptr : found->second;
+constexpr const Function* find_function(Operator node) {
+  for (const Function& row : kFunctions)
+    if (node != Operator::kNone && row.node == node) return &row;
+  return nullptr;
 }
 
 }  // namespace ingot::graph

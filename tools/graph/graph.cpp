@@ -29,46 +29,36 @@ Constant make_constant(DType dtype, std::vector<int64_t> dims, const void* data)
   return constant;
 }
 
-int64_t Node::integer(const std::string& key, int64_t otherwise) const {
-  const auto found = attributes.find(key);
-  const int64_t* value = found == attributes.end() ? nullptr : std::get_if<int64_t>(&found->second);
+namespace {
+
+template <class T>
+T value_or(const Node& node, AttributeName key, T otherwise) {
+  const T* value = node.find<T>(key);
   return value ? *value : otherwise;
 }
-double Node::number(const std::string& key, double otherwise) const {
-  const auto found = attributes.find(key);
-  if (found == attributes.end()) return otherwise;
-  if (const double* value = std::get_if<double>(&found->second)) return *value;
-  const int64_t* whole = std::get_if<int64_t>(&found->second);
+
+}  // namespace
+
+int64_t Node::integer(AttributeName key, int64_t otherwise) const {
+  return value_or(*this, key, otherwise);
+}
+std::string Node::text(AttributeName key, const std::string& otherwise) const {
+  return value_or(*this, key, otherwise);
+}
+std::vector<int64_t> Node::integers(AttributeName key) const {
+  return value_or(*this, key, std::vector<int64_t>());
+}
+std::vector<double> Node::numbers(AttributeName key) const {
+  return value_or(*this, key, std::vector<double>());
+}
+Dims Node::dims(AttributeName key) const { return value_or(*this, key, Dims()); }
+std::shared_ptr<Graph> Node::subgraph(AttributeName key) const {
+  return value_or(*this, key, std::shared_ptr<Graph>());
+}
+double Node::number(AttributeName key, double otherwise) const {
+  if (const double* value = find<double>(key)) return *value;
+  const int64_t* whole = find<int64_t>(key);
   return whole ? double(*whole) : otherwise;
-}
-std::string Node::text(const std::string& key, const std::string& otherwise) const {
-  const auto found = attributes.find(key);
-  const std::string* value =
-      found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return value ? *value : otherwise;
-}
-std::vector<int64_t> Node::integers(const std::string& key) const {
-  const auto found = attributes.find(key);
-  const auto* value =
-      found == attributes.end() ? nullptr : std::get_if<std::vector<int64_t>>(&found->second);
-  return value ? *value : std::vector<int64_t>();
-}
-std::vector<double> Node::numbers(const std::string& key) const {
-  const auto found = attributes.find(key);
-  const auto* value =
-      found == attributes.end() ? nullptr : std::get_if<std::vector<double>>(&found->second);
-  return value ? *value : std::vector<double>();
-}
-Dims Node::dims(const std::string& key) const {
-  const auto found = attributes.find(key);
-  const Dims* value = found == attributes.end() ? nullptr : std::get_if<Dims>(&found->second);
-  return value ? *value : Dims();
-}
-std::shared_ptr<Graph> Node::subgraph(const std::string& key) const {
-  const auto found = attributes.find(key);
-  const auto* value =
-      found == attributes.end() ? nullptr : std::get_if<std::shared_ptr<Graph>>(&found->second);
-  return value ? *value : nullptr;
 }
 
 std::vector<std::shared_ptr<Graph>> Node::subgraphs() const {

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "runtime/op/tensor.h"
+#include "tools/graph/attribute.h"
 #include "tools/graph/dim.h"
+#include "tools/graph/operator.h"
 
 namespace ingot::graph {
 
@@ -54,25 +56,70 @@ using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
                  std::vector<std::string>, Constant, Dims, std::shared_ptr<Graph>>;
 
+using Attributes = std::map<AttributeName, Attribute>;
+
 struct Node {
-  // ONNX name, "Conv", or one of ours after a pass ("Conv2d", "Elementwise", ...)
-  std::string op;
+  Operator op = Operator::kNone;
   std::string name;  // of the source node
   Operands inputs;
   Operands outputs;  // kAbsent where an optional output is not wanted
-  std::map<std::string, Attribute> attributes;
-  std::vector<uint32_t> sources;  // indices into Model::source_nodes
-  bool dead = false;              // removed by a pass; swept by Graph::compact()
+  Attributes attributes;
+  std::map<std::string, Attribute> custom;  // attributes of a plugin's operator, by its names
+  std::vector<uint32_t> sources;            // indices into Model::source_nodes
+  bool dead = false;                        // removed by a pass; swept by Graph::compact()
 
-  int64_t integer(const std::string& key, int64_t otherwise) const;
-  double number(const std::string& key, double otherwise) const;
-  std::string text(const std::string& key, const std::string& otherwise) const;
-  std::vector<int64_t> integers(const std::string& key) const;    // empty when absent
-  std::vector<double> numbers(const std::string& key) const;      // empty when absent
-  Dims dims(const std::string& key) const;                        // empty when absent
-  std::shared_ptr<Graph> subgraph(const std::string& key) const;  // null when absent
-  std::vector<std::shared_ptr<Graph>> subgraphs() const;          // branches or body
-  bool has(const std::string& key) const { return attributes.count(key) != 0; }
+  // Of an attribute that is absent or of another type: `otherwise`, empty or null.
+  int64_t integer(AttributeName key, int64_t otherwise) const;
+  double number(AttributeName key, double otherwise) const;  // a whole number too
+  std::string text(AttributeName key, const std::string& otherwise) const;
+  std::vector<int64_t> integers(AttributeName key) const;
+  std::vector<double> numbers(AttributeName key) const;
+  Dims dims(AttributeName key) const;
+  std::shared_ptr<Graph> subgraph(AttributeName key) const;
+  // The same of a name that is known here: another type than its row's does not compile.
+  template <unsigned Types>
+  auto integer(AttributeKey<Types> key, int64_t otherwise) const {
+    static_assert(Types & attribute_types::Integer);
+    return integer(key.name, otherwise);
+  }
+  template <unsigned Types>
+  auto number(AttributeKey<Types> key, double otherwise) const {
+    static_assert(Types & attribute_types::Number);
+    return number(key.name, otherwise);
+  }
+  template <unsigned Types>
+  auto text(AttributeKey<Types> key, const std::string& otherwise) const {
+    static_assert(Types & attribute_types::Text);
+    return text(key.name, otherwise);
+  }
+  template <unsigned Types>
+  auto integers(AttributeKey<Types> key) const {
+    static_assert(Types & attribute_types::Integers);
+    return integers(key.name);
+  }
+  template <unsigned Types>
+  auto numbers(AttributeKey<Types> key) const {
+    static_assert(Types & attribute_types::Numbers);
+    return numbers(key.name);
+  }
+  template <unsigned Types>
+  auto dims(AttributeKey<Types> key) const {
+    static_assert(Types & attribute_types::Dims);
+    return dims(key.name);
+  }
+  template <unsigned Types>
+  auto subgraph(AttributeKey<Types> key) const {
+    static_assert(Types & attribute_types::Graph);
+    return subgraph(key.name);
+  }
+  std::vector<std::shared_ptr<Graph>> subgraphs() const;  // branches or body
+  bool has(AttributeName key) const { return attributes.count(key) != 0; }
+  /// Null where the attribute is absent or of another type.
+  template <class T>
+  const T* find(AttributeName key) const {
+    const auto found = attributes.find(key);
+    return found == attributes.end() ? nullptr : std::get_if<T>(&found->second);
+  }
 };
 
 /// A subgraph (branch of If, body of Loop: its inputs are the iteration and what is carried) shares

@@ -49,7 +49,7 @@ Ints mapped(const Ints& in, const Ints& out, const F& f) {
 }
 
 Sources transpose(const Node& node, const Ints& in, const Ints& out) {
-  const Ints perm = node.integers("perm");
+  const Ints perm = node.integers(attr::perm);
   Ints inverse(perm.size());
   for (size_t i = 0; i < perm.size(); i++) inverse[size_t(perm[i])] = int64_t(i);
   return mapped(in, out,
@@ -62,7 +62,7 @@ Sources repeat(const Ints& in, const Ints& out) {  // Expand and Tile: from the 
   });
 }
 Sources concat(const Node& node, const std::vector<Ints>& in, const Ints& out) {
-  const size_t axis = size_t(node.integer("axis", 0));
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   std::vector<Ints> strides;
   Ints offsets;
   int64_t offset = 0;
@@ -85,7 +85,7 @@ Sources concat(const Node& node, const std::vector<Ints>& in, const Ints& out) {
 }
 Sources split(const Node& node, size_t output, const Ints& in, const Ints& out,
               const std::vector<Ints>& all) {
-  const size_t axis = size_t(node.integer("axis", 0));
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   int64_t start = 0;
   for (size_t i = 0; i < output; i++) {
     if (all[i].size() != in.size()) return std::nullopt;
@@ -95,8 +95,8 @@ Sources split(const Node& node, size_t output, const Ints& in, const Ints& out,
                 [&](size_t d, const Ints& index) { return index[d] + (d == axis ? start : 0); });
 }
 Sources slice(const Node& node, const Ints& in, const Ints& out) {
-  const Dims starts = node.dims("starts");
-  const Ints steps = node.integers("steps");
+  const Dims starts = node.dims(attr::starts);
+  const Ints steps = node.integers(attr::steps);
   if (starts.size() != in.size() || steps.size() != in.size()) return std::nullopt;
   Ints first;
   for (const Dim& d : starts) {
@@ -107,8 +107,8 @@ Sources slice(const Node& node, const Ints& in, const Ints& out) {
                 [&](size_t d, const Ints& index) { return first[d] + index[d] * steps[d]; });
 }
 Sources pad(const Node& node, const Ints& in, const Ints& out) {
-  const Dims before = node.dims("before");
-  const std::string mode = node.text("mode", "constant");
+  const Dims before = node.dims(attr::before);
+  const std::string mode = node.text(attr::mode, "constant");
   Ints shift;
   for (const Dim& d : before) {
     if (!d.is_static()) return std::nullopt;
@@ -134,7 +134,7 @@ std::optional<int64_t> wrapped(int64_t index, int64_t extent) {
 }
 Sources gather(const Node& node, const Ints& in, const Ints& index_dims, const Ints& out,
                const Ints& indices) {
-  const size_t axis = size_t(node.integer("axis", 0));
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   for (const int64_t i : indices) {
     if (!wrapped(i, in[axis])) return std::nullopt;
   }
@@ -148,7 +148,7 @@ Sources gather(const Node& node, const Ints& in, const Ints& index_dims, const I
   });
 }
 Sources gather_elements(const Node& node, const Ints& in, const Ints& out, const Ints& indices) {
-  const size_t axis = size_t(node.integer("axis", 0));
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   const Ints strides = strides_of(in);
   Ints sources;
   bool good = true;
@@ -165,7 +165,7 @@ Sources gather_elements(const Node& node, const Ints& in, const Ints& out, const
   return good ? Sources(sources) : std::nullopt;
 }
 Sources gather_nd(const Node& node, const Ints& in, const Ints& index_dims, const Ints& indices) {
-  const size_t batch = size_t(node.integer("batch_dims", 0)), depth = size_t(index_dims.back());
+  const size_t batch = size_t(node.integer(attr::batch_dims, 0)), depth = size_t(index_dims.back());
   const Ints strides = strides_of(in);
   const int64_t tuples = count_of(index_dims) / std::max<int64_t>(int64_t(depth), 1);
   int64_t batches = 1;
@@ -185,7 +185,7 @@ Sources gather_nd(const Node& node, const Ints& in, const Ints& index_dims, cons
   return sources;
 }
 Sources scatter_nd(const Node& node, const Ints& in, const Ints& index_dims, const Ints& indices) {
-  if (node.text("reduction", "none") != "none") return std::nullopt;
+  if (node.text(attr::reduction, "none") != "none") return std::nullopt;
   const size_t depth = size_t(index_dims.back());
   if (depth < 1 || depth > in.size()) return std::nullopt;
   const Ints strides = strides_of(in);
@@ -206,8 +206,8 @@ Sources scatter_nd(const Node& node, const Ints& in, const Ints& index_dims, con
 }
 Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dims,
                          const Ints& indices) {
-  if (node.text("reduction", "none") != "none") return std::nullopt;
-  const size_t axis = size_t(node.integer("axis", 0));
+  if (node.text(attr::reduction, "none") != "none") return std::nullopt;
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   const Ints strides = strides_of(in);
   Ints sources = iota(count_of(in));
   bool good = true;
@@ -226,31 +226,31 @@ Sources scatter_elements(const Node& node, const Ints& in, const Ints& index_dim
 }  // namespace
 
 bool takes_indices(const Node& node) {
-  return node.op == "Gather" || node.op == "GatherElements" || node.op == "GatherND" ||
-         node.op == "ScatterElements" || node.op == "ScatterND";
+  return node.op == op::Gather || node.op == op::GatherElements || node.op == op::GatherND ||
+         node.op == op::ScatterElements || node.op == op::ScatterND;
 }
 
 Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims,
                          const Ints& out, const Ints& indices,
                          const std::vector<Ints>& all_outputs) {
   const Ints& in = dims[0];
-  const std::string& op = node.op;
-  if (op == "Identity" || op == "Reshape")
+  const Operator op = node.op;
+  if (op == op::Identity || op == op::Reshape)
     return count_of(in) == count_of(out) ? Sources(iota(count_of(out))) : std::nullopt;
-  if (op == "Transpose") return transpose(node, in, out);
-  if (op == "Expand" || op == "Tile") return repeat(in, out);
-  if (op == "Concat") return concat(node, dims, out);
-  if (op == "Split") return split(node, output, in, out, all_outputs);
-  if (op == "Slice") return slice(node, in, out);
-  if (op == "Pad") return pad(node, in, out);
+  if (op == op::Transpose) return transpose(node, in, out);
+  if (op == op::Expand || op == op::Tile) return repeat(in, out);
+  if (op == op::Concat) return concat(node, dims, out);
+  if (op == op::Split) return split(node, output, in, out, all_outputs);
+  if (op == op::Slice) return slice(node, in, out);
+  if (op == op::Pad) return pad(node, in, out);
   if (!takes_indices(node) || dims.size() < 2 || int64_t(indices.size()) != count_of(dims[1]))
     return std::nullopt;
-  if (op == "Gather") return gather(node, in, dims[1], out, indices);
-  if (op == "GatherElements") return gather_elements(node, in, out, indices);
-  if (op == "GatherND") return gather_nd(node, in, dims[1], indices);
+  if (op == op::Gather) return gather(node, in, dims[1], out, indices);
+  if (op == op::GatherElements) return gather_elements(node, in, out, indices);
+  if (op == op::GatherND) return gather_nd(node, in, dims[1], indices);
   if (dims.size() < 3 || count_of(dims[1]) == 0) return std::nullopt;
   // Updates must be as many as the indices say.
-  if (op == "ScatterND") {
+  if (op == op::ScatterND) {
     const int64_t depth = dims[1].back();
     if (depth < 1 || depth > int64_t(in.size())) return std::nullopt;
     if (count_of(dims[2]) !=

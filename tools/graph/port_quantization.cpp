@@ -47,10 +47,10 @@ void record_quantization(Model* model) {
     return std::find(list.begin(), list.end(), id) != list.end();
   };
   for (const Node& node : model->graph.nodes) {
-    if (node.op == "DequantizeLinear" && !node.inputs.empty() &&
+    if (node.op == op::DequantizeLinear && !node.inputs.empty() &&
         is_in(model->graph.inputs, node.inputs[0]))
       record(model, node, model->values[size_t(node.inputs[0])].name);
-    if (node.op == "QuantizeLinear" && !node.outputs.empty() &&
+    if (node.op == op::QuantizeLinear && !node.outputs.empty() &&
         is_in(model->graph.outputs, node.outputs[0]))
       record(model, node, model->values[size_t(node.outputs[0])].name);
   }

@@ -31,7 +31,7 @@ bool count_random_runs(Model& model) {
   if (state == kAbsent) return false;
   const int64_t step[] = {0, 1};
   Node next;
-  next.op = "Add";
+  next.op = op::Add;
   next.name = kNextRandomState;
   next.inputs = {state, model.add_constant("random_step", make_constant(DType::kI64, {2}, step))};
   next.outputs = {add_numbers(model, kNextRandomState)};

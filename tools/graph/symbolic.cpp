@@ -93,15 +93,15 @@ Scalar extreme(const Scalar& a, const Scalar& b, bool largest) {
   if (p && q) return Scalar::of(largest ? max(*p, *q) : min(*p, *q));
   return {};
 }
-Scalar rounded(const Scalar& a, const std::string& op) {
+Scalar rounded(const Scalar& a, Operator op) {
   if (const auto x = a.number())
-    return Scalar::of(op == "Floor"  ? std::floor(*x)
-                      : op == "Ceil" ? std::ceil(*x)
-                                     : std::nearbyint(*x));
+    return Scalar::of(op == op::Floor  ? std::floor(*x)
+                      : op == op::Ceil ? std::ceil(*x)
+                                       : std::nearbyint(*x));
   if (a.kind != Scalar::Kind::kRatio) return {};
   if (a.dim()) return a;
-  if (op == "Floor") return Scalar::of(a.numerator / a.denominator);
-  if (op == "Ceil") return Scalar::of(ceil_div(a.numerator, a.denominator));
+  if (op == op::Floor) return Scalar::of(a.numerator / a.denominator);
+  if (op == op::Ceil) return Scalar::of(ceil_div(a.numerator, a.denominator));
   return {};
 }
 Scalar cast(const Scalar& a, DType to) {
@@ -202,62 +202,63 @@ std::optional<double> Scalar::number() const {
 }
 
 Scalar apply_symbolic(const Node& node, bool integer, const std::vector<Scalar>& v) {
-  const std::string& op = node.op;
-  if (op == "Where" && v.size() == 3) {
+  const Operator op = node.op;
+  if (op == op::Where && v.size() == 3) {
     const auto pick = truth(v[0]);
     if (pick) return *pick ? v[1] : v[2];
     return v[1].known() && v[2].known() && equal(v[1], v[2]) == true ? v[1] : Scalar();
   }
   // Logic may be decided by one side alone.
-  if (op == "And" || op == "Or") {
+  if (op == op::And || op == op::Or) {
     const auto a = truth(v[0]), b = truth(v[1]);
-    const bool decides = op == "Or";
+    const bool decides = op == op::Or;
     if ((a && *a == decides) || (b && *b == decides)) return of_bool(decides);
     return a && b ? of_bool(!decides) : Scalar();
   }
-  if (op == "Identity") return v[0];
-  if (op == "Cast" && integer && !v[0].known()) {  // the same number, and where it came from
-    const DType to = DType(node.integer("to", 0));
+  if (op == op::Identity) return v[0];
+  if (op == op::Cast && integer && !v[0].known()) {  // the same number, and where it came from
+    const DType to = DType(node.integer(attr::to, 0));
     return to == DType::kI64 || to == DType::kI32 ? v[0] : Scalar();
   }
   for (const Scalar& s : v) {
     if (!s.known()) return {};
   }
-  if (op == "Add") return add(v[0], v[1], 1);
-  if (op == "Sub") return add(v[0], v[1], -1);
-  if (op == "Neg") return add(Scalar::of(Dim(0)), v[0], -1);
-  if (op == "Mul") {
+  if (op == op::Add) return add(v[0], v[1], 1);
+  if (op == op::Sub) return add(v[0], v[1], -1);
+  if (op == op::Neg) return add(Scalar::of(Dim(0)), v[0], -1);
+  if (op == op::Mul) {
     if ((v[0].dim() && is_zero(*v[0].dim())) || (v[1].dim() && is_zero(*v[1].dim())))
       return Scalar::of(Dim(0));
     return multiply(v[0], v[1]);
   }
-  if (op == "Div") return divide(v[0], v[1], integer);
-  if (op == "Mod") return remainder(v[0], v[1], node.integer("fmod", 0) != 0);
-  if (op == "Min" || op == "Max") return extreme(v[0], v[1], op == "Max");
-  if (op == "Floor" || op == "Ceil" || op == "Round") return rounded(v[0], op);
-  if (op == "Cast") return cast(v[0], DType(node.integer("to", 0)));
-  if (op == "Abs" || op == "Relu") {
+  if (op == op::Div) return divide(v[0], v[1], integer);
+  if (op == op::Mod) return remainder(v[0], v[1], node.integer(attr::fmod, 0) != 0);
+  if (op == op::Min || op == op::Max) return extreme(v[0], v[1], op == op::Max);
+  if (op == op::Floor || op == op::Ceil || op == op::Round) return rounded(v[0], op);
+  if (op == op::Cast) return cast(v[0], DType(node.integer(attr::to, 0)));
+  if (op == op::Abs || op == op::Relu) {
     const auto sign = at_least(v[0], Scalar::of(Dim(0)));
     if (!sign) return {};
     if (*sign) return v[0];
-    return op == "Relu" ? Scalar::of(Dim(0)) : add(Scalar::of(Dim(0)), v[0], -1);
+    return op == op::Relu ? Scalar::of(Dim(0)) : add(Scalar::of(Dim(0)), v[0], -1);
   }
-  if (op == "Clip") {
+  if (op == op::Clip) {
     Scalar out = v[0];
-    if (node.has("min")) out = extreme(out, Scalar::of(node.number("min", 0)), true);
-    if (node.has("max") && out.known())
-      out = extreme(out, Scalar::of(node.number("max", 0)), false);
+    if (node.has(attr::min)) out = extreme(out, Scalar::of(node.number(attr::min, 0)), true);
+    if (node.has(attr::max) && out.known())
+      out = extreme(out, Scalar::of(node.number(attr::max, 0)), false);
     return out;
   }
   using Kind = Comparison::Kind;
-  if (op == "Equal") return compared(equal(v[0], v[1]), Kind::kEqual, v[0], v[1], false);
-  if (op == "GreaterOrEqual")
+  if (op == op::Equal) return compared(equal(v[0], v[1]), Kind::kEqual, v[0], v[1], false);
+  if (op == op::GreaterOrEqual)
     return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], false);
-  if (op == "LessOrEqual") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], false);
-  if (op == "Less") return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], true);
-  if (op == "Greater") return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], true);
-  if (op == "Not") return opposite(v[0]);
-  if (op == "Sqrt") {
+  if (op == op::LessOrEqual)
+    return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], false);
+  if (op == op::Less) return compared(at_least(v[0], v[1]), Kind::kAtLeast, v[0], v[1], true);
+  if (op == op::Greater) return compared(at_least(v[1], v[0]), Kind::kAtLeast, v[1], v[0], true);
+  if (op == op::Not) return opposite(v[0]);
+  if (op == op::Sqrt) {
     const auto x = v[0].number();
     return x && *x >= 0 ? Scalar::of(std::sqrt(*x)) : Scalar();
   }

@@ -49,7 +49,7 @@ Contents symbolic_movement(const Model& model, const Node& node,
   if (!sources) return {};
   Contents result;
   for (const int64_t s : *sources) {
-    result.push_back(s == kFill ? Scalar::of(node.number("value", 0)) : data[size_t(s)]);
+    result.push_back(s == kFill ? Scalar::of(node.number(attr::value, 0)) : data[size_t(s)]);
   }
   return result;
 }
@@ -63,7 +63,7 @@ Contents symbolic_elementwise(const Model& model, const Node& node,
     const auto in = id == kAbsent ? std::nullopt : fixed(value_of(model, id).dims);
     if (!in || in->size() > out->size()) return {};
     Node spread;
-    spread.op = "Expand";
+    spread.op = op::Expand;
     for (size_t i = 0; i < in->size(); i++) {
       const int64_t d = (*in)[in->size() - 1 - i], o = (*out)[out->size() - 1 - i];
       if (d != o && d != 1) return {};
@@ -87,18 +87,18 @@ Contents symbolic_elementwise(const Model& model, const Node& node,
 Contents symbolic_reduction(const Model& model, const Node& node,
                             const std::vector<Contents>& inputs) {
   Node step;
-  if (node.op == "ReduceProd")
-    step.op = "Mul";
-  else if (node.op == "ReduceSum")
-    step.op = "Add";
-  else if (node.op == "ReduceMax")
-    step.op = "Max";
-  else if (node.op == "ReduceMin")
-    step.op = "Min";
+  if (node.op == op::ReduceProd)
+    step.op = op::Mul;
+  else if (node.op == op::ReduceSum)
+    step.op = op::Add;
+  else if (node.op == op::ReduceMax)
+    step.op = op::Max;
+  else if (node.op == op::ReduceMin)
+    step.op = op::Min;
   else
     return {};
   const Value& data = value_of(model, node.inputs[0]);
-  if (node.inputs.size() != 1 || node.integers("axes").size() != data.dims.size() ||
+  if (node.inputs.size() != 1 || node.integers(attr::axes).size() != data.dims.size() ||
       inputs[0].empty())
     return {};
   Scalar total = inputs[0][0];

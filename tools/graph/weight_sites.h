@@ -13,7 +13,8 @@ namespace ingot::graph {
 
 /// A node of the source that reads initialisers.
 struct WeightReader {
-  std::string op, node;  // "Conv", "/layer1/conv/Conv"
+  Operator op = Operator::kNone;
+  std::string node;  // "/layer1/conv/Conv"
   // "layer1.conv", as far as the exporter kept it; "" where it did not
   std::string module;
   std::vector<ValueId> operands;  // kAbsent where an operand is absent or computed

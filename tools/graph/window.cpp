@@ -3,9 +3,10 @@
 namespace ingot::graph {
 
 Window2d window_of(const Node& node) {
-  const std::vector<int64_t> kernel = node.integers("kernel_shape"),
-                             strides = node.integers("strides"),
-                             dilations = node.integers("dilations"), pads = node.integers("pads");
+  const std::vector<int64_t> kernel = node.integers(attr::kernel_shape),
+                             strides = node.integers(attr::strides),
+                             dilations = node.integers(attr::dilations),
+                             pads = node.integers(attr::pads);
   const auto at = [](const std::vector<int64_t>& list, size_t i, int64_t otherwise) {
     return i < list.size() ? list[i] : otherwise;
   };
@@ -20,10 +21,10 @@ Window2d window_of(const Node& node) {
 
 void set_window(Node* node, const Window2d& window) {
   const WindowSide &h = window.h, &w = window.w;
-  node->attributes["kernel_shape"] = std::vector<int64_t>{h.kernel, w.kernel};
-  node->attributes["strides"] = std::vector<int64_t>{h.stride, w.stride};
-  node->attributes["dilations"] = std::vector<int64_t>{h.dilation, w.dilation};
-  node->attributes["pads"] = std::vector<int64_t>{h.begin, w.begin, h.end, w.end};
+  node->attributes[attr::kernel_shape] = std::vector<int64_t>{h.kernel, w.kernel};
+  node->attributes[attr::strides] = std::vector<int64_t>{h.stride, w.stride};
+  node->attributes[attr::dilations] = std::vector<int64_t>{h.dilation, w.dilation};
+  node->attributes[attr::pads] = std::vector<int64_t>{h.begin, w.begin, h.end, w.end};
 }
 
 }  // namespace ingot::graph

@@ -6,7 +6,7 @@ namespace ingot::cli {
 
 ChannelShifts::ChannelShifts(const quantize::Sites& sites) {
   for (const quantize::Layer& layer : sites.layers)
-    if (layer.op == "Conv") channels_first_.insert(layer.output);
+    if (layer.op == op::Conv) channels_first_.insert(layer.output);
 }
 
 void ChannelShifts::add(NetworkRun* f32, NetworkRun* bytes) {

@@ -162,8 +162,8 @@ class Quantizer {
     report_.notes.clear();
     const std::unique_ptr<NetworkRun> run = network(observed_options());
     std::map<ValueId, bool> channels;  // of layers' tensors: whether they are dimension 1
-    for (const Layer& layer : sites_.layers) channels[layer.output] = layer.op == "Conv";
-    for (const Layer& layer : sites_.layers) channels[layer.input] = layer.op == "Conv";
+    for (const Layer& layer : sites_.layers) channels[layer.output] = layer.op == op::Conv;
+    for (const Layer& layer : sites_.layers) channels[layer.input] = layer.op == op::Conv;
     std::map<ValueId, Seen> seen;
     std::vector<char> is_alive(run->engine().summary().input_count, 0);
     Sample sample;
@@ -345,7 +345,7 @@ class Quantizer {
       const Layer& layer = sites_.layers[i];
       const Histogram& output = histogram(layer.output);
       LayerLoss loss;
-      loss.name = layer.name, loss.op = layer.op, loss.weights = weights_of_[i];
+      loss.name = layer.name, loss.op = text(layer.op), loss.weights = weights_of_[i];
       loss.signal_to_noise = decibels(signal[i], noise[i]);
       loss.input = found_.ranges[sites_.scaled_as(layer.input)];
       loss.output = found_.ranges[sites_.scaled_as(layer.output)];

@@ -22,10 +22,20 @@ bool is_quantised_already(const graph::Model& model) {
     if (starts(node.op, "QLinear") || starts(node.op, "DynamicQuantize") ||
         node.op == "DequantizeLinear" || node.op == "ConvInteger" || node.op == "MatMulInteger")
       return true;
+  static constexpr graph::Operators kQuantized = {op::Quantize,
+                                                  op::QuantizeLinear,
+                                                  op::QuantizedConv2d,
+                                                  op::QuantizedElementwise,
+                                                  op::QuantizedLinear,
+                                                  op::QuantizedMatMul,
+                                                  op::QuantizedPool2d,
+                                                  op::QuantizedSoftmax,
+                                                  op::DynamicQuantize,
+                                                  op::DynamicQuantizeLinear,
+                                                  op::DynamicQuantizeLSTM,
+                                                  op::Dequantize};
   for (const graph::Node& node : model.graph.nodes)
-    if (starts(node.op, "Quantize") || starts(node.op, "DynamicQuantize") ||
-        node.op == "Dequantize")
-      return true;
+    if (kQuantized.has(node.op)) return true;
   return false;
 }
 

@@ -81,9 +81,8 @@ void stream(graph::Model& model, ConvertOptions& options,
 /// Operators that quantize or compute on what is quantized.
 bool has_integers(const graph::Model& model) {
   const auto is_one = [](const graph::Node& node) {
-    return node.op.find("Quant") != std::string::npos ||
-           node.op.find("quant") != std::string::npos ||
-           node.op.find("Integer") != std::string::npos;
+    const std::string name = text(node.op);
+    return name.find("Quant") != std::string::npos || name.find("Integer") != std::string::npos;
   };
   return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_one);
 }

@@ -164,22 +164,23 @@ struct Insertion {
       bias.push_back(-mean[c] / deviation[c]);
     }
     graph::Node node;
-    node.op = "ImageInput";
+    node.op = op::ImageInput;
     node.name = name;
-    node.attributes = {{"format", std::string(pixel_format_name(a.format))},
-                       {"width", int64_t(a.width)},
-                       {"height", int64_t(a.height)},
-                       {"source", area(a.source)},
-                       {"target", area(a.target)},
-                       {"interpolation", std::string(kInterpolations[int(a.interpolation)])},
-                       {"matrix", std::string(a.matrix == ColorMatrix::kBt601 ? "bt601" : "bt709")},
-                       {"full_range", int64_t(a.full_range)},
-                       {"siting", std::string(a.siting == ChromaSiting::kLeft ? "left" : "center")},
-                       {"bgr", int64_t(a.bgr)},
-                       {"layout", std::string(planar ? "nchw" : "nhwc")},
-                       {"pad", by_channel("pad", option.pad, channels)},
-                       {"scale", scale},
-                       {"bias", bias}};
+    node.attributes = {
+        {attr::format, std::string(pixel_format_name(a.format))},
+        {attr::width, int64_t(a.width)},
+        {attr::height, int64_t(a.height)},
+        {attr::source, area(a.source)},
+        {attr::target, area(a.target)},
+        {attr::interpolation, std::string(kInterpolations[int(a.interpolation)])},
+        {attr::matrix, std::string(a.matrix == ColorMatrix::kBt601 ? "bt601" : "bt709")},
+        {attr::full_range, int64_t(a.full_range)},
+        {attr::siting, std::string(a.siting == ChromaSiting::kLeft ? "left" : "center")},
+        {attr::bgr, int64_t(a.bgr)},
+        {attr::layout, std::string(planar ? "nchw" : "nhwc")},
+        {attr::pad, by_channel("pad", option.pad, channels)},
+        {attr::scale, scale},
+        {attr::bias, bias}};
     return node;
   }
 };

@@ -35,18 +35,18 @@ PortLayouts::PortLayouts(const graph::Model& model) : model_(model) {
     const auto first = [](const std::vector<graph::ValueId>& ids) {
       return ids.empty() ? graph::kAbsent : ids[0];
     };
-    if (node.op == "ImageInput") {
-      const std::string frame = node.text("format", "") + " " +
-                                std::to_string(node.integer("width", 0)) + "x" +
-                                std::to_string(node.integer("height", 0));
+    if (node.op == op::ImageInput) {
+      const std::string frame = node.text(attr::format, "") + " " +
+                                std::to_string(node.integer(attr::width, 0)) + "x" +
+                                std::to_string(node.integer(attr::height, 0));
       for (size_t i = 0; i < node.inputs.size(); i++)
         frames_.emplace(node.inputs[i],
                         frame + (node.inputs.size() > 1 ? " plane " + std::to_string(i) : ""));
     }
-    if (node.op == "Conv2d" && node.text("input_layout", "nhwc") == "nchw")
+    if (node.op == op::Conv2d && node.text(attr::input_layout, "nhwc") == "nchw")
       nchw_.insert(first(node.inputs));
-    if (node.op != "Transpose") continue;
-    const std::vector<int64_t> perm = node.integers("perm");
+    if (node.op != op::Transpose) continue;
+    const std::vector<int64_t> perm = node.integers(attr::perm);
     if (perm == std::vector<int64_t>{0, 2, 3, 1}) nchw_.insert(first(node.inputs));
     if (perm == std::vector<int64_t>{0, 3, 1, 2}) nchw_.insert(first(node.outputs));
   }
@@ -253,17 +253,17 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
   instruction.sources = node.sources;
   instruction.node = node.name;
   for (const graph::ValueId id : node.outputs) instruction.outputs.push_back(value(id));
-  if (node.op == "Reshape" || node.op == "BitCast") {
+  if (node.op == op::Reshape || node.op == op::BitCast) {
     instruction.attributes = CopyAttributes{};
     instruction.inputs = {value(node.inputs[0])};
-  } else if (node.op == "ResolveDim") {
+  } else if (node.op == op::ResolveDim) {
     ElementwiseAttributes same;  // no step: a conversion of i64 to itself
     same.compute = ComputeType::kI64;
     instruction.attributes = same;
     instruction.inputs = {value(node.inputs[0])};
-  } else if (node.op == "If") {
+  } else if (node.op == op::If) {
     lower_if(node, &instruction);
-  } else if (node.op == "Loop") {
+  } else if (node.op == op::Loop) {
     instruction.outputs.clear();
     lower_loop(node, &instruction, block);
   } else {

@@ -7,7 +7,7 @@ namespace ingot::convert {
 
 /// The operator of a core-form node; kNone when the name is not one ("Reshape" has no instruction
 /// of its own).
-OpCode op_of(const std::string& core_name);
+OpCode op_of(graph::Operator op);
 
 /// The attribute struct of a node, by the family of its operator. Slice.starts and Pad.before go to
 /// `extents`. `rank` is that of the first operand. If gets its subprograms from the caller. @throws
@@ -22,15 +22,15 @@ CustomAttributes custom_attributes(const graph::Node& node);
 
 /// Value of a schema enum by its spelling; `names` is flatc's null-terminated list, its first entry
 /// has the value 0.
-int enum_value(const graph::Node& node, const std::string& key, const char* const* names,
+int enum_value(const graph::Node& node, graph::AttributeName key, const char* const* names,
                int otherwise);
-uint32_t unsigned_value(const graph::Node& node, const std::string& key, int64_t otherwise);
+uint32_t unsigned_value(const graph::Node& node, graph::AttributeName key, int64_t otherwise);
 /// `value`, which attribute `key` has.
-uint32_t to_unsigned(const graph::Node& node, const std::string& key, int64_t value);
+uint32_t to_unsigned(const graph::Node& node, graph::AttributeName key, int64_t value);
 ActivationSpec activation_of(const graph::Node& node);
 /// Spelling of an activation; throws like enum_value.
 Activation activation_kind(const graph::Node& node, const std::string& spelling);
-[[noreturn]] void refuse_attribute(const graph::Node& node, const std::string& key,
+[[noreturn]] void refuse_attribute(const graph::Node& node, graph::AttributeName key,
                                    const std::string& why);
 
 }  // namespace ingot::convert

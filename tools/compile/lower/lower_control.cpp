@@ -5,19 +5,21 @@ namespace ingot::convert {
 
 void Lowering::lower_if(const graph::Node& node, LoweredInstruction* instruction) {
   IfAttributes attributes;
-  const auto branch = [&](const char* key, const char* suffix, uint32_t* subprogram) {
+  const auto branch = [&](graph::AttributeName key, const char* suffix, uint32_t* subprogram) {
     if (!node.subgraph(key)) return;
     *subprogram = uint32_t(lowered_.subprograms.size());
     lowered_.subprograms.push_back({node.name + suffix, {}});
   };
-  branch("then_branch", "/then", &attributes.then_subprogram);
-  branch("else_branch", "/else", &attributes.else_subprogram);
+  branch(attr::then_branch, "/then", &attributes.then_subprogram);
+  branch(attr::else_branch, "/else", &attributes.else_subprogram);
   instruction->attributes = attributes;
   instruction->inputs = {value(node.inputs.at(0))};
   if (attributes.then_subprogram)
-    lower_branch(*node.subgraph("then_branch"), instruction->outputs, attributes.then_subprogram);
+    lower_branch(*node.subgraph(attr::then_branch), instruction->outputs,
+                 attributes.then_subprogram);
   if (attributes.else_subprogram)
-    lower_branch(*node.subgraph("else_branch"), instruction->outputs, attributes.else_subprogram);
+    lower_branch(*node.subgraph(attr::else_branch), instruction->outputs,
+                 attributes.else_subprogram);
 }
 
 int32_t Lowering::carry(int32_t initial, int32_t carried, uint32_t subprogram, Block* before) {
@@ -27,12 +29,12 @@ int32_t Lowering::carry(int32_t initial, int32_t carried, uint32_t subprogram, B
 }
 
 void Lowering::lower_loop(const graph::Node& node, LoweredInstruction* instruction, Block* before) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   LoopAttributes attributes;
   attributes.body = uint32_t(lowered_.subprograms.size());
   lowered_.subprograms.push_back({node.name + "/body", {}});
   instruction->attributes = attributes;
-  instruction->extents = node.dims("most");
+  instruction->extents = node.dims(attr::most);
   std::vector<int32_t> carried = {-1};  // the condition, then as in the body
   if (node.inputs[1] != graph::kAbsent) {
     LoweredValue condition;
@@ -65,7 +67,7 @@ void Lowering::lower_loop(const graph::Node& node, LoweredInstruction* instructi
 
 void Lowering::lower_body(const graph::Node& node, const std::vector<int32_t>& carried,
                           uint32_t subprogram) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   Block block;
   const uint32_t outer = subprogram_;
   subprogram_ = subprogram;

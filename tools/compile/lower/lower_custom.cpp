@@ -32,7 +32,7 @@ CustomAttributes custom_attributes(const graph::Node& node) {
   a.count = uint32_t(call.attributes().size());
   KernelTable table = {};
   table.custom = plugins::handed_in();
-  if (!find_custom(table, &a)) refuse_attribute(node, "operator", "no plugin has it");
+  if (!find_custom(table, &a)) refuse_attribute(node, attr::operator_name, "no plugin has it");
   return a;
 }
 

@@ -114,7 +114,7 @@ void Lowering::lower_quantized_linear(const graph::Node& node, LoweredInstructio
 /// Of Linear: i8 [O,K] in panels, or those of 4 bits by twos.
 int32_t Lowering::quantized_weights(const graph::Node& node) {
   const graph::Constant w = weight(node, 1, 2, DType::kI8);
-  if (node.integer("bits", 8) != 4)
+  if (node.integer(attr::bits, 8) != 4)
     return packed(
         node.inputs[1], Packing::kPanels16, w.dims,
         [w] { return pack_panels16(weights_of(w), w.dims[0], w.dims[1]); }, DType::kI8);

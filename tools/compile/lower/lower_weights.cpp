@@ -45,7 +45,7 @@ const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
       operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
   if (!constant || constant->dtype != dtype || constant->dims.size() != rank)
     graph::fail_conversion(
-        8, "node '" + node.name + "' (" + node.op + "): operand " + std::to_string(operand) +
+        8, "node '" + node.name + "' (" + text(node.op) + "): operand " + std::to_string(operand) +
                " is not a constant of " + dtype_name(dtype) + " and " + std::to_string(rank) +
                " dimensions; a fault of ingot's passes, please report it with the model");
   return *constant;

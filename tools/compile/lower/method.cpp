@@ -29,9 +29,9 @@ struct Candidate {
 
 bool has_winograd_form(const graph::Node& node) {
   const graph::Window2d window = graph::window_of(node);
-  return node.text("method", "direct") == "direct" && window.h.kernel == 3 &&
+  return node.text(attr::method, "direct") == "direct" && window.h.kernel == 3 &&
          window.w.kernel == 3 && window.h.is_plain() && window.w.is_plain() &&
-         node.integer("group", 1) == 1 && node.text("input_layout", "nhwc") == "nhwc";
+         node.integer(attr::group, 1) == 1 && node.text(attr::input_layout, "nhwc") == "nhwc";
 }
 
 std::string shape_text(const ConvShape& s) {
@@ -42,11 +42,11 @@ std::string shape_text(const ConvShape& s) {
 void gather(const graph::Model& model, const graph::Graph& graph, const ConvertOptions& options,
             const Bindings& typical, MethodChoices* choices, std::vector<Candidate>* candidates) {
   for (const graph::Node& node : graph.nodes) {
-    for (const char* key : {"then_branch", "else_branch", "body"})
+    for (graph::AttributeName key : {attr::then_branch, attr::else_branch, attr::body})
       if (const auto found = node.attributes.find(key); found != node.attributes.end())
         gather(model, *std::get<std::shared_ptr<graph::Graph>>(found->second), options, typical,
                choices, candidates);
-    if (node.op != "Conv2d" || !has_winograd_form(node)) continue;
+    if (node.op != op::Conv2d || !has_winograd_form(node)) continue;
     const graph::Dims& x = model.values[size_t(node.inputs[0])].dims;
     const graph::Dims& y = model.values[size_t(node.outputs[0])].dims;
     if (x.size() != 4 || y.size() != 4) continue;

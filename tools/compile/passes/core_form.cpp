@@ -15,20 +15,20 @@ struct Operands {
   size_t least, most;
 };
 /// Every operator by its contract, but for what only lowering makes.
-std::map<std::string_view, Operands> make_operators() {
-  std::map<std::string_view, Operands> all;
+std::map<graph::Operator, Operands> make_operators() {
+  std::map<graph::Operator, Operands> all;
 #define INGOT_OPERATOR(name, number, text, family)                             \
   if (OpCode::k##name != OpCode::kChain && OpCode::k##name != OpCode::kCopy && \
       OpCode::k##name != OpCode::kQuantizedChain)                              \
-    all[#name] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
+    all[graph::find_operator(#name)] = {k##name##Contract.min_inputs, k##name##Contract.max_inputs};
 #include "runtime/op/operators.def"
-  all["Concat"].most = 65535;  // lowering takes it apart
-  all["Reshape"] = all["BitCast"] = all["ResolveDim"] = {1, 1};
+  all[op::Concat].most = 65535;  // lowering takes it apart
+  all[op::Reshape] = all[op::BitCast] = all[op::ResolveDim] = {1, 1};
   // up to four rows of numbers of channels, of which lowering makes one operand, and steps of x
-  all["QuantizedConv2d"] = all["QuantizedLinear"] = {4, 7};
+  all[op::QuantizedConv2d] = all[op::QuantizedLinear] = {4, 7};
   return all;
 }
-const std::map<std::string_view, Operands> kOperators = make_operators();
+const std::map<graph::Operator, Operands> kOperators = make_operators();
 
 constexpr size_t kMaxOfOperator = 64;  // an operator that takes more takes as many as a file holds
 
@@ -57,7 +57,7 @@ class Checker {
   void learn(ValueId id) {
     if (known_.insert(id).second) order_.push_back(id);
   }
-  std::string where(const Node& node) const { return node.op + " '" + node.name + "': "; }
+  std::string where(const Node& node) const { return text(node.op) + " '" + node.name + "': "; }
 
   std::string value(ValueId id) const {
     const Value& v = model_.values[size_t(id)];
@@ -77,13 +77,13 @@ class Checker {
   }
 
   std::string weights(const Node& node) const {
-    bool image = node.op == "Conv2d" || node.op == "ConvTranspose2d";
-    size_t rank = node.op == "Recurrent" ? 3 : image ? 4 : 2;
+    bool image = node.op == op::Conv2d || node.op == op::ConvTranspose2d;
+    size_t rank = node.op == op::Recurrent ? 3 : image ? 4 : 2;
     if (image && model_.values[size_t(node.inputs[0])].dims.size() != 4)
       return "its image is not of rank 4";
     std::string why = constant_operand(node, 1, rank);
     if (!why.empty()) return why;
-    if (node.op == "Recurrent") return constant_operand(node, 2, 3);
+    if (node.op == op::Recurrent) return constant_operand(node, 2, 3);
     why = constant_operand(node, 2, 1);
     for (size_t i = 4; i < node.inputs.size() && why.empty(); i++)  // of quantized weights
       why = constant_operand(node, i, 2);
@@ -92,8 +92,8 @@ class Checker {
 
   /// Constants of an operator on bytes, by their ranks.
   std::string numbers_of_bytes(const Node& node) const {
-    const bool image = node.op == "QuantizedConv2d";
-    if (!image && node.op != "QuantizedLinear") return constant_operand(node, 1, 1);
+    const bool image = node.op == op::QuantizedConv2d;
+    if (!image && node.op != op::QuantizedLinear) return constant_operand(node, 1, 1);
     std::string why = constant_operand(node, 1, image ? 4 : 2);
     for (size_t i = 2; i < 6 && why.empty(); i++) why = constant_operand(node, i, 1);
     return why;
@@ -113,13 +113,14 @@ class Checker {
   }
 
   std::string inner(const Node& node) {
-    const bool loop = node.op == "Loop";
+    const bool loop = node.op == op::Loop;
     if (node.subgraphs().empty()) return "has no branch or body";
     if (depth_ >= kMaxSubprogramDepth)
-      graph::fail_conversion(4, node.op + " '" + node.name + "' lies in " + std::to_string(depth_) +
-                                    " others, at most " + std::to_string(kMaxSubprogramDepth) +
+      graph::fail_conversion(4, text(node.op) + " '" + node.name + "' lies in " +
+                                    std::to_string(depth_) + " others, at most " +
+                                    std::to_string(kMaxSubprogramDepth) +
                                     " branches and loops inside each other are supported");
-    if (loop && (node.dims("most").size() != 1 ||
+    if (loop && (node.dims(attr::most).size() != 1 ||
                  node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
                  node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
                  node.outputs.size() + 2 != node.inputs.size()))
@@ -139,7 +140,7 @@ class Checker {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
     if (node.inputs.size() > known->second.most && known->second.most > kMaxOfOperator)
-      graph::fail_conversion(4, node.op + " '" + node.name + "' has " +
+      graph::fail_conversion(4, text(node.op) + " '" + node.name + "' has " +
                                     std::to_string(node.inputs.size()) + " inputs, at most " +
                                     std::to_string(known->second.most) +
                                     " are supported; do it in several steps");
@@ -154,14 +155,14 @@ class Checker {
     for (ValueId id : node.outputs)
       if (id >= 0)
         if (std::string why = value(id); !why.empty()) return why;
-    if (node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Linear" ||
-        node.op == "Recurrent")
+    if (node.op == op::Conv2d || node.op == op::ConvTranspose2d || node.op == op::Linear ||
+        node.op == op::Recurrent)
       return weights(node);
-    if (node.op == "QuantizedConv2d" || node.op == "QuantizedLinear" || node.op == "Lookup" ||
-        node.op == "QuantizedSoftmax")
+    if (node.op == op::QuantizedConv2d || node.op == op::QuantizedLinear || node.op == op::Lookup ||
+        node.op == op::QuantizedSoftmax)
       return numbers_of_bytes(node);
-    if (node.op == "Elementwise") return steps(node);
-    if (node.op == "If" || node.op == "Loop") return inner(node);
+    if (node.op == op::Elementwise) return steps(node);
+    if (node.op == op::If || node.op == op::Loop) return inner(node);
     return "";
   }
 

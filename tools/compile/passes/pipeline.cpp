@@ -124,7 +124,7 @@ uint32_t place_ports(Editor& e, const PassOptions& options) {
     e.value(port).layout = "NHWC";
     e.value(x).name = name + "/source order";
     place.name = name;
-    e.add("Transpose", {port}, {x}, place, {{"perm", inverse(perm)}});
+    e.add(op::Transpose, {port}, {x}, place, {{attr::perm, inverse(perm)}});
     e.set_graph_input(i, port);
     changed++;
   }
@@ -137,7 +137,7 @@ uint32_t place_ports(Editor& e, const PassOptions& options) {
     e.value(port).layout = "NHWC";
     e.value(y).name = name + "/source order";
     place.name = name;
-    e.add("Transpose", {y}, {port}, place, {{"perm", perm}});
+    e.add(op::Transpose, {y}, {port}, place, {{attr::perm, perm}});
     e.set_graph_output(i, port);
     changed++;
   }
@@ -170,7 +170,7 @@ std::string perm_text(const Integers& perm) {
 
 std::string described(const Editor& e, ValueId id, bool made) {
   Node* node = made ? e.producer(id) : e.readers(id).empty() ? nullptr : e.readers(id)[0];
-  if (node) return node->op + " '" + node->name + "'";
+  if (node) return text(node->op) + " '" + node->name + "'";
   return made ? (e.is_input(id) ? "input '" + e.value(id).name + "'" : "a constant")
               : "output '" + e.value(id).name + "'";
 }
@@ -180,14 +180,14 @@ void remark_transposes(Model& model, Graph& graph, Records& records) {
   Editor e(model, graph);
   Remarks remarks;
   for (Node* node : e.nodes()) {
-    if (node->op != "Transpose") continue;
+    if (node->op != op::Transpose) continue;
     ValueId x = node->inputs[0], y = node->outputs[0];
     std::string dims;
     for (const Dim& d : e.dims(x)) dims += (dims.empty() ? "" : ",") + d.text();
     std::string why = e.is_output(y) || e.is_input(x)
                           ? "the port keeps the source's order (see --io-layout)"
                           : "neither side can work in the other's order";
-    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers("perm")) +
+    remarks.push_back("Transpose [" + dims + "] by " + perm_text(node->integers(attr::perm)) +
                       " between " + described(e, x, true) + " and " + described(e, y, false) +
                       ": " + why);
   }

@@ -9,8 +9,8 @@ namespace ingot::convert {
 namespace {
 
 constexpr uint32_t kCuts[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32};
-constexpr uint32_t kMaxColumns = 8;               // a kernel joins them, so that it has few operands
-constexpr uint32_t kMaxRegion = 64;               // instructions before and behind the fullest step
+constexpr uint32_t kMaxColumns = 8;  // a kernel joins them, so that it has few operands
+constexpr uint32_t kMaxRegion = 64;  // instructions before and behind the fullest step
 constexpr uint32_t kMaxPatchInstructions = 1024;  // of a region: each takes flash
 
 class CandidateSearch {
@@ -40,8 +40,7 @@ class CandidateSearch {
       for (uint32_t last = std::max(fullest, begin + 1); last < end; last++)
         if (leaves_one({begin, last})) add_grids({begin, last});
     std::sort(found_.begin(), found_.end(), [](const PatchCandidate& a, const PatchCandidate& b) {
-      return a.live_bytes != b.live_bytes ? a.live_bytes < b.live_bytes
-                                          : a.more_work < b.more_work;
+      return a.live_bytes != b.live_bytes ? a.live_bytes < b.live_bytes : a.more_work < b.more_work;
     });
     return std::move(found_);
   }
@@ -116,10 +115,9 @@ class CandidateSearch {
       const auto &writers = usage_.writers[size_t(id)], &readers = usage_.readers[size_t(id)];
       if (value.kind == ValueKind::kConstant || readers.empty()) continue;
       const bool is_before = writers.empty() || writers[0].index < region.first;
-      const bool is_after =
-          value.kind == ValueKind::kOutput ||
-          std::any_of(readers.begin(), readers.end(),
-                      [&](const Use& use) { return use.index >= region.first; });
+      const bool is_after = value.kind == ValueKind::kOutput ||
+                            std::any_of(readers.begin(), readers.end(),
+                                        [&](const Use& use) { return use.index >= region.first; });
       if (is_before && is_after) sum += bytes(id);
     }
     return sum;

@@ -16,9 +16,9 @@
 namespace ingot::convert {
 namespace {
 
-constexpr size_t kLaidOut = 32;     // candidates of each round that are laid out
+constexpr size_t kLaidOut = 32;            // candidates of each round that are laid out
 constexpr size_t kMaxInstructions = 4096;  // of a microcontroller's core
-constexpr uint32_t kMaxRounds = 4;  // regions that are computed in patches
+constexpr uint32_t kMaxRounds = 4;         // regions that are computed in patches
 // An instruction takes some 170 bytes of flash; a byte of RAM counts as 16 of flash.
 constexpr uint64_t kRamForInstruction = 10;
 
@@ -26,8 +26,7 @@ double work_of(const LoweredProgram& lowered) {
   double sum = 0;
   const Bindings typical = typical_binding(lowered);
   for (const LoweredInstruction& instruction : lowered.subprograms[0].instructions)
-    sum += double(
-        multiply_adds(instruction.op(), Arguments(lowered, instruction, typical).get()));
+    sum += double(multiply_adds(instruction.op(), Arguments(lowered, instruction, typical).get()));
   return sum;
 }
 
@@ -78,9 +77,9 @@ class ArenaReduction {
   /// Takes the best region and grid; false where none makes the arena smaller.
   bool reduce(const Layout& now) {
     const auto& instructions = lowered_->subprograms[0].instructions;
-    const auto fullest = std::find_if(
-        instructions.begin(), instructions.end(),
-        [&](const LoweredInstruction& i) { return i.outputs == now.fullest; });
+    const auto fullest =
+        std::find_if(instructions.begin(), instructions.end(),
+                     [&](const LoweredInstruction& i) { return i.outputs == now.fullest; });
     if (fullest == instructions.end()) return false;
     std::vector<PatchCandidate> candidates =
         find_candidates(*lowered_, uint32_t(fullest - instructions.begin()),

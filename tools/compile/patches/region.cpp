@@ -165,8 +165,7 @@ void compute_in_patches(LoweredProgram* lowered, const Region& region, const Gri
   auto& instructions = lowered->subprograms[0].instructions;
   const auto from = instructions.begin() + region.first;
   instructions.erase(from, from + (region.last - region.first + 1));
-  instructions.insert(instructions.begin() + region.first,
-                      std::make_move_iterator(patches.begin()),
+  instructions.insert(instructions.begin() + region.first, std::make_move_iterator(patches.begin()),
                       std::make_move_iterator(patches.end()));
 }
 

@@ -93,8 +93,7 @@ bool works_in_patches(const LoweredProgram& lowered, const LoweredInstruction& i
     if (instruction.inputs[k] < 0) continue;
     const Reading reading = reading_of(lowered, instruction, k);
     const bool is_area = reading == Reading::kSame || reading == Reading::kWindow;
-    if (reading == Reading::kApart ||
-        (is_area && !image_area(lowered.at(instruction.inputs[k]))))
+    if (reading == Reading::kApart || (is_area && !image_area(lowered.at(instruction.inputs[k]))))
       return false;
     has_area = has_area || is_area;
   }
@@ -108,8 +107,7 @@ std::optional<Area> window_area(const LoweredInstruction& instruction, const Are
         if constexpr (!kHasWindow<std::decay_t<decltype(a)>>) {
           return std::nullopt;
         } else {
-          const auto rows =
-              reach(y.rows, x.rows, a.kernel_h, a.stride_h, a.dilation_h, a.pad_top);
+          const auto rows = reach(y.rows, x.rows, a.kernel_h, a.stride_h, a.dilation_h, a.pad_top);
           const auto columns =
               reach(y.columns, x.columns, a.kernel_w, a.stride_w, a.dilation_w, a.pad_left);
           if (!rows || !columns) return std::nullopt;

@@ -24,13 +24,13 @@ struct Product {
 
 /// Node is null for what is no such layer.
 Product product_of(const Editor& e, Node& node) {
-  if (node.op != "MatMul" && node.op != "Gemm") return {};
+  if (node.op != op::MatMul && node.op != op::Gemm) return {};
   Product found{&node, 1, kAbsent};
-  if (node.op == "Gemm") {
-    if (node.integer("transA", 0) != 0 || node.number("alpha", 1) != 1) return {};
-    found.axis = node.integer("transB", 0) != 0 ? 0 : 1;
+  if (node.op == op::Gemm) {
+    if (node.integer(attr::transA, 0) != 0 || node.number(attr::alpha, 1) != 1) return {};
+    found.axis = node.integer(attr::transB, 0) != 0 ? 0 : 1;
     if (node.inputs.size() > 2) found.bias = node.inputs[2];
-    if (found.bias >= 0 && node.number("beta", 1) != 1) return {};
+    if (found.bias >= 0 && node.number(attr::beta, 1) != 1) return {};
   }
   const Constant* w = e.constant(node.inputs[1]);
   if (!w || w->dtype != DType::kF32 || w->dims.size() != 2 || w->elements() == 0 ||
@@ -78,8 +78,8 @@ class DynamicLinear {
     const graph::Dim rows = graph::product(graph::Dims(dims.begin(), dims.end() - 1));
     const Bytes made = {e.new_value(name + "/bytes", DType::kU8, dims),
                         e.new_value(name + "/steps", DType::kF32, {rows, graph::Dim(2)})};
-    e.add("DynamicQuantize", {x}, {made.first, made.second}, node,
-          {{"range", std::string("full")}, {"axis", int64_t(dims.size()) - 1}});
+    e.add(op::DynamicQuantize, {x}, {made.first, made.second}, node,
+          {{attr::range, std::string("full")}, {attr::axis, int64_t(dims.size()) - 1}});
     return bytes_[x] = made;
   }
 
@@ -98,7 +98,7 @@ class DynamicLinear {
     const std::string name = e.value(node.inputs[1]).name;
     const int64_t outputs = weights.dims[size_t(product.axis)],
                   depth = weights.dims[size_t(1 - product.axis)];
-    require_finite(weights, node.op, node.name, "weights");
+    require_finite(weights, text(node.op), node.name, "weights");
     const ByteWeights made = quantise_weights(weights, product.axis, true, {});
     Constant bytes = graph::make_constant(DType::kI8, weights.dims, made.bytes.data());
     if (product.axis == 1) bytes = passes::permuted(bytes, {1, 0});
@@ -112,13 +112,13 @@ class DynamicLinear {
     std::vector<float> biases(size_t(outputs), 0.0f);
     ValueId added = product.bias, y = node.outputs[0];
     Node* behind = nullptr;  // the Add of a bias
-    if (added < 0 && e.read_once(y) && e.readers(y)[0]->op == "Add" &&
+    if (added < 0 && e.read_once(y) && e.readers(y)[0]->op == op::Add &&
         passes::same(e.dims(e.readers(y)[0]->outputs[0]), e.dims(y))) {
       behind = e.readers(y)[0];
       added = behind->inputs[behind->inputs[0] == y ? 1 : 0];
     }
     if (is_bias(added, outputs)) {
-      require_finite(*e.constant(added), node.op, node.name, "bias");
+      require_finite(*e.constant(added), text(node.op), node.name, "bias");
       const auto all = e.constant(added)->as<float>().part(0, outputs);
       biases.assign(all.begin(), all.end());
       added = kAbsent;
@@ -136,14 +136,14 @@ class DynamicLinear {
         kAbsent,
         x.second};
     const graph::Dims dims = e.dims(y);
-    const passes::Attributes attributes = {{"requant", std::string("to_float")}};
+    const passes::Attributes attributes = {{attr::requant, std::string("to_float")}};
     e.kill(node);
     if (added < 0) {
-      e.add("QuantizedLinear", operands, {y}, node, attributes);
+      e.add(op::QuantizedLinear, operands, {y}, node, attributes);
       return;
     }
-    const ValueId sum = e.emit("QuantizedLinear", operands, DType::kF32, dims, node, attributes);
-    e.add("Add", {sum, added}, {y}, node);
+    const ValueId sum = e.emit(op::QuantizedLinear, operands, DType::kF32, dims, node, attributes);
+    e.add(op::Add, {sum, added}, {y}, node);
   }
 
   Editor& e;
@@ -180,7 +180,7 @@ std::set<size_t> find_row_layers(const Model& model, Keep keep) {
       for (const ValueId id : model.graph.nodes[step].outputs) made_of_bytes.insert(id);
     // What such a layer gives is floating point, so that others behind it may follow.
     for (const Layer& layer : sites.layers)
-      if (layer.op != "Conv" && !made_of_bytes.count(layer.input))
+      if (layer.op != op::Conv && !made_of_bytes.count(layer.input))
         rows.insert(layer.node), keep.nodes.insert(layer.node);
   }
   return rows;

@@ -51,8 +51,8 @@ std::vector<double> largest_weights(const Layer& layer, const Constant& weights)
 /// No limits but Relu lie between: they would have to move with the channels.
 bool scales_through(const Model& model, const Layer& layer) {
   return std::all_of(layer.tail.begin(), layer.tail.end(), [&](size_t place) {
-    const std::string& op = model.graph.nodes[place].op;
-    return op == "Relu" || op == "Add";
+    const graph::Operator op = model.graph.nodes[place].op;
+    return op == op::Relu || op == op::Add;
   });
 }
 
@@ -126,7 +126,7 @@ std::vector<Equalized> find_unbalanced(const Model& model, const Sites& sites,
     if (first && first->outputs != channels) continue;
     const bool depthwise = is_depthwise(second, channels);
     if (!depthwise && second.groups != 1) continue;
-    if (first && (first->op != "Conv" || second.op != "Conv")) continue;
+    if (first && (first->op != op::Conv || second.op != op::Conv)) continue;
     std::vector<double> weights;
     if (!depthwise) weights = largest_weights(second, *model.constant(second.weights));
     if (int64_t(weights.size()) != channels && !depthwise) continue;
@@ -155,12 +155,12 @@ namespace {
 /// The weights of the node that reads the channels.
 void scale_reader(Model& model, Node& reader, const std::vector<double>& factors) {
   const std::vector<int64_t> dims = model.constant(reader.inputs[1])->dims;
-  const bool is_conv = reader.op == "Conv";
+  const bool is_conv = reader.op == op::Conv;
   if (is_conv && dims[1] != int64_t(factors.size())) {  // depthwise
     const int64_t taps = model.constant(reader.inputs[1])->elements() / dims[0];
     return scale_operand(model, reader, 1, [&](int64_t i) { return factors[size_t(i / taps)]; });
   }
-  const bool inputs_last = is_conv || (reader.op == "Gemm" && reader.integer("transB", 0));
+  const bool inputs_last = is_conv || (reader.op == op::Gemm && reader.integer(attr::transB, 0));
   const IndexAlong input(inputs_last ? 1 : 0, dims);
   scale_operand(model, reader, 1, [&](int64_t i) { return factors[input(i)]; });
 }
@@ -186,7 +186,7 @@ ValueId channel_numbers(Model& model, const std::string& name, const std::vector
   return model.add_constant(name, graph::make_floating(DType::kF32, dims, numbers));
 }
 size_t dims_behind(const Model& model, const Node& node, ValueId x) {
-  return node.op == "Conv" ? model.values[size_t(x)].dims.size() - 2 : 0;
+  return node.op == op::Conv ? model.values[size_t(x)].dims.size() - 2 : 0;
 }
 
 /// Behind `last` of a layer: its channels multiplied, under the same value.
@@ -199,7 +199,7 @@ Node product(Model& model, const Node& layer, Node& last, const std::vector<doub
   model.values.push_back(std::move(even));
   last.outputs[0] = ValueId(model.values.size()) - 1;
   Node made;
-  made.op = "Mul";
+  made.op = op::Mul;
   made.name = last.name;
   made.sources = last.sources;
   made.inputs = {last.outputs[0], by};
@@ -218,7 +218,7 @@ Node division(Model& model, Node& reader, const std::vector<double>& factors) {
   even.name = name;
   model.values.push_back(std::move(even));
   Node made;
-  made.op = "Mul";
+  made.op = op::Mul;
   made.name = reader.name;
   made.sources = reader.sources;
   made.inputs = {reader.inputs[0], by};

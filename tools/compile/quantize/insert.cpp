@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMaxBias = double(1 << 30);  // of a bias as i32; room for what kernels fold in
 
-Node node_of(const std::string& op, std::vector<ValueId> inputs, ValueId output, const Node& like) {
+Node node_of(graph::Operator op, std::vector<ValueId> inputs, ValueId output, const Node& like) {
   Node made;
   made.op = op;
   made.name = like.name;
@@ -92,11 +92,11 @@ class Inserter {
         constant(name + "/scale", graph::make_scalar(DType::kF32, double(s.scale)));
     const ValueId zero = constant(name + "/zero", graph::make_scalar(DType::kU8, double(s.zero)));
     const ValueId bytes = model_.add_value(name + "/bytes");
-    inference_.add(node_of("QuantizeLinear", {from, factor, zero}, bytes, like));
+    inference_.add(node_of(op::QuantizeLinear, {from, factor, zero}, bytes, like));
     inference_.add(
-        node_of("DequantizeLinear", {inference_.resolve(bytes), factor, zero}, to, like));
+        node_of(op::DequantizeLinear, {inference_.resolve(bytes), factor, zero}, to, like));
     const ValueId made = inference_.resolve(to);
-    if (made != to) made_.push_back(node_of("Identity", {made}, to, like));
+    if (made != to) made_.push_back(node_of(op::Identity, {made}, to, like));
   }
 
   /// For readers on bytes; others read the floats that were there before.
@@ -115,7 +115,7 @@ class Inserter {
       for (ValueId& id : node.inputs)
         if (const auto to = instead_.find(id); to != instead_.end()) id = to->second;
     if (layer != layer_at_.end()) round_weights(node, *layer->second);
-    if (const auto tail = tail_of_.find(at); tail != tail_of_.end() && node.op == "Add")
+    if (const auto tail = tail_of_.find(at); tail != tail_of_.end() && node.op == op::Add)
       correct_added(node, *tail->second);
     std::vector<std::pair<ValueId, ValueId>> turned;
     std::vector<ValueId> beside;
@@ -158,7 +158,7 @@ class Inserter {
       for (ValueId& id : twin.inputs)
         if (const auto to = twins.find(id); to != twins.end()) id = to->second;
       if (at == layer.node) round_weights(twin, layer);
-      if (at != layer.node && twin.op == "Add") correct_added(twin, layer);
+      if (at != layer.node && twin.op == op::Add) correct_added(twin, layer);
       const ValueId made = another(twin.outputs[0], "/twin");
       twins[twin.outputs[0]] = made;
       twin.outputs = {made};
@@ -172,7 +172,7 @@ class Inserter {
       pair(twins.at(layer.output), rounded, layer.output, like);
     }
     const ValueId error = model_.add_value("");
-    inference_.add(node_of("Sub", {rounded, layer.output}, error, like));
+    inference_.add(node_of(op::Sub, {rounded, layer.output}, error, like));
     sum_of_squares(inference_.resolve(error), "noise:" + number, like);
     sum_of_squares(layer.output, "signal:" + number, like);
   }
@@ -180,9 +180,9 @@ class Inserter {
     std::vector<int64_t> axes;
     for (size_t i = 0; i < model_.values[size_t(x)].dims.size(); i++) axes.push_back(int64_t(i));
     const ValueId made = model_.add_value(name);
-    Node node = node_of("ReduceSumSquare", {x}, made, like);
-    node.attributes["axes"] = axes;
-    node.attributes["keepdims"] = int64_t(0);
+    Node node = node_of(op::ReduceSumSquare, {x}, made, like);
+    node.attributes[attr::axes] = axes;
+    node.attributes[attr::keepdims] = int64_t(0);
     inference_.add(std::move(node));
     model_.graph.outputs.push_back(inference_.resolve(made));
     model_.values[size_t(inference_.resolve(made))].name = name;
@@ -190,10 +190,10 @@ class Inserter {
 
   void round_weights(Node& node, const Layer& layer) {
     const Constant weights = *model_.constant(layer.weights);
-    require_finite(weights, layer.op, layer.name, "weights");
+    require_finite(weights, text(layer.op), layer.name, "weights");
     std::vector<double> bias;
     if (layer.bias >= 0) {
-      require_finite(*model_.constant(layer.bias), layer.op, layer.name, "bias");
+      require_finite(*model_.constant(layer.bias), text(layer.op), layer.name, "bias");
       bias = graph::read_numbers(*model_.constant(layer.bias));
     }
     const double input = double(scale(layer.input).scale);
@@ -215,7 +215,7 @@ class Inserter {
       for (size_t o = 0; o < errors.size(); o++) errors[o] += shift->second[o];
     }
     node.inputs[1] = dequantised(node, layer, weights, rounded);
-    if (layer.op == "MatMul") return;  // its bias is an Add
+    if (layer.op == op::MatMul) return;  // its bias is an Add
     if (bias.empty() && !errors_[&layer].empty()) bias.assign(size_t(layer.outputs), 0);
     if (bias.empty()) return;
     node.inputs.resize(3);
@@ -232,8 +232,8 @@ class Inserter {
         name + "/scales",
         graph::make_constant(DType::kF32, {int64_t(rounded.scales.size())}, rounded.scales.data()));
     const ValueId made = model_.add_value(name + "/dequantized");
-    Node dequantise = node_of("DequantizeLinear", {bytes, scales}, made, node);
-    dequantise.attributes["axis"] = layer.axis;
+    Node dequantise = node_of(op::DequantizeLinear, {bytes, scales}, made, node);
+    dequantise.attributes[attr::axis] = layer.axis;
     inference_.add(std::move(dequantise));
     return inference_.resolve(made);
   }
@@ -256,8 +256,8 @@ class Inserter {
     const ValueId factor =
         constant(name + "/scales", graph::make_constant(DType::kF32, {count}, scales.data()));
     const ValueId made = model_.add_value(name);
-    Node dequantise = node_of("DequantizeLinear", {whole, factor}, made, node);
-    dequantise.attributes["axis"] = int64_t(0);
+    Node dequantise = node_of(op::DequantizeLinear, {whole, factor}, made, node);
+    dequantise.attributes[attr::axis] = int64_t(0);
     inference_.add(std::move(dequantise));
     return inference_.resolve(made);
   }
@@ -319,7 +319,7 @@ void add_named_outputs(Model& model, const std::vector<ValueId>& ids, const std:
     model.values.push_back(std::move(port));
     const ValueId made = ValueId(model.values.size()) - 1;
     Node same;
-    same.op = "Identity";
+    same.op = op::Identity;
     same.name = model.values[size_t(made)].name;
     same.inputs = {id};
     same.outputs = {made};
@@ -342,7 +342,7 @@ std::vector<ValueId> find_last_outputs(const Model& model, const Sites& sites) {
   std::vector<ValueId> last;
   for (const Layer& layer : sites.layers) {
     const bool adds = std::all_of(layer.tail.begin(), layer.tail.end(), [&](size_t place) {
-      return model.graph.nodes[place].op == "Add";
+      return model.graph.nodes[place].op == op::Add;
     });
     if (adds && !leads.count(layer.output)) last.push_back(layer.output);
   }

@@ -6,17 +6,16 @@
 namespace ingot::quantize {
 namespace {
 
-using Ops = std::set<std::string, std::less<>>;
-
 // Functions of one number: a table of 256 bytes.
-const Ops kFunctions = {"Abs",  "Celu",      "Clip",  "Elu",       "Erf",      "Exp",
-                        "Gelu", "HardSwish", "Mish",  "LeakyRelu", "Relu",     "HardSigmoid",
-                        "Selu", "Sigmoid",   "Swish", "Softplus",  "Softsign", "Tanh"};
+constexpr graph::Operators kFunctions = {
+    op::Abs,  op::Celu,      op::Clip,  op::Elu,       op::Erf,      op::Exp,
+    op::Gelu, op::HardSwish, op::Mish,  op::LeakyRelu, op::Relu,     op::HardSigmoid,
+    op::Selu, op::Sigmoid,   op::Swish, op::Softplus,  op::Softsign, op::Tanh};
 // Of two tensors, with rescaling.
-const Ops kBinary = {"Add", "Mul", "Sub"};
+constexpr graph::Operators kBinary = {op::Add, op::Mul, op::Sub};
 // Bytes are moved, or the largest is taken: the scale stays.
-const Ops kMoves = {"Expand", "MaxPool", "Reshape", "Slice", "Split", "Tile", "Transpose"};
-const Ops kPools = {"AveragePool"};
+constexpr graph::Operators kMoves = {op::Expand, op::MaxPool, op::Reshape,  op::Slice,
+                                     op::Split,  op::Tile,    op::Transpose};
 
 bool is_data(const Model& model, ValueId id) {
   return id >= 0 && !model.constant(id) && model.values[size_t(id)].dtype == DType::kF32;
@@ -81,15 +80,15 @@ class Finder {
     if (!has_constant_weights(node)) return false;
     const std::vector<int64_t>& dims = model_.constant(node.inputs[1])->dims;
     if (node.inputs.size() > 2) layer->bias = node.inputs[2];
-    if (node.op == "Conv") {
+    if (node.op == op::Conv) {
       if (dims.size() < 3 || dims.size() > 4) return false;
-      layer->groups = node.integer("group", 1);
-    } else if (node.op == "Gemm") {
-      if (node.integer("transA", 0) || node.number("alpha", 1) != 1 ||
-          (layer->bias >= 0 && node.number("beta", 1) != 1))
+      layer->groups = node.integer(attr::group, 1);
+    } else if (node.op == op::Gemm) {
+      if (node.integer(attr::transA, 0) || node.number(attr::alpha, 1) != 1 ||
+          (layer->bias >= 0 && node.number(attr::beta, 1) != 1))
         return false;
-      layer->axis = node.integer("transB", 0) ? 0 : 1;
-    } else if (node.op == "MatMul") {
+      layer->axis = node.integer(attr::transB, 0) ? 0 : 1;
+    } else if (node.op == op::MatMul) {
       if (dims.size() != 2 || rank(node.inputs[0]) < 2) return false;
       layer->axis = 1;
     } else {
@@ -116,9 +115,9 @@ class Finder {
   /// The bias of a MatMul, then limits.
   void follow(const Node& node, Layer* layer) {
     size_t place = 0;
-    if (node.op == "MatMul") {
+    if (node.op == op::MatMul) {
       const Node* add = only_reader(layer->output, &place);
-      if (add && add->op == "Add" && add->inputs.size() == 2) {
+      if (add && add->op == op::Add && add->inputs.size() == 2) {
         const ValueId other = add->inputs[add->inputs[0] == layer->output ? 1 : 0];
         const Constant* bias = model_.constant(other);
         if (bias && bias->elements() == layer->outputs && !bias->dims.empty() &&
@@ -127,7 +126,7 @@ class Finder {
       }
     }
     const Node* limits = only_reader(layer->output, &place);
-    if (limits && (limits->op == "Relu" || limits->op == "Clip")) extend(layer, place);
+    if (limits && (limits->op == op::Relu || limits->op == op::Clip)) extend(layer, place);
   }
   void extend(Layer* layer, size_t place) {
     layer->tail.push_back(place);
@@ -135,25 +134,25 @@ class Finder {
   }
 
   bool moves(const Node& node) const {
-    if (kMoves.count(node.op)) return true;
-    return node.op == "Pad" && node.text("mode", "constant") == "constant" &&
-           node.number("value", 0) == 0;
+    if (kMoves.has(node.op)) return true;
+    return node.op == op::Pad && node.text(attr::mode, "constant") == "constant" &&
+           node.number(attr::value, 0) == 0;
   }
   bool is_step(const Node& node) const {
     if (node.outputs.empty() || !is_data(model_, node.inputs.empty() ? kAbsent : node.inputs[0]))
       return false;
-    if (node.op == "Concat")
+    if (node.op == op::Concat)
       return std::all_of(node.inputs.begin(), node.inputs.end(),
                          [&](ValueId id) { return is_data(model_, id); });
-    if (kBinary.count(node.op))
+    if (kBinary.has(node.op))
       return node.inputs.size() == 2 && is_data(model_, node.inputs[1]) &&
              node.inputs[0] != node.inputs[1];
-    if (node.op == "ReduceMean") {  // of an image: a pool
-      const std::vector<int64_t> axes = node.integers("axes");
+    if (node.op == op::ReduceMean) {  // of an image: a pool
+      const std::vector<int64_t> axes = node.integers(attr::axes);
       return rank(node.inputs[0]) == 4 && axes == std::vector<int64_t>{2, 3};
     }
-    if (kPools.count(node.op)) return rank(node.inputs[0]) == 4;
-    return kFunctions.count(node.op) || moves(node);
+    if (node.op == op::AveragePool) return rank(node.inputs[0]) == 4;
+    return kFunctions.has(node.op) || moves(node);
   }
 
   /// Nodes all of whose operands are tensors of bytes already, and whose results lead to a layer.
@@ -188,7 +187,7 @@ class Finder {
     }
     std::reverse(sites_.steps.begin(), sites_.steps.end());
     for (Layer& layer : sites_.layers)
-      layer.gives_floats = layer.op != "Conv" && !needed.count(layer.output);
+      layer.gives_floats = layer.op != op::Conv && !needed.count(layer.output);
   }
 
   /// Whether limits alone read what a step makes: they are part of it.
@@ -196,7 +195,7 @@ class Finder {
     size_t place = 0;
     const Node* reader = step.outputs.size() == 1 ? only_reader(step.outputs[0], &place) : nullptr;
     return reader && !moves(step) && steps.count(place) &&
-           (reader->op == "Relu" || reader->op == "Clip");
+           (reader->op == op::Relu || reader->op == op::Clip);
   }
 
   void list_tensors() {

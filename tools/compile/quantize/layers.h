@@ -18,8 +18,9 @@ using graph::ValueId;
 
 /// A product with constant weights, with the bias and the limits that follow it.
 struct Layer {
-  std::string name, op;  // of the source node
-  size_t node = 0;       // in Graph::nodes; `tail` the nodes behind it that belong to it
+  std::string name;  // of the source node
+  graph::Operator op = graph::Operator::kNone;
+  size_t node = 0;  // in Graph::nodes; `tail` the nodes behind it that belong to it
   std::vector<size_t> tail;
   ValueId input = kAbsent, output = kAbsent;  // tensors of bytes; output of the last in `tail`
   ValueId weights = kAbsent, bias = kAbsent;  // bias: of the node itself, not of an Add in the tail

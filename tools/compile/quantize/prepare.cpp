@@ -41,7 +41,7 @@ std::optional<Affine> batch_norm(const Editor& e, const Node& node, int64_t chan
   }
   Affine made;
   for (size_t c = 0; c < size_t(channels); c++) {
-    const double factor = parts[0][c] / std::sqrt(parts[3][c] + node.number("epsilon", 1e-5));
+    const double factor = parts[0][c] / std::sqrt(parts[3][c] + node.number(attr::epsilon, 1e-5));
     made.factor.push_back(factor);
     made.shift.push_back(parts[1][c] - parts[2][c] * factor);
   }
@@ -53,22 +53,22 @@ std::optional<Affine> affine_of(const Editor& e, const Node& node, ValueId x) {
   if (dims.size() < 2 || !dims[1].value() || !passes::same(dims, e.dims(node.outputs[0])))
     return std::nullopt;
   const int64_t channels = *dims[1].value();
-  if (node.op == "BatchNormalization") return batch_norm(e, node, channels);
-  if ((node.op != "Mul" && node.op != "Add") || node.inputs.size() != 2 ||
+  if (node.op == op::BatchNormalization) return batch_norm(e, node, channels);
+  if ((node.op != op::Mul && node.op != op::Add) || node.inputs.size() != 2 ||
       node.inputs[0] == node.inputs[1])
     return std::nullopt;
   const ValueId other = node.inputs[0] == x ? node.inputs[1] : node.inputs[0];
   const auto found = along_channels(e, other, channels, dims.size());
   if (!found) return std::nullopt;
   Affine made{std::vector<double>(size_t(channels), 1), std::vector<double>(size_t(channels), 0)};
-  (node.op == "Mul" ? made.factor : made.shift) = *found;
+  (node.op == op::Mul ? made.factor : made.shift) = *found;
   return made;
 }
 
 /// Into the convolution that makes its only operand.
 bool fold_behind(Editor& e, Node& node) {
   for (const ValueId x : node.inputs) {
-    Node* maker = e.producer_if(x, "Conv");
+    Node* maker = e.producer_if(x, op::Conv);
     if (!maker || !e.read_once(x)) continue;
     const bool biased = maker->inputs.size() > 2 && maker->inputs[2] >= 0;
     const Constant* weights = e.constant(maker->inputs[1]);

@@ -20,7 +20,8 @@ constexpr int64_t kWorthIt = 16384;  // numbers; below that scales and nodes eat
 constexpr int kZero = 128;           // i8 as u8, which every instruction set widens fast
 
 const Constant* table_of(const Model& model, const Node& node) {
-  if (node.op != "Gather" || node.inputs.size() < 2 || node.integer("axis", 0) != 0) return nullptr;
+  if (node.op != op::Gather || node.inputs.size() < 2 || node.integer(attr::axis, 0) != 0)
+    return nullptr;
   const Constant* const table = model.constant(node.inputs[0]);
   if (!table || table->dtype != DType::kF32 || table->dims.size() != 2 ||
       table->elements() < kWorthIt || model.constant(node.inputs[1]))
@@ -52,14 +53,15 @@ class Tables {
     graph::Dims each = dims;
     each.back() = Dim(1);
     const auto chosen = [&](ValueId from, DType dtype, const graph::Dims& to) {
-      return e.emit("Gather", {from, node.inputs[1]}, dtype, to, node, {{"axis", int64_t(0)}});
+      return e.emit(op::Gather, {from, node.inputs[1]}, dtype, to, node,
+                    {{attr::axis, int64_t(0)}});
     };
-    const ValueId rows = e.emit("Cast", {chosen(table.numbers, DType::kU8, dims)}, DType::kF32,
-                                dims, node, {{"to", int64_t(DType::kF32)}});
-    const ValueId centred = e.emit("Sub", {rows, table.zero}, DType::kF32, dims, node);
+    const ValueId rows = e.emit(op::Cast, {chosen(table.numbers, DType::kU8, dims)}, DType::kF32,
+                                dims, node, {{attr::to, int64_t(DType::kF32)}});
+    const ValueId centred = e.emit(op::Sub, {rows, table.zero}, DType::kF32, dims, node);
     const ValueId scales = chosen(table.scales, DType::kF32, each), y = node.outputs[0];
     e.kill(node);
-    e.add("Mul", {centred, scales}, {y}, node);
+    e.add(op::Mul, {centred, scales}, {y}, node);
   }
 
   TableReport finished() {
@@ -79,7 +81,7 @@ class Tables {
     if (!is_new) return place->second;
     const Constant table = *e.constant(node.inputs[0]);
     const std::string name = e.value(node.inputs[0]).name;
-    require_finite(table, node.op, node.name, "table");
+    require_finite(table, text(node.op), node.name, "table");
     host::charge_work(uint64_t(table.elements()));
     const ByteWeights rounded = quantise_weights(table, 0, true, {});
     std::vector<uint8_t> numbers;

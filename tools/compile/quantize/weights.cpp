@@ -76,7 +76,7 @@ std::vector<double> mean_error(const Layer& layer, const Constant& weights,
   const float* w = weights.as<float>();
   std::vector<double> errors(size_t(a.channels), 0);
   // Indices of one output channel run over the inputs of its group, each with its taps.
-  const bool is_conv = layer.op == "Conv";
+  const bool is_conv = layer.op == op::Conv;
   const int64_t taps = is_conv ? a.inner / weights.dims[1] : 1;
   for (int64_t c = 0; c < a.channels; c++) {
     const int64_t group = c / std::max<int64_t>(a.channels / layer.groups, 1);

@@ -35,17 +35,17 @@ struct NodeSizes {
 };
 
 double products_of(const NodeSizes& sizes) {
-  const std::string& op = sizes.node.op;
-  if (op == "Conv" || op == "Linear" || op == "QuantizedConv2d" || op == "QuantizedLinear" ||
-      op == "ConvInteger")
+  const graph::Operator op = sizes.node.op;
+  if (op == op::Conv || op == op::Linear || op == op::QuantizedConv2d ||
+      op == op::QuantizedLinear || op == op::ConvInteger)
     return sizes.output() * sizes.weights_for_one(0);
-  if (op == "ConvTranspose") return sizes.operand(0) * sizes.weights_for_one(0);
-  if (op == "MatMul" || op == "Gemm" || op == "MatMulInteger") {
+  if (op == op::ConvTranspose) return sizes.operand(0) * sizes.weights_for_one(0);
+  if (op == op::MatMul || op == op::Gemm || op == op::MatMulInteger) {
     const graph::Dims& a = sizes.dims(0);
-    const bool transposed = op == "Gemm" && sizes.node.integer("transA", 0) != 0;
+    const bool transposed = op == op::Gemm && sizes.node.integer(attr::transA, 0) != 0;
     return a.empty() ? 0 : sizes.output() * number(a[transposed ? 0 : a.size() - 1]);
   }
-  if (op == "LSTM" || op == "GRU" || op == "RNN") {
+  if (op == op::LSTM || op == op::GRU || op == op::RNN) {
     const graph::Dims& x = sizes.dims(0);
     return number(x[0] * x[1]) * (sizes.operand(1) + sizes.operand(2));
   }

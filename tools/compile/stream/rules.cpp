@@ -28,7 +28,7 @@ StreamRule beside(const OperatorFrames& node, int64_t forbidden, const char* wor
 }
 
 StreamRule by_axis(const OperatorFrames& node, const char* work) {
-  return beside(node, node.node.integer("axis", -1), work);
+  return beside(node, node.node.integer(attr::axis, -1), work);
 }
 StreamRule softmax(const OperatorFrames& node) { return by_axis(node, "softmax"); }
 StreamRule cumulate(const OperatorFrames& node) { return by_axis(node, "sum"); }
@@ -44,24 +44,24 @@ StreamRule batch_normalize(const OperatorFrames& node) { return beside(node, 1, 
 /// With one scale for each index along `axis`, of a constant operand of one dimension.
 StreamRule quantize(const OperatorFrames& node) {
   const graph::Constant* scale = node.constant(1);
-  return beside(node, scale && scale->elements() > 1 ? node.node.integer("axis", 1) : -1,
+  return beside(node, scale && scale->elements() > 1 ? node.node.integer(attr::axis, 1) : -1,
                 "a scale for each frame");
 }
 StreamRule normalize_rows(const OperatorFrames& node) {
-  if (int64_t(node.timeline(0).axis) >= node.node.integer("axis", 0))
+  if (int64_t(node.timeline(0).axis) >= node.node.integer(attr::axis, 0))
     throw NotStreamable{"normalizes over the whole axis", ""};
   return frame_by_frame(node);
 }
 
 StreamRule reduce(const OperatorFrames& node) {
-  std::vector<int64_t> axes = node.node.integers("axes");
-  if (node.node.has("axis")) axes = {node.node.integer("axis", 0)};
+  std::vector<int64_t> axes = node.node.integers(attr::axes);
+  if (node.node.has(attr::axis)) axes = {node.node.integer(attr::axis, 0)};
   StreamRule rule = frame_by_frame(node);
   const auto axis = int64_t(rule.y.axis);
   if (axes.empty() || std::find(axes.begin(), axes.end(), axis) != axes.end())
     throw NotStreamable{"reduces over the whole axis",
                         "a pooling with a window says over how many frames"};
-  if (node.node.integer("keepdims", 1) == 0)
+  if (node.node.integer(attr::keepdims, 1) == 0)
     rule.y.axis -= size_t(
         std::count_if(axes.begin(), axes.end(), [&](int64_t reduced) { return reduced < axis; }));
   return rule;
@@ -131,7 +131,7 @@ StreamRule pad_frames(const Timeline& x, int64_t before, int64_t extent,
 }
 
 StreamRule concatenate(const OperatorFrames& node) {
-  const auto axis = size_t(node.node.integer("axis", 0));
+  const auto axis = size_t(node.node.integer(attr::axis, 0));
   std::vector<size_t> with_frames;
   for (size_t i = 0; i < node.node.inputs.size(); i++)
     if (node.has_frames(i)) with_frames.push_back(i);
@@ -161,8 +161,8 @@ StreamRule concatenate(const OperatorFrames& node) {
 
 StreamRule pad(const OperatorFrames& node) {
   const Timeline& x = node.timeline(0);
-  graph::Dims before = node.node.dims("before");
-  const std::string mode = node.node.text("mode", "constant");
+  graph::Dims before = node.node.dims(attr::before);
+  const std::string mode = node.node.text(attr::mode, "constant");
   const int64_t extent = node.frames_of(0, x.axis);
   const std::optional<int64_t> front = before[x.axis].value();
   if (!front) throw NotStreamable{"the number of frames that it adds is open", ""};
@@ -170,19 +170,20 @@ StreamRule pad(const OperatorFrames& node) {
     throw NotStreamable{"it pads the axis with other frames (" + mode + ")",
                         "pad it with a number"};
   const bool pads_frames = extent != x.extent;
-  StreamRule rule = pad_frames(
-      x, *front, extent, pads_frames ? std::optional(node.node.number("value", 0)) : std::nullopt);
+  StreamRule rule =
+      pad_frames(x, *front, extent,
+                 pads_frames ? std::optional(node.node.number(attr::value, 0)) : std::nullopt);
   rule.edit = [before, axis = x.axis](graph::Node& padded) mutable {
     before[axis] = graph::Dim(0);
-    padded.attributes["before"] = before;
+    padded.attributes[attr::before] = before;
   };
   return rule;
 }
 
 StreamRule slice(const OperatorFrames& node) {
   const Timeline& x = node.timeline(0);
-  graph::Dims starts = node.node.dims("starts");
-  const int64_t step = node.node.integers("steps")[x.axis];
+  graph::Dims starts = node.node.dims(attr::starts);
+  const int64_t step = node.node.integers(attr::steps)[x.axis];
   if (step < 1) throw NotStreamable{"it turns the order of the frames round", ""};
   const std::optional<int64_t> start = starts[x.axis].value();
   if (!start) throw NotStreamable{"the first frame that it takes is open", ""};
@@ -197,17 +198,17 @@ StreamRule slice(const OperatorFrames& node) {
   rule.histories.emplace_back(0, windowed.x);
   rule.edit = [starts, axis = x.axis](graph::Node& cut) mutable {
     starts[axis] = graph::Dim(0);
-    cut.attributes["starts"] = starts;
+    cut.attributes[attr::starts] = starts;
   };
   return rule;
 }
 
 StreamRule split(const OperatorFrames& node) {
-  return beside(node, node.node.integer("axis", 0), "a division");
+  return beside(node, node.node.integer(attr::axis, 0), "a division");
 }
 
 StreamRule gather(const OperatorFrames& node) {
-  const int64_t axis = node.node.integer("axis", 0);
+  const int64_t axis = node.node.integer(attr::axis, 0);
   if (node.has_frames(0) && node.has_frames(1))
     throw NotStreamable{"it looks frames up by frames", ""};
   if (node.has_frames(1)) {  // rows of a table
@@ -224,7 +225,7 @@ StreamRule gather(const OperatorFrames& node) {
 
 StreamRule transpose(const OperatorFrames& node) {
   StreamRule rule = frame_by_frame(node);
-  const std::vector<int64_t> perm = node.node.integers("perm");
+  const std::vector<int64_t> perm = node.node.integers(attr::perm);
   rule.y.past = node.timeline(0).past;
   rule.y.axis = size_t(std::find(perm.begin(), perm.end(), int64_t(rule.y.axis)) - perm.begin());
   return rule;
@@ -290,7 +291,7 @@ StreamRule matmul(const OperatorFrames& node) {
 StreamRule gemm(const OperatorFrames& node) {
   node.expect_first_alone();
   StreamRule rule = frame_by_frame(node);
-  const size_t rows = node.node.integer("transA", 0) ? 1 : 0;
+  const size_t rows = node.node.integer(attr::transA, 0) ? 1 : 0;
   if (rule.y.axis != rows) throw NotStreamable{"it sums over the whole axis", ""};
   if (node.node.inputs.size() > 2 && node.node.inputs[2] >= 0 && node.rank(2) == 2 &&
       node.dims(2)[0] != graph::Dim(1))
@@ -301,43 +302,44 @@ StreamRule gemm(const OperatorFrames& node) {
 
 using Rule = StreamRule (*)(const OperatorFrames&);
 
-const std::map<std::string, Rule>& table() {
+const std::map<graph::Operator, Rule>& table() {
   static const auto* const kTable = [] {
-    auto* rows = new std::map<std::string, Rule>;
-    const auto add = [&](std::initializer_list<const char*> ops, Rule rule) {
-      for (const char* op : ops) (*rows)[op] = rule;
+    auto* rows = new std::map<graph::Operator, Rule>;
+    const auto add = [&](std::initializer_list<graph::Operator> ops, Rule rule) {
+      for (const graph::Operator op : ops) (*rows)[op] = rule;
     };
-    add({"Celu", "Elu", "LeakyRelu", "ThresholdedRelu", "Swish", "Selu", "HardSigmoid", "Shrink",
-         "Gelu", "IsInf", "Clip", "PRelu", "Mod", "BitShift", "Where", "Cast", "Identity",
-         "QuantizedElementwise"},
+    add({op::Celu, op::Elu, op::LeakyRelu, op::ThresholdedRelu, op::Swish, op::Selu,
+         op::HardSigmoid, op::Shrink, op::Gelu, op::IsInf, op::Clip, op::PRelu, op::Mod,
+         op::BitShift, op::Where, op::Cast, op::Identity, op::QuantizedElementwise},
         broadcast);
-    add({"OffsetByte", "Lookup", "Quantize", "Dequantize"}, frame_by_frame);
-    add({"QuantizeLinear", "DequantizeLinear"}, quantize);
-    add({"BatchNormalization"}, batch_normalize);
-    add({"LayerNormalization", "RMSNormalization"}, normalize_rows);
-    add({"Softmax", "LogSoftmax"}, softmax);
-    add({"QuantizedSoftmax"}, softmax_last);
-    add({"CumSum"}, cumulate);
-    add({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ArgMax", "ArgMin"},
+    add({op::OffsetByte, op::Lookup, op::Quantize, op::Dequantize}, frame_by_frame);
+    add({op::QuantizeLinear, op::DequantizeLinear}, quantize);
+    add({op::BatchNormalization}, batch_normalize);
+    add({op::LayerNormalization, op::RMSNormalization}, normalize_rows);
+    add({op::Softmax, op::LogSoftmax}, softmax);
+    add({op::QuantizedSoftmax}, softmax_last);
+    add({op::CumSum}, cumulate);
+    add({op::ReduceSum, op::ReduceMean, op::ReduceMax, op::ReduceMin, op::ReduceProd, op::ReduceL1,
+         op::ReduceL2, op::ReduceSumSquare, op::ReduceLogSum, op::ReduceLogSumExp, op::ArgMax,
+         op::ArgMin},
         reduce);
-    add({"Concat"}, concatenate);
-    add({"Pad"}, pad);
-    add({"Slice"}, slice);
-    add({"Split"}, split);
-    add({"Gather"}, gather);
-    add({"Transpose"}, transpose);
-    add({"Reshape"}, reshape);
-    add({"Expand", "Tile", "Resize"}, keep_axis);
-    add({"MatMul"}, matmul);
-    add({"Gemm"}, gemm);
-    add({"Linear", "QuantizedLinear"}, linear);
-    add({"Conv"}, convolve);
-    add({"ConvTranspose"}, convolve_transposed);
-    add({"MaxPool", "AveragePool", "LpPool"}, pool);
-    add({"QuantizedConv2d"}, convolve_bytes);
-    add({"QuantizedPool2d"}, pool_bytes);
-    add({"LSTM", "GRU", "RNN"}, recur);
+    add({op::Concat}, concatenate);
+    add({op::Pad}, pad);
+    add({op::Slice}, slice);
+    add({op::Split}, split);
+    add({op::Gather}, gather);
+    add({op::Transpose}, transpose);
+    add({op::Reshape}, reshape);
+    add({op::Expand, op::Tile, op::Resize}, keep_axis);
+    add({op::MatMul}, matmul);
+    add({op::Gemm}, gemm);
+    add({op::Linear, op::QuantizedLinear}, linear);
+    add({op::Conv}, convolve);
+    add({op::ConvTranspose}, convolve_transposed);
+    add({op::MaxPool, op::AveragePool, op::LpPool}, pool);
+    add({op::QuantizedConv2d}, convolve_bytes);
+    add({op::QuantizedPool2d}, pool_bytes);
+    add({op::LSTM, op::GRU, op::RNN}, recur);
     return rows;
   }();
   return *kTable;
@@ -350,7 +352,7 @@ StreamRule stream_rule(const graph::Model& model, const graph::Node& node,
   const OperatorFrames frames{model, node, timelines};
   if (graph::find_function(node.op)) return broadcast(frames);
   const auto found = table().find(node.op);
-  if (node.op == "Attention" || node.op == "QuantizedMatMul")
+  if (node.op == op::Attention || node.op == op::QuantizedMatMul)
     throw NotStreamable{"it weighs all frames of the whole", ""};
   if (found == table().end())
     throw NotStreamable{"it is not known to work on one frame after another", ""};

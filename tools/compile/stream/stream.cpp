@@ -108,7 +108,7 @@ class Streaming {
       try {
         add_rule(i, node);
       } catch (const NotStreamable& no) {
-        refused.push_back({node.op, "", node.name,
+        refused.push_back({text(node.op), "", node.name,
                            node.outputs.empty() || node.outputs[0] < 0 ? "" : name(node.outputs[0]),
                            no.why, no.hint});
         unknown.insert(node.outputs.begin(), node.outputs.end());
@@ -192,7 +192,7 @@ class Streaming {
       const int64_t waits = found->second.look_ahead(whole_frames_) * found->second.rate;
       if (waits <= options_.latency) continue;
       const Node* node = waiting_node(id);
-      fail_conversion(4, where_ + (node ? node->op + " '" + node->name + "'" : "a port") +
+      fail_conversion(4, where_ + (node ? text(node->op) + " '" + node->name + "'" : "a port") +
                              " looks ahead: output '" + name(id) + "' waits for " +
                              std::to_string(waits) + " more frames of the input, allowed are " +
                              std::to_string(options_.latency) + "; --latency " +
@@ -252,7 +252,7 @@ class Streaming {
   /// `x` with the frames before it. Bytes behind a DequantizeLinear are kept as they are.
   ValueId with_history(passes::Editor& editor, const Node& reader, ValueId x,
                        const History& history) {
-    Node* wide = editor.producer_if(x, "DequantizeLinear");
+    Node* wide = editor.producer_if(x, op::DequantizeLinear);
     if (wide && history.first == 0 && !model_.constant(wide->inputs[0])) {
       const graph::Constant* zero =
           wide->inputs.size() > 2 ? model_.constant(wide->inputs[2]) : nullptr;
@@ -264,7 +264,7 @@ class Streaming {
         narrow.first = *number;
         std::vector<ValueId> inputs = wide->inputs;
         inputs[0] = with_history(editor, reader, wide->inputs[0], narrow);
-        return editor.emit("DequantizeLinear", inputs, editor.value(x).dtype,
+        return editor.emit(op::DequantizeLinear, inputs, editor.value(x).dtype,
                            editor.dims(inputs[0]), reader, wide->attributes);
       }
     }
@@ -279,15 +279,16 @@ class Streaming {
     const auto cut = [&](ValueId from, int64_t start, int64_t count) {
       graph::Dims starts(editor.rank(from), graph::Dim(0));
       starts[timeline.axis] = graph::Dim(start);
-      return editor.emit("Slice", {from}, dtype, with_frames(count), reader,
-                         {{"starts", starts}, {"steps", std::vector<int64_t>(starts.size(), 1)}});
+      return editor.emit(
+          op::Slice, {from}, dtype, with_frames(count), reader,
+          {{attr::starts, starts}, {attr::steps, std::vector<int64_t>(starts.size(), 1)}});
     };
     ValueId all = x;
     if (history.frames > 0) {
       const std::string port = new_name(name(x) + ".history");
       const ValueId before = editor.new_value(port, dtype, with_frames(history.frames));
-      all = editor.emit("Concat", {before, x}, dtype, with_frames(history.frames + frames), reader,
-                        {{"axis", int64_t(timeline.axis)}});
+      all = editor.emit(op::Concat, {before, x}, dtype, with_frames(history.frames + frames),
+                        reader, {{attr::axis, int64_t(timeline.axis)}});
       const ValueId after = cut(all, frames, history.frames);
       editor.value(after).name = new_name(port + ".next");
       add_state(before, after, history.first, timeline.axis >= 2);

@@ -14,14 +14,14 @@ struct WindowAlong {
   int64_t kernel, stride, dilation, begin;
 };
 
-int64_t at(const graph::Node& node, const char* key, size_t i, int64_t otherwise) {
+int64_t at(const graph::Node& node, graph::AttributeName key, size_t i, int64_t otherwise) {
   const std::vector<int64_t> list = node.integers(key);
   return i < list.size() ? list[i] : otherwise;
 }
 
 WindowAlong window_along(const graph::Node& node, size_t i) {
-  return {at(node, "kernel_shape", i, 1), at(node, "strides", i, 1), at(node, "dilations", i, 1),
-          at(node, "pads", i, 0)};
+  return {at(node, attr::kernel_shape, i, 1), at(node, attr::strides, i, 1),
+          at(node, attr::dilations, i, 1), at(node, attr::pads, i, 0)};
 }
 
 /// A window that fits once has a stride that says nothing: it moves frame by frame.
@@ -59,23 +59,23 @@ StreamRule slide_channels_second(const OperatorFrames& node, std::optional<doubl
   const size_t i = axis - 2, dimensions = node.rank(0) - 2;
   return slide_over(node, window_along(node.node, i), outside,
                     [i, dimensions](graph::Node& windowed, int64_t stride) {
-                      std::vector<int64_t> pads = windowed.integers("pads"),
-                                           strides = windowed.integers("strides");
+                      std::vector<int64_t> pads = windowed.integers(attr::pads),
+                                           strides = windowed.integers(attr::strides);
                       pads.resize(2 * dimensions, 0);
                       strides.resize(dimensions, 1);
                       pads[i] = pads[dimensions + i] = 0;
                       strides[i] = stride;
-                      windowed.attributes["pads"] = pads;
-                      windowed.attributes["strides"] = strides;
+                      windowed.attributes[attr::pads] = pads;
+                      windowed.attributes[attr::strides] = strides;
                     });
 }
 
 struct Direction {
-  const char *kernel, *stride, *dilation, *before, *after;
+  graph::AttributeName kernel, stride, dilation, before, after;
 };
 constexpr Direction kDirections[] = {
-    {"kernel_h", "stride_h", "dilation_h", "pad_top", "pad_bottom"},
-    {"kernel_w", "stride_w", "dilation_w", "pad_left", "pad_right"}};
+    {attr::kernel_h, attr::stride_h, attr::dilation_h, attr::pad_top, attr::pad_bottom},
+    {attr::kernel_w, attr::stride_w, attr::dilation_w, attr::pad_left, attr::pad_right}};
 
 /// Channels last, as the runtime has them.
 StreamRule slide_channels_last(const OperatorFrames& node, std::optional<double> outside) {
@@ -110,30 +110,31 @@ StreamRule convolve_transposed(const OperatorFrames& node) {
 
 StreamRule pool(const OperatorFrames& node) {
   std::optional<double> outside;
-  if (node.node.op == "MaxPool") outside = -std::numeric_limits<double>::infinity();
+  if (node.node.op == op::MaxPool) outside = -std::numeric_limits<double>::infinity();
   // an average over fewer frames where those outside do not count
-  if (node.node.op == "AveragePool" && node.node.integer("count_include_pad", 0) != 0) outside = 0;
-  if (node.node.op == "LpPool") outside = 0;
+  if (node.node.op == op::AveragePool && node.node.integer(attr::count_include_pad, 0) != 0)
+    outside = 0;
+  if (node.node.op == op::LpPool) outside = 0;
   return slide_channels_second(node, outside);
 }
 
 StreamRule convolve_bytes(const OperatorFrames& node) {
-  if (node.node.text("requant", "float_even") == "to_float")
+  if (node.node.text(attr::requant, "float_even") == "to_float")
     throw NotStreamable{"its input's scale is that of all frames of the whole", ""};
-  return slide_channels_last(node, double(node.node.integer("x_zero", 0)));
+  return slide_channels_last(node, double(node.node.integer(attr::x_zero, 0)));
 }
 
 StreamRule pool_bytes(const OperatorFrames& node) {
-  const bool is_max = node.node.text("kind", "max") == "max";
+  const bool is_max = node.node.text(attr::kind, "max") == "max";
   return slide_channels_last(node, is_max ? std::optional<double>(0) : std::nullopt);
 }
 
 StreamRule recur(const OperatorFrames& node) {
   node.expect_first_alone();
   const Timeline& x = node.timeline(0);
-  const bool by_batch = node.node.integer("layout", 0) == 1;
+  const bool by_batch = node.node.integer(attr::layout, 0) == 1;
   if (x.axis != (by_batch ? 1u : 0u)) throw NotStreamable{"the axis is not that of its steps", ""};
-  if (node.node.text("direction", "forward") != "forward")
+  if (node.node.text(attr::direction, "forward") != "forward")
     throw NotStreamable{"it runs backward over the whole axis", ""};
   if (node.node.inputs.size() > 4 && node.node.inputs[4] >= 0)
     throw NotStreamable{"its sequences have lengths of their own", ""};
@@ -150,7 +151,7 @@ StreamRule recur(const OperatorFrames& node) {
   rule.y.past.reset();
   // [T, D, B, H], by batch [B, T, D, H]
   rule.carried.push_back({5, 1});
-  if (node.node.op == "LSTM") rule.carried.push_back({6, 2});
+  if (node.node.op == op::LSTM) rule.carried.push_back({6, 2});
   return rule;
 }
 

@@ -202,7 +202,7 @@ void GraphChecker::blame(const std::string& pass, const Model& model, const Node
   if (wrong_pass_) return;
   Divergence d;
   d.pass = pass, d.time = times_[pass];
-  d.op = node.op, d.node = node.name;
+  d.op = text(node.op), d.node = node.name;
   d.value = model.values[size_t(id)].name;
   if (const Tensor* reference_values = reference_values_.find(id)) d.dims = reference_values->dims;
   d.sources = sources_of(model, node, id);
@@ -227,7 +227,7 @@ void GraphChecker::check_node(const std::string& pass, const Model& model, const
   std::map<ValueId, Tensor> results;
   std::string why;
   if (!compute(model, node, &results, &why)) {
-    notes_.insert(node.op + " '" + node.name + "' was not checked: " + why);
+    notes_.insert(text(node.op) + " '" + node.name + "' was not checked: " + why);
     return;
   }
   nodes_checked_++;
@@ -239,7 +239,7 @@ std::shared_ptr<graph::Graph> GraphChecker::taken_branch(const Model& model,
                                                          const Node& node) const {
   const std::optional<Tensor> condition = known(model, node.inputs[0]);
   if (!condition || condition->at.empty()) return nullptr;
-  return node.subgraph(condition->at[0] != 0 ? "then_branch" : "else_branch");
+  return node.subgraph(condition->at[0] != 0 ? attr::then_branch : attr::else_branch);
 }
 
 void GraphChecker::check_branch(const std::string& pass, const Model& model, const Node& node) {
@@ -258,9 +258,9 @@ void GraphChecker::check_graph(const std::string& pass, const Model& model,
   for (const Node& node : graph.nodes) {
     if (wrong_pass_) return;
     if (node.dead) continue;
-    if (node.op == "If")
+    if (node.op == op::If)
       check_branch(pass, model, node);
-    else if (node.op == "Loop")
+    else if (node.op == op::Loop)
       check_loop(pass, model, node);
     else
       check_node(pass, model, node);

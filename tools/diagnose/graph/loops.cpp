@@ -20,7 +20,7 @@ std::optional<int64_t> GraphChecker::most_trips(const Model& model, const Node& 
                                           : std::nullopt;
   }
   try {
-    return node.dims("most").at(0).evaluate(bindings_here(model));
+    return node.dims(attr::most).at(0).evaluate(bindings_here(model));
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -30,7 +30,7 @@ std::optional<int64_t> GraphChecker::most_trips(const Model& model, const Node& 
 /// unknown.
 bool GraphChecker::iterate(const Model& model, const Node& node, std::vector<Tensor>* carried,
                            bool* goes_on, SourceState* state, int depth) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   for (size_t k = 0; k < carried->size(); k++)
     reference_values_.set(body.inputs[k + 1], std::move((*carried)[k]));
   compute_source(model, body, depth + 1);
@@ -52,7 +52,7 @@ bool GraphChecker::iterate(const Model& model, const Node& node, std::vector<Ten
 
 void GraphChecker::compute_loop(const Model& model, const Node& node, SourceState* state,
                                 int depth) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   std::vector<Tensor> carried;
   bool goes_on = true;
   for (size_t i = 1; i < node.inputs.size(); i++) {
@@ -93,7 +93,7 @@ void GraphChecker::compute_loop(const Model& model, const Node& node, SourceStat
 }
 
 void GraphChecker::check_loop(const std::string& pass, const Model& model, const Node& node) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   const auto trips = trips_.find({reference_values_.at(), body.inputs[0]});
   if (trips == trips_.end()) {
     notes_.insert("Loop '" + node.name + "' was not checked: its iterations are not known");
@@ -117,13 +117,13 @@ void GraphChecker::check_trips(const std::string& pass, const Model& model, cons
   const bool may_end_early = node.inputs[1] >= 0;
   if (!most || (may_end_early ? *most >= trips : std::max<int64_t>(*most, 0) == trips)) return;
   const Measure m = measure(scalar(trips), scalar(*most), DType::kI64, limits_);
-  blame(pass, model, node, node.subgraph("body")->inputs[0], m);
+  blame(pass, model, node, node.subgraph(attr::body)->inputs[0], m);
 }
 
 /// The nodes of the body, and whether what they hand on is what the next iteration begins with.
 void GraphChecker::check_iteration(const std::string& pass, const Model& model, const Node& node,
                                    int64_t iteration) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   std::vector<std::optional<Tensor>> carried;
   for (size_t k = 1; iteration == 0 && k < body.inputs.size(); k++)
     carried.push_back(known(model, node.inputs[k + 1]));
@@ -143,7 +143,7 @@ void GraphChecker::check_iteration(const std::string& pass, const Model& model, 
 
 void GraphChecker::check_results(const std::string& pass, const Model& model, const Node& node,
                                  int64_t trips) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   std::vector<std::optional<Tensor>> results;
   if (trips == 0) {
     for (size_t k = 2; k < node.inputs.size(); k++) results.push_back(known(model, node.inputs[k]));

@@ -78,10 +78,11 @@ void GraphChecker::compute_branch(const Model& model, const Node& node, SourceSt
 void GraphChecker::compute_source(const Model& model, const graph::Graph& graph, int depth) {
   for (const Node& node : graph.nodes) {
     if (node.dead) continue;
-    SourceState state{node.op, node.name, node.inputs, node.outputs, node.sources, {}, "", depth};
-    if (node.op == "If") {
+    SourceState state{text(node.op), node.name, node.inputs, node.outputs,
+                      node.sources,  {},        "",          depth};
+    if (node.op == op::If) {
       compute_branch(model, node, &state, depth);
-    } else if (node.op == "Loop") {
+    } else if (node.op == op::Loop) {
       compute_loop(model, node, &state, depth);
     } else {
       std::map<ValueId, Tensor> results;
@@ -103,7 +104,7 @@ void GraphChecker::compute_source(const Model& model, const graph::Graph& graph,
         reference_values_.set(id, std::move(*taken));
     }
     if (!state.why_unknown.empty())
-      notes_.insert(node.op + " '" + node.name + "' has no reference: " + state.why_unknown);
+      notes_.insert(text(node.op) + " '" + node.name + "' has no reference: " + state.why_unknown);
     const auto first = std::find_if(node.outputs.begin(), node.outputs.end(),
                                     [&](ValueId id) { return reference_values_.find(id); });
     if (first != node.outputs.end()) state.dims = reference_values_.find(*first)->dims;

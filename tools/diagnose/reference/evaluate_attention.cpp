@@ -22,12 +22,12 @@ struct Heads {
 }  // namespace
 
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
-  if (node.op != "Attention") return {};
-  const int64_t heads = node.integer("heads", 1), kv_heads = node.integer("kv_heads", 1),
+  if (node.op != op::Attention) return {};
+  const int64_t heads = node.integer(attr::heads, 1), kv_heads = node.integer(attr::kv_heads, 1),
                 group = heads / kv_heads;
   const Heads q{e.in(node, 0), heads}, k{e.in(node, 1), kv_heads}, v{e.in(node, 2), kv_heads};
-  const double scale = node.number("scale", 1), cap = node.number("softcap", 0);
-  const std::string causal = node.text("causal", "none");
+  const double scale = node.number(attr::scale, 1), cap = node.number(attr::softcap, 0);
+  const std::string causal = node.text(attr::causal, "none");
   Dimensions dims;
   if (!e.declared(node, 0, dims)) dims = {q.x.dims[0], heads, q.length(), v.dim()};
   Tensor y{dims, {}};
@@ -42,7 +42,7 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     if (causal == "bottom_right")
       keys = std::max<int64_t>(0, std::min(keys, at[2] + 1 + count - q.length()));
     std::vector<double> weights;
-    const std::string empty = node.text("empty_rows", "zero");
+    const std::string empty = node.text(attr::empty_rows, "zero");
     const double hidden = empty == "mean" ? -double(std::numeric_limits<float>::max()) : -INFINITY;
     double top = -double(std::numeric_limits<float>::max()), sum = 0;
     for (int64_t j = 0; j < keys; j++) {

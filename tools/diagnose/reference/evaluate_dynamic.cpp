@@ -14,8 +14,8 @@ using graph::Node;
 /// Bytes, and scale and zero point of each group.
 std::vector<Tensor> quantized_by_contents(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  const std::string kind = node.text("range", "full");
-  const size_t axis = size_t(node.integer("axis", 0));
+  const std::string kind = node.text(attr::range, "full");
+  const size_t axis = size_t(node.integer(attr::axis, 0));
   int64_t groups = 1;
   for (size_t i = 0; i < axis; i++) groups *= x.dims[i];
   const size_t each = groups > 0 ? x.at.size() / size_t(groups) : 0;
@@ -97,7 +97,7 @@ Tensor convolved_integers(Evaluator& e, const Node& node) {
   for (Tensor* each : {&x, &w})
     if (flat) each->dims.insert(each->dims.begin() + 2, 1);
   const graph::Window2d taps = graph::window_of(node);
-  const int64_t groups = node.integer("group", 1), per_group = w.dims[0] / groups;
+  const int64_t groups = node.integer(attr::group, 1), per_group = w.dims[0] / groups;
   const auto extent = [](const graph::WindowSide& s, int64_t in) {
     return (in + s.begin + s.end - s.dilation * (s.kernel - 1) - 1) / s.stride + 1;
   };
@@ -121,10 +121,10 @@ Tensor convolved_integers(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_dynamic(Evaluator& e, const Node& node) {
-  if (node.op == "DynamicQuantize") return quantized_by_contents(e, node);
-  if (node.op == "DynamicQuantizeLinear") return quantized_linearly(e, node);
-  if (node.op == "MatMulInteger") return {multiplied_integers(e, node)};
-  if (node.op == "ConvInteger") return {convolved_integers(e, node)};
+  if (node.op == op::DynamicQuantize) return quantized_by_contents(e, node);
+  if (node.op == op::DynamicQuantizeLinear) return quantized_linearly(e, node);
+  if (node.op == op::MatMulInteger) return {multiplied_integers(e, node)};
+  if (node.op == op::ConvInteger) return {convolved_integers(e, node)};
   return {};
 }
 

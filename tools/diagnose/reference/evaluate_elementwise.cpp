@@ -37,7 +37,7 @@ double call(Op f, double a, double b, double c, DType type, const scalar::Number
 
 Tensor chain(Evaluator& e, const Node& node, const Dimensions& dims) {
   std::vector<Step> steps = passes::steps_of(node);
-  const DType compute = passes::compute_dtype(node.text("compute", "f32"));
+  const DType compute = passes::compute_dtype(node.text(attr::compute, "f32"));
   DType to = e.dtype(node.outputs[0]);
   Tensor y{dims, {}};
   std::vector<const Tensor*> operands;
@@ -74,28 +74,28 @@ Dimensions joint(const Dimensions& a, const Dimensions& b) {
 
 // A source operator of one operand and numbers, as a function.
 std::function<double(double)> with_numbers(const Node& node) {
-  const double alpha = node.number("alpha", 0), beta = node.number("beta", 0);
+  const double alpha = node.number(attr::alpha, 0), beta = node.number(attr::beta, 0);
   const auto function = [](Op f, double a = 0, double b = 0) {
     return [=](double x) { return scalar::unary(f, x, {a, b}); };
   };
-  if (node.op == "Elu") return function(Op::kElu, alpha);
-  if (node.op == "LeakyRelu") return function(Op::kLeakyRelu, alpha);
-  if (node.op == "Swish") return [=](double x) { return x * sigmoid(alpha * x); };
-  if (node.op == "HardSigmoid") return function(Op::kHardSigmoid, alpha, beta);
-  if (node.op == "Gelu")
-    return function(node.text("approximate", "none") == "tanh" ? Op::kGeluTanh : Op::kGelu);
-  if (node.op == "Clip")
-    return function(Op::kClip, node.number("min", -std::numeric_limits<double>::infinity()),
-                    node.number("max", std::numeric_limits<double>::infinity()));
-  if (node.op == "Identity") return function(Op::kIdentity);
+  if (node.op == op::Elu) return function(Op::kElu, alpha);
+  if (node.op == op::LeakyRelu) return function(Op::kLeakyRelu, alpha);
+  if (node.op == op::Swish) return [=](double x) { return x * sigmoid(alpha * x); };
+  if (node.op == op::HardSigmoid) return function(Op::kHardSigmoid, alpha, beta);
+  if (node.op == op::Gelu)
+    return function(node.text(attr::approximate, "none") == "tanh" ? Op::kGeluTanh : Op::kGelu);
+  if (node.op == op::Clip)
+    return function(Op::kClip, node.number(attr::min, -std::numeric_limits<double>::infinity()),
+                    node.number(attr::max, std::numeric_limits<double>::infinity()));
+  if (node.op == op::Identity) return function(Op::kIdentity);
   const graph::Function* const row = graph::find_function(node.op);
   return row && row->operands == 1 ? function(row->op) : std::function<double(double)>();
 }
 
 // Of an operator with two operands.
 std::optional<Op> binary_function(const Node& node) {
-  if (node.op == "PRelu") return Op::kPrelu;
-  if (node.op == "Mod") return Op::kMod;
+  if (node.op == op::PRelu) return Op::kPrelu;
+  if (node.op == op::Mod) return Op::kMod;
   const graph::Function* const row = graph::find_function(node.op);
   if (!row || row->operands != 2) return std::nullopt;
   return row->op;
@@ -111,7 +111,7 @@ std::function<double(double)> activation_of(const Node& node) {
 
 std::vector<Tensor> evaluate_elementwise(Evaluator& e, const Node& node) {
   Dimensions dims;
-  if (node.op == "Elementwise") {
+  if (node.op == op::Elementwise) {
     if (!e.declared(node, 0, dims)) return {};
     return {chain(e, node, dims)};
   }
@@ -120,12 +120,12 @@ std::vector<Tensor> evaluate_elementwise(Evaluator& e, const Node& node) {
     for (double& x : y.at) x = f(x);
     return {y};
   }
-  if (node.op == "Cast") {
+  if (node.op == op::Cast) {
     Tensor y = e.in(node, 0);
-    for (double& x : y.at) x = stored(x, DType(node.integer("to", 1)));
+    for (double& x : y.at) x = stored(x, DType(node.integer(attr::to, 1)));
     return {y};
   }
-  if (node.op == "Where") {
+  if (node.op == op::Where) {
     dims = joint(joint(e.in(node, 0).dims, e.in(node, 1).dims), e.in(node, 2).dims);
     Tensor y{dims, {}};
     for_each_index(dims, [&](const Dimensions& at) {

@@ -38,7 +38,7 @@ std::vector<Component> components_of(const std::string& format) {
 struct Area {
   int64_t left, top, width, height;
 };
-Area area_of(const Node& node, const char* key) {
+Area area_of(const Node& node, graph::AttributeName key) {
   const Dimensions n = node.integers(key);
   return {n.at(0), n.at(1), n.at(2), n.at(3)};
 }
@@ -79,8 +79,8 @@ void take(const Direction& d, int each, bool centered, const std::string& interp
 struct Frames {
   Evaluator& e;
   const Node& node;
-  std::string format = node.text("format", "");
-  int64_t height = node.integer("height", 0);
+  std::string format = node.text(attr::format, "");
+  int64_t height = node.integer(attr::height, 0);
 
   double sample(const Component& c, int64_t n, int64_t row, int64_t column) const {
     const size_t byte = size_t(c.origin + column * c.step);
@@ -100,8 +100,8 @@ struct Frames {
 
 std::array<double, 3> colors_of(const Node& node, const std::vector<double>& x, bool is_yuv,
                                 bool is_gray) {
-  const bool is_601 = node.text("matrix", "") == "bt601",
-             is_full = node.integer("full_range", 0) != 0;
+  const bool is_601 = node.text(attr::matrix, "") == "bt601",
+             is_full = node.integer(attr::full_range, 0) != 0;
   const double red = is_601 ? 0.299 : 0.2126, green = is_601 ? 0.587 : 0.7152,
                blue = is_601 ? 0.114 : 0.0722;
   const auto limited = [](double v) { return std::clamp(v, 0.0, 255.0); };
@@ -121,20 +121,21 @@ std::array<double, 3> colors_of(const Node& node, const std::vector<double>& x, 
 }  // namespace
 
 std::vector<Tensor> evaluate_frame(Evaluator& e, const Node& node) {
-  if (node.op != "ImageInput") return {};
+  if (node.op != op::ImageInput) return {};
   Dimensions dims;
   if (!e.declared(node, 0, dims)) throw std::runtime_error("evaluator: ImageInput of unknown size");
   const Frames frames{e, node};
   const std::vector<Component> components = components_of(frames.format);
   const bool is_yuv = components.size() == 3 && frames.format.find('g') == std::string::npos;
-  const bool planar = node.text("layout", "") == "nchw";
-  const Area source = area_of(node, "source"), target = area_of(node, "target");
+  const bool planar = node.text(attr::layout, "") == "nchw";
+  const Area source = area_of(node, attr::source), target = area_of(node, attr::target);
   const Direction across{source.left, source.width, target.width},
       down{source.top, source.height, target.height};
-  const std::string interpolation = node.text("interpolation", "");
-  const bool is_center = node.text("siting", "") == "center", is_bgr = node.integer("bgr", 0) != 0;
-  const std::vector<double> pad = node.numbers("pad"), scale = node.numbers("scale"),
-                            bias = node.numbers("bias");
+  const std::string interpolation = node.text(attr::interpolation, "");
+  const bool is_center = node.text(attr::siting, "") == "center",
+             is_bgr = node.integer(attr::bgr, 0) != 0;
+  const std::vector<double> pad = node.numbers(attr::pad), scale = node.numbers(attr::scale),
+                            bias = node.numbers(attr::bias);
   Tensor y{dims, {}};
   for_each_index(dims, [&](const Dimensions& at) {
     const int64_t row = at[planar ? 2 : 1] - target.top, column = at[planar ? 3 : 2] - target.left;

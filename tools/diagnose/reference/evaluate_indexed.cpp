@@ -48,7 +48,8 @@ int64_t slice_at(const Dimensions& data, Dimensions at) {
 
 Tensor gather_nd(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &indices = e.in(node, 1);
-  const size_t batch = size_t(node.integer("batch_dims", 0)), length = size_t(indices.dims.back());
+  const size_t batch = size_t(node.integer(attr::batch_dims, 0)),
+               length = size_t(indices.dims.back());
   Tensor y{{indices.dims.begin(), indices.dims.end() - 1}, {}};
   y.dims.insert(y.dims.end(), x.dims.begin() + long(batch + length), x.dims.end());
   const int64_t slice = product(x.dims, batch + length, x.dims.size());
@@ -68,7 +69,7 @@ Tensor scatter_nd(Evaluator& e, const Node& node) {
   const Tensor &indices = e.in(node, 1), &updates = e.in(node, 2);
   const int64_t slice = product(y.dims, size_t(indices.dims.back()), y.dims.size());
   const int64_t rows = product(indices.dims, 0, indices.dims.size() - 1);
-  const std::string reduction = node.text("reduction", "none");
+  const std::string reduction = node.text(attr::reduction, "none");
   for (int64_t row = 0; row < rows; row++) {
     const int64_t to = slice_at(y.dims, tuple(indices, row, {}, y.dims));
     for (int64_t i = 0; i < slice; i++)
@@ -81,9 +82,9 @@ Tensor scatter_nd(Evaluator& e, const Node& node) {
 Tensor scatter_elements(Evaluator& e, const Node& node) {
   Tensor y = e.in(node, 0);
   const Tensor &indices = e.in(node, 1), &updates = e.in(node, 2);
-  const int64_t given = node.integer("axis", 0);
+  const int64_t given = node.integer(attr::axis, 0);
   const size_t axis = size_t(given < 0 ? given + int64_t(y.dims.size()) : given);
-  const std::string reduction = node.text("reduction", "none");
+  const std::string reduction = node.text(attr::reduction, "none");
   size_t i = 0;
   for_each_index(indices.dims, [&](Dimensions at) {
     at[axis] = within(indices.at[i], y.dims[axis]);
@@ -110,12 +111,13 @@ std::vector<Tensor> non_zero(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_indexed(Evaluator& e, const Node& node) {
-  if (node.op == "NonZero") return non_zero(e, node);
-  if (node.op == "ResolveDim") return {Tensor{{}, e.in(node, 0).at}};
+  if (node.op == op::NonZero) return non_zero(e, node);
+  if (node.op == op::ResolveDim) return {Tensor{{}, e.in(node, 0).at}};
   const bool has_rows = node.inputs.size() > 1 && !e.in(node, 1).dims.empty();
-  if ((node.op == "GatherND" || node.op == "GatherNd") && has_rows) return {gather_nd(e, node)};
-  if ((node.op == "ScatterND" || node.op == "ScatterNd") && has_rows) return {scatter_nd(e, node)};
-  if (node.op == "ScatterElements") return {scatter_elements(e, node)};
+  if ((node.op == op::GatherND || node.op == op::GatherNd) && has_rows) return {gather_nd(e, node)};
+  if ((node.op == op::ScatterND || node.op == op::ScatterNd) && has_rows)
+    return {scatter_nd(e, node)};
+  if (node.op == op::ScatterElements) return {scatter_elements(e, node)};
   return {};
 }
 

@@ -15,7 +15,7 @@ using graph::Node;
 Dimensions needed(const Evaluator& e, const Node& node) {
   Dimensions dims;
   if (!e.declared(node, 0, dims))
-    throw std::runtime_error("evaluator: the dims of " + node.op + " must be given");
+    throw std::runtime_error("evaluator: the dims of " + text(node.op) + " must be given");
   return dims;
 }
 
@@ -39,7 +39,7 @@ Tensor transpose(const Tensor& x, const Dimensions& perm) {
 }
 
 Tensor concat(Evaluator& e, const Node& node) {
-  size_t axis = size_t(node.integer("axis", 0));
+  size_t axis = size_t(node.integer(attr::axis, 0));
   Tensor y{e.in(node, 0).dims, {}};
   y.dims[axis] = 0;
   for (size_t i = 0; i < node.inputs.size(); i++) y.dims[axis] += e.in(node, i).dims[axis];
@@ -52,7 +52,7 @@ Tensor concat(Evaluator& e, const Node& node) {
 }
 
 std::vector<Tensor> split(Evaluator& e, const Node& node) {
-  size_t axis = size_t(node.integer("axis", 0));
+  size_t axis = size_t(node.integer(attr::axis, 0));
   std::vector<Tensor> results;
   int64_t start = 0;
   for (size_t i = 0; i < node.outputs.size(); i++) {
@@ -68,8 +68,8 @@ std::vector<Tensor> split(Evaluator& e, const Node& node) {
 
 Tensor pad(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  Dimensions before = e.numbers(node.dims("before"));
-  std::string mode = node.text("mode", "constant");
+  Dimensions before = e.numbers(node.dims(attr::before));
+  std::string mode = node.text(attr::mode, "constant");
   Tensor y{needed(e, node), {}};
   for_each_index(y.dims, [&](Dimensions at) {
     bool outside = false;
@@ -84,7 +84,7 @@ Tensor pad(Evaluator& e, const Node& node) {
       outside |= i < 0 || i >= n;
       at[k] = i;
     }
-    y.at.push_back(outside ? node.number("value", 0) : x.at[size_t(offset_of(x.dims, at))]);
+    y.at.push_back(outside ? node.number(attr::value, 0) : x.at[size_t(offset_of(x.dims, at))]);
   });
   return y;
 }
@@ -97,7 +97,7 @@ int64_t wrapped_index(double index, int64_t extent) {
 
 Tensor gather(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &indices = e.in(node, 1);
-  size_t axis = size_t(node.integer("axis", 0)), r = indices.dims.size();
+  size_t axis = size_t(node.integer(attr::axis, 0)), r = indices.dims.size();
   Dimensions dims(x.dims.begin(), x.dims.begin() + long(axis));
   dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
   dims.insert(dims.end(), x.dims.begin() + long(axis) + 1, x.dims.end());
@@ -151,11 +151,12 @@ double coordinate(const std::string& mode, double i, double scale, int64_t in, i
 
 Tensor resize(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  bool core = node.has("coordinate");
-  std::string how = node.text(core ? "coordinate" : "coordinate_transformation_mode", "half_pixel");
-  std::string nearest = node.text(core ? "nearest" : "nearest_mode", "round_prefer_floor"),
-              mode = node.text("mode", "nearest");
-  std::vector<double> scales = node.numbers("scales");
+  bool core = node.has(attr::coordinate);
+  std::string how =
+      node.text(core ? attr::coordinate : attr::coordinate_transformation_mode, "half_pixel");
+  std::string nearest = node.text(core ? attr::nearest : attr::nearest_mode, "round_prefer_floor"),
+              mode = node.text(attr::mode, "nearest");
+  std::vector<double> scales = node.numbers(attr::scales);
   Tensor y{needed(e, node), {}};
   for_each_index(y.dims, [&](const Dimensions& at) {
     std::vector<std::pair<Dimensions, double>> taps = {{Dimensions{}, 1.0}};
@@ -191,8 +192,8 @@ Tensor resize(Evaluator& e, const Node& node) {
 
 std::vector<Tensor> top_k(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  size_t axis = size_t(node.integer("axis", 0));
-  bool largest = node.integer("largest", 1) != 0;
+  size_t axis = size_t(node.integer(attr::axis, 0));
+  bool largest = node.integer(attr::largest, 1) != 0;
   Tensor values{needed(e, node), {}}, indices{values.dims, {}};
   for_each_index(values.dims, [&](Dimensions at) {
     int64_t k = at[axis];
@@ -210,8 +211,9 @@ std::vector<Tensor> top_k(Evaluator& e, const Node& node) {
 
 Tensor cumulative_sum(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  size_t axis = size_t(node.integer("axis", 0));
-  bool exclusive = node.integer("exclusive", 0) != 0, reverse = node.integer("reverse", 0) != 0;
+  size_t axis = size_t(node.integer(attr::axis, 0));
+  bool exclusive = node.integer(attr::exclusive, 0) != 0,
+       reverse = node.integer(attr::reverse, 0) != 0;
   Tensor y{x.dims, {}};
   for_each_index(x.dims, [&](const Dimensions& at) {
     double sum = 0;
@@ -229,48 +231,48 @@ Tensor cumulative_sum(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_movement(Evaluator& e, const Node& node) {
-  if (node.op == "Reshape") {
+  if (node.op == op::Reshape) {
     Tensor y = e.in(node, 0);
     y.dims = needed(e, node);
     if (y.elements() != int64_t(y.at.size()))
       throw std::runtime_error("evaluator: Reshape changes the number of elements");
     return {y};
   }
-  if (node.op == "Transpose") return {transpose(e.in(node, 0), node.integers("perm"))};
-  if (node.op == "Concat") return {concat(e, node)};
-  if (node.op == "Split") return split(e, node);
-  if (node.op == "Slice") {
-    Dimensions starts = e.numbers(node.dims("starts")), steps = node.integers("steps");
+  if (node.op == op::Transpose) return {transpose(e.in(node, 0), node.integers(attr::perm))};
+  if (node.op == op::Concat) return {concat(e, node)};
+  if (node.op == op::Split) return split(e, node);
+  if (node.op == op::Slice) {
+    Dimensions starts = e.numbers(node.dims(attr::starts)), steps = node.integers(attr::steps);
     return {picked(e.in(node, 0), needed(e, node), [&](Dimensions at) {
       for (size_t k = 0; k < at.size(); k++) at[k] = starts[k] + at[k] * steps[k];
       return at;
     })};
   }
-  if (node.op == "Pad") return {pad(e, node)};
-  if (node.op == "Expand") {
+  if (node.op == op::Pad) return {pad(e, node)};
+  if (node.op == op::Expand) {
     Tensor y{needed(e, node), {}};
     for_each_index(y.dims,
                    [&](const Dimensions& at) { y.at.push_back(broadcast_at(e.in(node, 0), at)); });
     return {y};
   }
-  if (node.op == "Tile")
+  if (node.op == op::Tile)
     return {picked(e.in(node, 0), needed(e, node), [&](Dimensions at) {
       for (size_t k = 0; k < at.size(); k++) at[k] %= e.in(node, 0).dims[k];
       return at;
     })};
-  if (node.op == "Gather") return {gather(e, node)};
-  if (node.op == "GatherElements") {
+  if (node.op == op::Gather) return {gather(e, node)};
+  if (node.op == op::GatherElements) {
     const Tensor& indices = e.in(node, 1);
-    size_t axis = size_t(node.integer("axis", 0));
+    size_t axis = size_t(node.integer(attr::axis, 0));
     return {picked(e.in(node, 0), indices.dims, [&](Dimensions at) {
       at[axis] =
           wrapped_index(indices.at[size_t(offset_of(indices.dims, at))], e.in(node, 0).dims[axis]);
       return at;
     })};
   }
-  if (node.op == "Resize") return {resize(e, node)};
-  if (node.op == "TopK") return top_k(e, node);
-  if (node.op == "CumSum") return {cumulative_sum(e, node)};
+  if (node.op == op::Resize) return {resize(e, node)};
+  if (node.op == op::TopK) return top_k(e, node);
+  if (node.op == op::CumSum) return {cumulative_sum(e, node)};
   return {};
 }
 

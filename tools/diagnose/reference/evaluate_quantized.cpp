@@ -28,13 +28,13 @@ ByteRange range_of(DType dtype) {
 Tensor quantized(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   const ByteRange to = range_of(e.dtype(node.outputs[0]));
-  const float scale = float(node.number("scale", 1));
-  const double zero = double(node.integer("zero_point", 0));
-  const bool away = node.text("rounding", "even") == "away";
+  const float scale = float(node.number(attr::scale, 1));
+  const double zero = double(node.integer(attr::zero_point, 0));
+  const bool away = node.text(attr::rounding, "even") == "away";
   Tensor y{x.dims, {}};
   for (const double each : x.at) {
     const float steps =
-        node.integer("reciprocal", 0) ? float(each) * (1.0f / scale) : float(each) / scale;
+        node.integer(attr::reciprocal, 0) ? float(each) * (1.0f / scale) : float(each) / scale;
     const double kept = std::clamp(double(steps), to.low - zero, to.high - zero);
     y.at.push_back(std::isnan(steps) ? zero
                                      : (away ? std::round(kept) : std::nearbyint(kept)) + zero);
@@ -43,17 +43,17 @@ Tensor quantized(Evaluator& e, const Node& node) {
 }
 Tensor dequantized(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  const float scale = float(node.number("scale", 1));
+  const float scale = float(node.number(attr::scale, 1));
   Tensor y{x.dims, {}};
   for (const double each : x.at)
-    y.at.push_back(float(each - double(node.integer("zero_point", 0))) * scale);
+    y.at.push_back(float(each - double(node.integer(attr::zero_point, 0))) * scale);
   return y;
 }
 
 /// Scale or zero point at each place of x, of QuantizeLinear and DequantizeLinear.
 double number_along(const Node& node, const Tensor& numbers, Dimensions at) {
-  const size_t axis = size_t(node.integer("axis", 0));
-  if (const int64_t block = node.integer("block_size", 0)) {
+  const size_t axis = size_t(node.integer(attr::axis, 0));
+  if (const int64_t block = node.integer(attr::block_size, 0)) {
     at[axis] /= block;
     size_t place = 0;
     for (size_t d = 0; d < at.size(); d++) place = place * size_t(numbers.dims[d]) + size_t(at[d]);
@@ -98,11 +98,11 @@ int64_t rescaled(const std::string& mode, int64_t sum, int64_t multiplier, int64
 /// What attributes and sums add to a number.
 int64_t number_offset(DType dtype) { return dtype == DType::kI16 ? 32768 : 0; }
 double output_of(Evaluator& e, const Node& node, int64_t steps) {
-  return double(std::clamp<int64_t>(steps + node.integer("y_zero", 0), node.integer("low", 0),
-                                    node.integer("high", 255)) -
+  return double(std::clamp<int64_t>(steps + node.integer(attr::y_zero, 0),
+                                    node.integer(attr::low, 0), node.integer(attr::high, 255)) -
                 number_offset(e.dtype(node.outputs[0])));
 }
-bool is_to_float(const Node& node) { return node.text("requant", "float_even") == "to_float"; }
+bool is_to_float(const Node& node) { return node.text(attr::requant, "float_even") == "to_float"; }
 
 /// Scale and zero point of row `row` of `rows` of x, of to_float.
 struct RowSteps {
@@ -116,7 +116,7 @@ RowSteps steps_of(Evaluator& e, const Node& node, int64_t row, int64_t rows) {
   return {float(steps.at[2 * group]), int64_t(steps.at[2 * group + 1])};
 }
 int64_t weight_zero(Evaluator& e, const Node& node, int64_t o) {
-  if (!is_to_float(node)) return node.integer("w_zero", 0);
+  if (!is_to_float(node)) return node.integer(attr::w_zero, 0);
   return node.inputs[5] < 0 ? 0 : int64_t(e.in(node, 5).at[size_t(o)]);
 }
 
@@ -129,7 +129,7 @@ double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o, const Row
     return double(float(whole) * (steps.scale * float(e.in(node, 3).at[size_t(o)])) +
                   float(e.in(node, 4).at[size_t(o)]));
   }
-  const std::string mode = node.text("requant", "float_even");
+  const std::string mode = node.text(attr::requant, "float_even");
   const double multiplier = e.in(node, 3).at[size_t(o)];
   if (mode == "double_away")
     return output_of(e, node, int64_t(std::round(std::clamp(double(sum) * multiplier, -1e9, 1e9))));
@@ -154,12 +154,14 @@ struct TapsAlong {
   }
 };
 TapsAlong height(const Node& n) {
-  return {n.integer("kernel_h", 1), n.integer("stride_h", 1), n.integer("dilation_h", 1),
-          n.integer("pad_top", 0), n.integer("pad_bottom", 0)};
+  return {n.integer(attr::kernel_h, 1), n.integer(attr::stride_h, 1),
+          n.integer(attr::dilation_h, 1), n.integer(attr::pad_top, 0),
+          n.integer(attr::pad_bottom, 0)};
 }
 TapsAlong width(const Node& n) {
-  return {n.integer("kernel_w", 1), n.integer("stride_w", 1), n.integer("dilation_w", 1),
-          n.integer("pad_left", 0), n.integer("pad_right", 0)};
+  return {n.integer(attr::kernel_w, 1), n.integer(attr::stride_w, 1),
+          n.integer(attr::dilation_w, 1), n.integer(attr::pad_left, 0),
+          n.integer(attr::pad_right, 0)};
 }
 /// Calls use(tap of the kernel, pixel of x or -1) for each tap of a window.
 template <class Use>
@@ -184,11 +186,11 @@ Tensor windows(const Node& node, const Tensor& x, int64_t channels, Number numbe
 
 Tensor convolved_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &weight = e.in(node, 1), &bias = e.in(node, 2);
-  const int64_t groups = node.integer("groups", 1), c = x.dims[3], o = weight.dims[0],
+  const int64_t groups = node.integer(attr::groups, 1), c = x.dims[3], o = weight.dims[0],
                 each = weight.dims[3], offset = number_offset(e.dtype(node.inputs[0]));
   return windows(node, x, o, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     const RowSteps steps = steps_of(e, node, at[0], x.dims[0]);
-    const int64_t outside = is_to_float(node) ? steps.zero : node.integer("x_zero", 0),
+    const int64_t outside = is_to_float(node) ? steps.zero : node.integer(attr::x_zero, 0),
                   zero = weight_zero(e, node, at[3]);
     int64_t sum = is_to_float(node) ? 0 : int64_t(bias.at[size_t(at[3])]);
     const int64_t first = at[3] / (o / groups) * each, image = at[0] * x.dims[1] * x.dims[2];
@@ -226,9 +228,10 @@ Tensor multiplied(Evaluator& e, const Node& node) {
 
 Tensor multiplied_matrices(Evaluator& e, const Node& node) {
   const Tensor &a = e.in(node, 0), &b = e.in(node, 1);
-  const bool trans = node.integer("trans_b", 0) != 0;
+  const bool trans = node.integer(attr::trans_b, 0) != 0;
   const size_t last = a.dims.size() - 1;
-  const double za = double(node.integer("a_zero", 0)), zb = double(node.integer("b_zero", 0));
+  const double za = double(node.integer(attr::a_zero, 0)),
+               zb = double(node.integer(attr::b_zero, 0));
   Tensor y{a.dims, {}};
   y.dims[last] = b.dims[trans ? last - 1 : last];
   for_each_index(y.dims, [&](const Dimensions& at) {
@@ -239,21 +242,21 @@ Tensor multiplied_matrices(Evaluator& e, const Node& node) {
       sum +=
           (a.at[size_t(offset_of(a.dims, from))] - za) * (b.at[size_t(offset_of(b.dims, by))] - zb);
     }
-    const float steps = float(sum) * float(node.number("scale", 1));
-    const std::string mode = node.text("requant", "float_even");
+    const float steps = float(sum) * float(node.number(attr::scale, 1));
+    const std::string mode = node.text(attr::requant, "float_even");
     y.at.push_back(output_of(e, node,
                              mode == "float_even"
                                  ? int64_t(std::nearbyint(std::clamp(steps, -1e6f, 1e6f)))
-                                 : rescaled(mode, int64_t(sum), node.integer("multiplier", 0),
-                                            node.integer("shift", 0))));
+                                 : rescaled(mode, int64_t(sum), node.integer(attr::multiplier, 0),
+                                            node.integer(attr::shift, 0))));
   });
   return y;
 }
 
 Tensor pooled_bytes(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  const bool is_max = node.text("kind", "max") == "max";
-  const int64_t offset = node.integer("offset", 0), c = x.dims[3],
+  const bool is_max = node.text(attr::kind, "max") == "max";
+  const int64_t offset = node.integer(attr::offset, 0), c = x.dims[3],
                 added = number_offset(e.dtype(node.inputs[0]));
   return windows(node, x, c, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
     int64_t most = 0, sum = 0, count = 0;
@@ -265,8 +268,9 @@ Tensor pooled_bytes(Evaluator& e, const Node& node) {
     });
     if (!is_max)
       most = count == 0 ? offset : (sum > 0 ? sum + count / 2 : sum - count / 2) / count + offset;
-    return double(std::clamp<int64_t>(most, node.integer("low", 0), node.integer("high", 255)) -
-                  added);
+    return double(
+        std::clamp<int64_t>(most, node.integer(attr::low, 0), node.integer(attr::high, 255)) -
+        added);
   });
 }
 
@@ -279,21 +283,21 @@ Tensor looked_up(Evaluator& e, const Node& node) {
 }
 
 double combined(Evaluator& e, const Node& node, int64_t a, int64_t b) {
-  const std::string function = node.text("function", "add"),
-                    mode = node.text("requant", "float_even");
-  const int64_t ma = node.integer("a_multiplier", 0), mb = node.integer("b_multiplier", 0),
-                my = node.integer("y_multiplier", 0), shift = node.integer("y_shift", 0),
+  const std::string function = node.text(attr::function, "add"),
+                    mode = node.text(attr::requant, "float_even");
+  const int64_t ma = node.integer(attr::a_multiplier, 0), mb = node.integer(attr::b_multiplier, 0),
+                my = node.integer(attr::y_multiplier, 0), shift = node.integer(attr::y_shift, 0),
                 sign = function == "sub" ? -1 : 1;
   if (mode == "float_even" && function == "mul")
     return output_of(e, node,
-                     int64_t(std::nearbyint(
-                         std::clamp(float(a * b) * float(node.number("scale", 1)), -1e6f, 1e6f))));
+                     int64_t(std::nearbyint(std::clamp(
+                         float(a * b) * float(node.number(attr::scale, 1)), -1e6f, 1e6f))));
   if (mode == "float_even")
     return output_of(e, node, (a * ma + sign * b * mb + (int64_t{1} << (shift - 1))) >> shift);
   if (function == "mul") return output_of(e, node, rescaled("fixed_away", a * b, my, shift));
   const int64_t unit = int64_t{1} << quantized_sum_shift(e.dtype(node.outputs[0])),
-                left = rescaled("fixed_away", a * unit, ma, node.integer("a_shift", 0)),
-                right = rescaled("fixed_away", b * unit, mb, node.integer("b_shift", 0));
+                left = rescaled("fixed_away", a * unit, ma, node.integer(attr::a_shift, 0)),
+                right = rescaled("fixed_away", b * unit, mb, node.integer(attr::b_shift, 0));
   return output_of(e, node, rescaled("fixed_away", left + sign * right, my, shift));
 }
 Tensor combined(Evaluator& e, const Node& node) {
@@ -301,7 +305,8 @@ Tensor combined(Evaluator& e, const Node& node) {
   Tensor y;
   if (!e.declared(node, 0, y.dims)) y.dims = a.dims;
   const int64_t offset = number_offset(e.dtype(node.outputs[0])),
-                za = node.integer("a_zero", 0) - offset, zb = node.integer("b_zero", 0) - offset;
+                za = node.integer(attr::a_zero, 0) - offset,
+                zb = node.integer(attr::b_zero, 0) - offset;
   for_each_index(y.dims, [&](const Dimensions& at) {
     y.at.push_back(
         combined(e, node, int64_t(broadcast_at(a, at)) - za, int64_t(broadcast_at(b, at)) - zb));
@@ -314,7 +319,7 @@ std::vector<Tensor> softmax_bytes(Evaluator& e, const Node& node) {
   const Tensor &x = e.in(node, 0), &table = e.in(node, 1);
   if (e.dtype(node.inputs[1]) != DType::kF32) return {};  // of 16-bit numbers too
   const ByteRange to = range_of(e.dtype(node.outputs[0]));
-  const double zero = double(node.integer("y_zero", 0));
+  const double zero = double(node.integer(attr::y_zero, 0));
   const int64_t n = x.dims.back();
   Tensor y{x.dims, std::vector<double>(x.at.size())};
   for (size_t row = 0; n > 0 && row < x.at.size(); row += size_t(n)) {
@@ -323,11 +328,11 @@ std::vector<Tensor> softmax_bytes(Evaluator& e, const Node& node) {
     const auto term = [&](int64_t i) { return float(table.at[size_t(255 - top + begin[i])]); };
     float sum = 0;
     for (int64_t i = 0; i < n; i++) sum += term(i);
-    const float factor = 1.0f / (sum * float(node.number("scale", 1.0 / 256)));
+    const float factor = 1.0f / (sum * float(node.number(attr::scale, 1.0 / 256)));
     for (int64_t i = 0; i < n; i++) {
       const float steps = std::clamp(term(i) * factor, -65536.0f, 65536.0f);
-      const double rounded = node.integer("add_half", 0) ? std::trunc(double(steps + 0.5f))
-                                                         : std::round(double(steps));
+      const double rounded = node.integer(attr::add_half, 0) ? std::trunc(double(steps + 0.5f))
+                                                             : std::round(double(steps));
       y.at[row + size_t(i)] = std::clamp(rounded + zero, to.low, to.high);
     }
   }
@@ -337,18 +342,18 @@ std::vector<Tensor> softmax_bytes(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_quantized(Evaluator& e, const Node& node) {
-  if (node.op == "Quantize") return {quantized(e, node)};
-  if (node.op == "Dequantize") return {dequantized(e, node)};
-  if (node.op == "QuantizeLinear") return {quantized_linear(e, node)};
-  if (node.op == "DequantizeLinear") return {dequantized_linear(e, node)};
-  if (node.op == "QuantizedConv2d") return {convolved_bytes(e, node)};
-  if (node.op == "QuantizedLinear") return {multiplied(e, node)};
-  if (node.op == "QuantizedMatMul") return {multiplied_matrices(e, node)};
-  if (node.op == "QuantizedPool2d") return {pooled_bytes(e, node)};
-  if (node.op == "Lookup") return {looked_up(e, node)};
-  if (node.op == "QuantizedElementwise") return {combined(e, node)};
-  if (node.op == "QuantizedSoftmax") return softmax_bytes(e, node);
-  if (node.op == "OffsetByte") {
+  if (node.op == op::Quantize) return {quantized(e, node)};
+  if (node.op == op::Dequantize) return {dequantized(e, node)};
+  if (node.op == op::QuantizeLinear) return {quantized_linear(e, node)};
+  if (node.op == op::DequantizeLinear) return {dequantized_linear(e, node)};
+  if (node.op == op::QuantizedConv2d) return {convolved_bytes(e, node)};
+  if (node.op == op::QuantizedLinear) return {multiplied(e, node)};
+  if (node.op == op::QuantizedMatMul) return {multiplied_matrices(e, node)};
+  if (node.op == op::QuantizedPool2d) return {pooled_bytes(e, node)};
+  if (node.op == op::Lookup) return {looked_up(e, node)};
+  if (node.op == op::QuantizedElementwise) return {combined(e, node)};
+  if (node.op == op::QuantizedSoftmax) return softmax_bytes(e, node);
+  if (node.op == op::OffsetByte) {
     Tensor y = e.in(node, 0);
     const double step = e.dtype(node.outputs[0]) == DType::kU8 ? 128 : -128;
     for (double& each : y.at) each += step;

@@ -90,38 +90,38 @@ std::vector<Tensor> sequence(const Cell& cell, const Tensor& x, bool source_stat
 }
 
 bool usual_activations(const Node& node) {
-  if (!node.has("activations")) return true;
-  std::vector<std::string> usual = node.op == "LSTM"
-                                       ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
-                                   : node.op == "GRU" ? std::vector<std::string>{"Sigmoid", "Tanh"}
-                                                      : std::vector<std::string>{"Tanh"};
-  auto names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
+  if (!node.has(attr::activations)) return true;
+  std::vector<std::string> usual =
+      node.op == op::LSTM  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
+      : node.op == op::GRU ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                           : std::vector<std::string>{"Tanh"};
+  auto names = std::get<std::vector<std::string>>(node.attributes.at(attr::activations));
   for (size_t i = 0; i < names.size(); i++)
     if (names[i] != usual[i % usual.size()]) return false;
-  return node.op != "Recurrent";
+  return node.op != op::Recurrent;
 }
 
 }  // namespace
 
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
-  bool core = node.op == "Recurrent";
-  if (!core && node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") return {};
-  if (!usual_activations(node) || node.number("clip", 0) != 0)
+  bool core = node.op == op::Recurrent;
+  if (!core && node.op != op::LSTM && node.op != op::GRU && node.op != op::RNN) return {};
+  if (!usual_activations(node) || node.number(attr::clip, 0) != 0)
     throw std::runtime_error("evaluator: default cells only");
   Cell cell;
-  cell.kind = core                ? node.text("kind", "lstm")
-              : node.op == "LSTM" ? "lstm"
-              : node.op == "GRU"  ? "gru"
-                                  : "rnn";
+  cell.kind = core                  ? node.text(attr::kind, "lstm")
+              : node.op == op::LSTM ? "lstm"
+              : node.op == op::GRU  ? "gru"
+                                    : "rnn";
   cell.gates = cell.kind == "lstm" ? 4 : cell.kind == "gru" ? 3 : 1;
   cell.w = &e.in(node, 1);
   cell.r = &e.in(node, 2);
   cell.directions = cell.w->dims[0];
-  cell.hidden = node.integer(core ? "hidden" : "hidden_size", 0);
+  cell.hidden = node.integer(core ? attr::hidden : attr::hidden_size, 0);
   cell.inputs = cell.w->dims[2];
-  cell.batch_first = node.integer(core ? "batch_first" : "layout", 0) != 0;
-  cell.reverse = node.text("direction", "forward") == "reverse";
-  cell.apart = node.integer("linear_before_reset", 0) != 0;
+  cell.batch_first = node.integer(core ? attr::batch_first.name : attr::layout.name, 0) != 0;
+  cell.reverse = node.text(attr::direction, "forward") == "reverse";
+  cell.apart = node.integer(attr::linear_before_reset, 0) != 0;
   size_t rows = size_t(cell.gates * cell.hidden), all = size_t(cell.directions) * rows;
   cell.input_bias.assign(all, 0);
   cell.recurrent_bias.assign(all, 0);

@@ -62,7 +62,7 @@ Tensor weights_of(Evaluator& e, const Node& node) {
   Tensor w = e.in(node, 1);
   if (!e.has(node, 4)) return w;
   const Tensor& scales = e.in(node, 4);
-  const int64_t k = w.dims[1], blocks = scales.dims[1], block = node.integer("block", 0);
+  const int64_t k = w.dims[1], blocks = scales.dims[1], block = node.integer(attr::block, 0);
   for (size_t i = 0; i < w.at.size(); i++) {
     const int64_t o = int64_t(i) / k, column = int64_t(i) % k;
     const size_t at = size_t(o * blocks + (block ? column / block : 0));
@@ -77,7 +77,7 @@ Tensor linear(Evaluator& e, const Node& node) {
   const Tensor *bias = e.has(node, 2) ? &e.in(node, 2) : nullptr,
                *residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
   const std::function<double(double)> f = activation_of(node);
-  bool first = node.integer("residual_first", 0) != 0;
+  bool first = node.integer(attr::residual_first, 0) != 0;
   size_t k = size_t(w.dims[1]), outputs = size_t(w.dims[0]);
   Tensor y{x.dims, {}};
   y.dims.back() = int64_t(outputs);
@@ -135,22 +135,22 @@ std::vector<std::vector<double>> grouped(const Tensor& x, int64_t mask, Dimensio
 }
 
 std::vector<Tensor> reduce(Evaluator& e, const Node& node) {
-  static const std::map<std::string, const char*> kinds = {
-      {"ReduceSum", "sum"},        {"ReduceMean", "mean"},
-      {"ReduceMax", "max"},        {"ReduceMin", "min"},
-      {"ReduceProd", "prod"},      {"ReduceL1", "l1"},
-      {"ReduceL2", "l2"},          {"ReduceSumSquare", "sum_square"},
-      {"ReduceLogSum", "log_sum"}, {"ReduceLogSumExp", "log_sum_exp"}};
-  int64_t mask = node.integer("axes", 0);
-  std::string kind = node.text("kind", "sum");
-  if (node.op != "Reduce") {
+  static const std::map<graph::Operator, const char*> kinds = {
+      {op::ReduceSum, "sum"},        {op::ReduceMean, "mean"},
+      {op::ReduceMax, "max"},        {op::ReduceMin, "min"},
+      {op::ReduceProd, "prod"},      {op::ReduceL1, "l1"},
+      {op::ReduceL2, "l2"},          {op::ReduceSumSquare, "sum_square"},
+      {op::ReduceLogSum, "log_sum"}, {op::ReduceLogSumExp, "log_sum_exp"}};
+  int64_t mask = node.integer(attr::axes, 0);
+  std::string kind = node.text(attr::kind, "sum");
+  if (node.op != op::Reduce) {
     kind = kinds.at(node.op);
-    for (int64_t axis : node.integers("axes")) mask |= int64_t(1) << axis;
+    for (int64_t axis : node.integers(attr::axes)) mask |= int64_t(1) << axis;
   }
   Tensor y;
   auto groups = grouped(e.in(node, 0), mask, y.dims);
   for (auto& group : groups) y.at.push_back(reduced(kind, group));
-  if (node.op != "Reduce" && !node.integer("keepdims", 1)) {
+  if (node.op != op::Reduce && !node.integer(attr::keepdims, 1)) {
     Dimensions left;
     for (size_t i = 0; i < y.dims.size(); i++)
       if (!(mask >> i & 1)) left.push_back(y.dims[i]);
@@ -160,9 +160,11 @@ std::vector<Tensor> reduce(Evaluator& e, const Node& node) {
 }
 
 std::vector<Tensor> arg_reduce(Evaluator& e, const Node& node) {
-  bool largest = node.op == "ArgReduce" ? node.integer("largest", 1) != 0 : node.op == "ArgMax";
-  int64_t axis = node.integer("axis", 0);
-  bool last = node.integer(node.op == "ArgReduce" ? "select_last" : "select_last_index", 0) != 0;
+  bool largest =
+      node.op == op::ArgReduce ? node.integer(attr::largest, 1) != 0 : node.op == op::ArgMax;
+  int64_t axis = node.integer(attr::axis, 0);
+  bool last =
+      node.integer(node.op == op::ArgReduce ? attr::select_last : attr::select_last_index, 0) != 0;
   Tensor y;
   auto groups = grouped(e.in(node, 0), int64_t(1) << axis, y.dims);
   for (auto& group : groups) {
@@ -173,19 +175,20 @@ std::vector<Tensor> arg_reduce(Evaluator& e, const Node& node) {
     }
     y.at.push_back(double(best));
   }
-  if (node.op != "ArgReduce" && !node.integer("keepdims", 1)) y.dims.erase(y.dims.begin() + axis);
+  if (node.op != op::ArgReduce && !node.integer(attr::keepdims, 1))
+    y.dims.erase(y.dims.begin() + axis);
   return {y};
 }
 
 std::vector<Tensor> softmax(Evaluator& e, const Node& node) {
-  int64_t mask = int64_t(1) << node.integer("axis", 0);
+  int64_t mask = int64_t(1) << node.integer(attr::axis, 0);
   Tensor y = e.in(node, 0);
-  bool log = node.op == "LogSoftmax" || node.integer("log", 0);
+  bool log = node.op == op::LogSoftmax || node.integer(attr::log, 0);
   Dimensions kept;
   auto groups = grouped(y, mask, kept);
   size_t i = 0;
   for_each_index(y.dims, [&](Dimensions at) {
-    at[size_t(node.integer("axis", 0))] = 0;
+    at[size_t(node.integer(attr::axis, 0))] = 0;
     const std::vector<double>& group = groups[size_t(offset_of(kept, at))];
     // Of a large finite number, as masks have it, every exponential would be zero.
     double sum = 0, top = group.empty() ? 0 : *std::max_element(group.begin(), group.end());
@@ -234,22 +237,23 @@ void scaled(Evaluator& e, const Node& node, Tensor& y, int64_t channel) {
 std::vector<Tensor> norm(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
   size_t r = x.dims.size();
-  double epsilon = node.number("epsilon", 1e-5);
-  std::string kind = node.op == "Normalize"            ? node.text("kind", "layer")
-                     : node.op == "LayerNormalization" ? "layer"
-                     : node.op == "RMSNormalization"   ? "rms"
-                     : node.op == "GroupNormalization" ? "group"
-                                                       : "instance";
-  int64_t channel = node.op == "Normalize" ? int64_t(r) - 1 : 1, mask = 0;
+  double epsilon = node.number(attr::epsilon, 1e-5);
+  std::string kind = node.op == op::Normalize            ? node.text(attr::kind, "layer")
+                     : node.op == op::LayerNormalization ? "layer"
+                     : node.op == op::RMSNormalization   ? "rms"
+                     : node.op == op::GroupNormalization ? "group"
+                                                         : "instance";
+  int64_t channel = node.op == op::Normalize ? int64_t(r) - 1 : 1, mask = 0;
   if (kind == "layer" || kind == "rms") {
-    for (size_t i = size_t(node.integer("axis", 0)); i < r; i++) mask |= int64_t(1) << i;
+    for (size_t i = size_t(node.integer(attr::axis, 0)); i < r; i++) mask |= int64_t(1) << i;
     Tensor y = standardised(x, mask, epsilon, kind == "layer");
     scaled(e, node, y, -1);
     return {y};
   }
-  int64_t groups = kind == "instance"
-                       ? x.dims[size_t(channel)]
-                       : node.integer(node.op == "Normalize" ? "groups" : "num_groups", 1);
+  int64_t groups =
+      kind == "instance"
+          ? x.dims[size_t(channel)]
+          : node.integer(node.op == op::Normalize ? attr::groups : attr::num_groups, 1);
   Tensor split = x;  // channels as [groups, channels / groups]
   split.dims[size_t(channel)] = groups;
   split.dims.insert(split.dims.begin() + channel + 1, x.dims[size_t(channel)] / groups);
@@ -264,8 +268,8 @@ std::vector<Tensor> norm(Evaluator& e, const Node& node) {
 /// As runtime/op/fft.h has it, by the definition: the table is not read.
 Tensor transform(Evaluator& e, const Node& node) {
   const Tensor& x = e.in(node, 0);
-  const std::string kind = node.text("kind", "forward");
-  const int64_t n = node.integer("length", 1), step = node.integer("step", 0);
+  const std::string kind = node.text(attr::kind, "forward");
+  const int64_t n = node.integer(attr::length, 1), step = node.integer(attr::step, 0);
   const bool from_real = kind == "from_real", to_real = kind == "to_real";
   const bool inverse = to_real || kind == "inverse";
   Tensor y;
@@ -301,42 +305,42 @@ Tensor transform(Evaluator& e, const Node& node) {
 }  // namespace
 
 std::vector<Tensor> evaluate_rows(Evaluator& e, const Node& node) {
-  if (node.op == "Linear") return {linear(e, node)};
-  if (node.op == "Fft") return {transform(e, node)};
-  if (node.op == "MatMul" || node.op == "Gemm") {
-    bool gemm = node.op == "Gemm";
+  if (node.op == op::Linear) return {linear(e, node)};
+  if (node.op == op::Fft) return {transform(e, node)};
+  if (node.op == op::MatMul || node.op == op::Gemm) {
+    bool gemm = node.op == op::Gemm;
     Tensor a = e.in(node, 0), b = e.in(node, 1);
-    if (node.integer(gemm ? "transA" : "trans_a", 0)) a = turned(a);
-    if (node.integer(gemm ? "transB" : "trans_b", 0)) b = turned(b);
+    if (node.integer(gemm ? attr::transA : attr::trans_a, 0)) a = turned(a);
+    if (node.integer(gemm ? attr::transB : attr::trans_b, 0)) b = turned(b);
     Tensor y = product(a, b);
-    for (double& v : y.at) v *= node.number("alpha", 1);
+    for (double& v : y.at) v *= node.number(attr::alpha, 1);
     size_t i = 0;
     if (gemm && e.has(node, 2))
       for_each_index(y.dims, [&](const Dimensions& at) {
-        y.at[i++] += node.number("beta", 1) * broadcast_at(e.in(node, 2), at);
+        y.at[i++] += node.number(attr::beta, 1) * broadcast_at(e.in(node, 2), at);
       });
     return {y};
   }
-  if (node.op.rfind("Reduce", 0) == 0) return reduce(e, node);
-  if (node.op == "ArgReduce" || node.op == "ArgMax" || node.op == "ArgMin")
+  if (node.op == op::Reduce || graph::kReductions.has(node.op)) return reduce(e, node);
+  if (node.op == op::ArgReduce || node.op == op::ArgMax || node.op == op::ArgMin)
     return arg_reduce(e, node);
-  if (node.op == "Softmax" || node.op == "LogSoftmax") return softmax(e, node);
-  if (node.op == "BatchNormalization") {
+  if (node.op == op::Softmax || node.op == op::LogSoftmax) return softmax(e, node);
+  if (node.op == op::BatchNormalization) {
     Tensor y = e.in(node, 0);
     size_t i = 0;
     for_each_index(y.dims, [&](const Dimensions& at) {
       size_t c = size_t(at.size() > 1 ? at[1] : 0);
       y.at[i] = (y.at[i] - e.in(node, 3).at[c]) /
-                    std::sqrt(e.in(node, 4).at[c] + node.number("epsilon", 1e-5)) *
+                    std::sqrt(e.in(node, 4).at[c] + node.number(attr::epsilon, 1e-5)) *
                     e.in(node, 1).at[c] +
                 e.in(node, 2).at[c];
       i++;
     });
     return {y};
   }
-  bool is_norm = node.op == "Normalize" || node.op == "LayerNormalization" ||
-                 node.op == "RMSNormalization" || node.op == "GroupNormalization" ||
-                 node.op == "InstanceNormalization";
+  bool is_norm = node.op == op::Normalize || node.op == op::LayerNormalization ||
+                 node.op == op::RMSNormalization || node.op == op::GroupNormalization ||
+                 node.op == op::InstanceNormalization;
   return is_norm ? norm(e, node) : std::vector<Tensor>{};
 }
 

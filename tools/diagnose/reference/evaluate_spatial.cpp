@@ -27,7 +27,7 @@ Geometry geometry(const Node& node) {
   Geometry g;
   g.kh = h.kernel, g.sh = h.stride, g.dh = h.dilation, g.top = h.begin, g.bottom = h.end;
   g.kw = w.kernel, g.sw = w.stride, g.dw = w.dilation, g.left = w.begin, g.right = w.end;
-  g.groups = node.integer("group", 1);
+  g.groups = node.integer(attr::group, 1);
   return g;
 }
 
@@ -155,7 +155,7 @@ void add_bias(Tensor& y, bool last, const Tensor& bias) {
 
 void epilogue(Evaluator& e, const Node& node, Tensor& y) {
   const Tensor* residual = e.has(node, 3) ? &e.in(node, 3) : nullptr;
-  bool first = node.integer("residual_first", 0) != 0;
+  bool first = node.integer(attr::residual_first, 0) != 0;
   if (residual && residual->dims != y.dims)
     throw std::runtime_error("evaluator: residual dims differ");
   const std::function<double(double)> f = activation_of(node);
@@ -204,27 +204,27 @@ std::vector<Tensor> source_pool(Evaluator& e, const Node& node) {
           ow = extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw);
   Dimensions dims;
   if (e.declared(node, 0, dims)) ow = dims.back(), oh = dims.size() == 4 ? dims[2] : 1;
-  std::string kind = node.op == "MaxPool"                   ? "max"
-                     : node.op == "LpPool"                  ? "lp"
-                     : node.integer("count_include_pad", 0) ? "include"
-                                                            : "average";
-  return {pooled(x, false, g, kind, node.integer("p", 2), oh, ow)};
+  std::string kind = node.op == op::MaxPool                     ? "max"
+                     : node.op == op::LpPool                    ? "lp"
+                     : node.integer(attr::count_include_pad, 0) ? "include"
+                                                                : "average";
+  return {pooled(x, false, g, kind, node.integer(attr::p, 2), oh, ow)};
 }
 
 }  // namespace
 
 std::vector<Tensor> evaluate_spatial(Evaluator& e, const Node& node) {
-  if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "LpPool")
+  if (node.op == op::MaxPool || node.op == op::AveragePool || node.op == op::LpPool)
     return source_pool(e, node);
-  if (node.op == "Pool2d") {
+  if (node.op == op::Pool2d) {
     Geometry g = geometry(node);
     NchwView px{e.in(node, 0), true};
-    return {pooled(px.t, true, g, node.text("kind", "max"), node.integer("p", 2),
+    return {pooled(px.t, true, g, node.text(attr::kind, "max"), node.integer(attr::p, 2),
                    extent(px.h(), g.top + g.bottom, g.kh, g.sh, g.dh),
                    extent(px.w(), g.left + g.right, g.kw, g.sw, g.dw))};
   }
-  bool source = node.op == "Conv" || node.op == "ConvTranspose";
-  if (!source && node.op != "Conv2d" && node.op != "ConvTranspose2d") return {};
+  bool source = node.op == op::Conv || node.op == op::ConvTranspose;
+  if (!source && node.op != op::Conv2d && node.op != op::ConvTranspose2d) return {};
   const Tensor &x = e.in(node, 0), &w = e.in(node, 1);
   Geometry g = geometry(node);
   Tensor y;
@@ -232,12 +232,13 @@ std::vector<Tensor> evaluate_spatial(Evaluator& e, const Node& node) {
   auto core_weight = [&](int64_t o, int64_t c, int64_t ky, int64_t kx) {
     return w.at[size_t(((o * g.kh + ky) * g.kw + kx) * per + c)];
   };
-  if (node.op == "Conv") {
+  if (node.op == op::Conv) {
     y = convolved(x, false, false, g, w.dims[0], [&](int64_t o, int64_t c, int64_t ky, int64_t kx) {
       return w.at[size_t(((o * w.dims[1] + c) * g.kh + ky) * g.kw + kx)];
     });
-  } else if (node.op == "Conv2d") {
-    y = convolved(x, node.text("input_layout", "nhwc") == "nhwc", true, g, w.dims[0], core_weight);
+  } else if (node.op == op::Conv2d) {
+    y = convolved(x, node.text(attr::input_layout, "nhwc") == "nhwc", true, g, w.dims[0],
+                  core_weight);
   } else {
     Dimensions dims;
     int64_t outputs = source ? w.dims[1] * g.groups : w.dims[0];

@@ -54,11 +54,12 @@ void Evaluator::run(const graph::Graph& graph) {
 }
 
 void Evaluator::run_loop(const graph::Node& node) {
-  const graph::Graph& body = *node.subgraph("body");
+  const graph::Graph& body = *node.subgraph(attr::body);
   std::vector<Tensor> carried;
   for (size_t i = 2; i < node.inputs.size(); i++) carried.push_back(in(node, i));
   bool goes_on = !has(node, 1) || in(node, 1).at[0] != 0;
-  const int64_t count = has(node, 0) ? int64_t(in(node, 0).at[0]) : number(node.dims("most").at(0));
+  const int64_t count =
+      has(node, 0) ? int64_t(in(node, 0).at[0]) : number(node.dims(attr::most).at(0));
   for (int64_t iteration = 0; iteration < count && goes_on; iteration++) {
     set(body.inputs[0], Tensor{{}, {double(iteration)}});
     for (size_t i = 0; i < carried.size(); i++) set(body.inputs[i + 1], carried[i]);
@@ -71,8 +72,8 @@ void Evaluator::run_loop(const graph::Node& node) {
 }
 
 void Evaluator::run(const graph::Node& node) {
-  if (node.op == "If") {
-    auto branch = node.subgraph(in(node, 0).at[0] != 0 ? "then_branch" : "else_branch");
+  if (node.op == op::If) {
+    auto branch = node.subgraph(in(node, 0).at[0] != 0 ? attr::then_branch : attr::else_branch);
     if (!branch)
       throw std::runtime_error("evaluator: If '" + node.name + "' lacks the branch it takes");
     run(*branch);
@@ -80,7 +81,7 @@ void Evaluator::run(const graph::Node& node) {
       if (node.outputs[i] >= 0) set(node.outputs[i], Tensor(get(branch->outputs[i])));
     return;
   }
-  if (node.op == "Loop") return run_loop(node);
+  if (node.op == op::Loop) return run_loop(node);
   std::vector<Tensor> results;
   for (auto family : {evaluate_elementwise, evaluate_spatial, evaluate_frame, evaluate_rows,
                       evaluate_movement, evaluate_indexed, evaluate_recurrent, evaluate_attention,
@@ -88,18 +89,18 @@ void Evaluator::run(const graph::Node& node) {
     results = family(*this, node);
     if (!results.empty()) break;
   }
-  if (results.empty()) throw std::runtime_error("evaluator: no operator " + node.op);
+  if (results.empty()) throw std::runtime_error("evaluator: no operator " + text(node.op));
   for (size_t i = 0; i < node.outputs.size(); i++) {
     if (node.outputs[i] < 0) continue;
     Dimensions expected;
     if (declared(node, i, expected) && expected != results.at(i).dims) {
-      auto text = [](const Dimensions& dims) {
+      auto extents = [](const Dimensions& dims) {
         std::string all;
         for (int64_t d : dims) all += std::to_string(d) + " ";
         return all;
       };
-      throw std::runtime_error("evaluator: " + node.op + " '" + node.name + "' gives dims " +
-                               text(results[i].dims) + "declared " + text(expected));
+      throw std::runtime_error("evaluator: " + text(node.op) + " '" + node.name + "' gives dims " +
+                               extents(results[i].dims) + "declared " + extents(expected));
     }
     set(node.outputs[i], std::move(results[i]));
   }

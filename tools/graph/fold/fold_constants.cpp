@@ -41,10 +41,10 @@ void fold_graph(Model& model, Graph& graph) {
   for (Node& node : old) {
     if (node.dead) continue;
     const Constant* condition =
-        node.op == "If" && !node.inputs.empty() ? model.constant(node.inputs[0]) : nullptr;
+        node.op == op::If && !node.inputs.empty() ? model.constant(node.inputs[0]) : nullptr;
     if (condition && condition->elements() == 1) {
       const auto branch =
-          node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
+          node.subgraph(*condition->as<uint8_t>() != 0 ? attr::then_branch : attr::else_branch);
       if (!branch)
         fail_conversion(
             4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
@@ -53,7 +53,7 @@ void fold_graph(Model& model, Graph& graph) {
       for (size_t i = 0; i < node.outputs.size(); i++) {
         if (node.outputs[i] == kAbsent) continue;
         Node copy;  // keeps the id of the port; passes drop it elsewhere
-        copy.op = "Identity";
+        copy.op = op::Identity;
         copy.name = node.name;
         copy.sources = node.sources;
         copy.inputs = {branch->outputs[i]};
@@ -157,7 +157,7 @@ size_t fold_constants(Model& model) {
   for (const ValueId id : model.graph.outputs) {
     if (!model.constant(id)) continue;
     Node copy;
-    copy.op = "Identity";
+    copy.op = op::Identity;
     copy.name = model.values[size_t(id)].name;
     Constant constant = *model.constant(id);
     copy.inputs = {model.add_constant(copy.name + "/constant", std::move(constant))};

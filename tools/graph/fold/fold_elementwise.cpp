@@ -18,7 +18,7 @@ using Ints = std::vector<int64_t>;
 std::optional<std::vector<Ints>> spread(const std::vector<const Constant*>& inputs,
                                         const Ints& dims) {
   Node expand;
-  expand.op = "Expand";
+  expand.op = op::Expand;
   std::vector<Ints> out;
   for (const Constant* c : inputs) {
     if (!c || c->dims.size() > dims.size()) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<Constant> fold_elementwise(const Node& node,
     if (!each) return std::nullopt;
     types.push_back(each->dtype);
   }
-  if (node.op == "Cast") return cast(*inputs[0], dtype, dims);
+  if (node.op == op::Cast) return cast(*inputs[0], dtype, dims);
   const auto all = elementwise_steps(node, types);
   if (!all) return std::nullopt;
   const bool whole = all->compute == ComputeType::kI64 || all->compute == ComputeType::kU64;

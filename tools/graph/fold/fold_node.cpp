@@ -36,13 +36,13 @@ std::optional<Constant> moved(const Node& node, const Ints& sources,
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!(takes_indices(node) && i == 1)) data.push_back(inputs[i]);
   }
-  if (data.size() == 1 && (node.op == "Reshape" || node.op == "Identity")) {
+  if (data.size() == 1 && (node.op == op::Reshape || node.op == op::Identity)) {
     Constant same = *data[0];
     same.dims = std::move(dims);
     return same;
   }
   std::vector<uint8_t> bytes(sources.size() * width);
-  const Constant fill = make_scalar(dtype, node.number("value", 0));
+  const Constant fill = make_scalar(dtype, node.number(attr::value, 0));
   for (size_t i = 0; i < sources.size(); i++) {
     int64_t at = sources[i];
     const Constant* from = &fill;
@@ -76,7 +76,7 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
   std::vector<Constant> made(outputs.size());
   for (size_t i = 0; i < outputs.size(); i++) {
     if (node.outputs[i] == kAbsent) continue;
-    const bool copy = node.op == "Reshape" || node.op == "Identity";  // needs no table
+    const bool copy = node.op == op::Reshape || node.op == op::Identity;  // needs no table
     const auto sources =
         copy ? Ints() : movement_sources(node, i, dims, outputs[i], indices, outputs);
     if (!sources) return false;
@@ -91,19 +91,18 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
   return true;
 }
 
-bool is_movement(const std::string& op) {
-  static const char* const kOps[] = {
-      "Identity",       "Reshape",  "Transpose",       "Expand",   "Tile",
-      "Concat",         "Split",    "Slice",           "Pad",      "Gather",
-      "GatherElements", "GatherND", "ScatterElements", "ScatterND"};
-  return std::any_of(std::begin(kOps), std::end(kOps),
-                     [&](const char* known) { return op == known; });
+bool is_movement(Operator op) {
+  static constexpr Operators kMovement = {
+      op::Identity,       op::Reshape,  op::Transpose,       op::Expand,   op::Tile,
+      op::Concat,         op::Split,    op::Slice,           op::Pad,      op::Gather,
+      op::GatherElements, op::GatherND, op::ScatterElements, op::ScatterND};
+  return kMovement.has(op);
 }
 
 }  // namespace
 
 bool fold_node(Model& model, const Node& node) {
-  if (node.op == "If" || node.op == "Shape" || node.inputs.empty() || node.outputs.empty())
+  if (node.op == op::If || node.op == op::Shape || node.inputs.empty() || node.outputs.empty())
     return false;
   std::vector<const Constant*> inputs;
   int64_t in_count = 0, out_count = 0;
@@ -124,7 +123,7 @@ bool fold_node(Model& model, const Node& node) {
     out_count += count_of(*dims);
   }
   if (out_count > in_count + kMaxGrowth) return false;
-  const bool shares = node.op == "Reshape" || node.op == "Identity";
+  const bool shares = node.op == op::Reshape || node.op == op::Identity;
   if (!shares && out_count > model.fold_budget) return false;
   if (!shares) model.fold_budget -= out_count;
   if (is_movement(node.op)) {

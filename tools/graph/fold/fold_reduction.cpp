@@ -29,62 +29,67 @@ Ints targets(const Ints& in, const Ints& axes) {
 }
 
 std::optional<Constant> reduce(const Node& node, const Constant& x, DType dtype, const Ints& dims) {
-  const std::string kind = node.op.substr(6);
-  const bool extreme = kind == "Max" || kind == "Min";
-  if (kind == "LogSum" || kind == "LogSumExp" || x.dtype == DType::kU64) return std::nullopt;
-  const Ints to = targets(x.dims, node.integers("axes"));
+  const Operator kind = node.op;
+  const bool extreme = kind == op::ReduceMax || kind == op::ReduceMin;
+  if (kind == op::ReduceLogSum || kind == op::ReduceLogSumExp || x.dtype == DType::kU64)
+    return std::nullopt;
+  const Ints to = targets(x.dims, node.integers(attr::axes));
   const size_t count = size_t(count_of(dims));
   if (extreme && to.size() < count) return std::nullopt;
   const double per_output = count ? double(to.size()) / double(count) : 0;
-  if (!is_floating(x.dtype) && kind != "Sum" && kind != "Prod" && !extreme) return std::nullopt;
+  if (!is_floating(x.dtype) && kind != op::ReduceSum && kind != op::ReduceProd && !extreme)
+    return std::nullopt;
   if (!is_floating(x.dtype)) {
     const Ints values = read_integers(x);
-    Ints out(count, kind == "Prod" ? 1 : kind == "Max" ? INT64_MIN : kind == "Min" ? INT64_MAX : 0);
+    Ints out(count, kind == op::ReduceProd  ? 1
+                    : kind == op::ReduceMax ? INT64_MIN
+                    : kind == op::ReduceMin ? INT64_MAX
+                                            : 0);
     for (size_t i = 0; i < values.size(); i++) {
       int64_t& y = out[size_t(to[i])];
       const int64_t v = values[i];
-      if (kind == "Sum")
+      if (kind == op::ReduceSum)
         y = int64_t(uint64_t(y) + uint64_t(v));
-      else if (kind == "Prod")
+      else if (kind == op::ReduceProd)
         y = int64_t(uint64_t(y) * uint64_t(v));
       else
-        y = kind == "Max" ? std::max(y, v) : std::min(y, v);
+        y = kind == op::ReduceMax ? std::max(y, v) : std::min(y, v);
     }
     return make_integer(dtype, dims, out);
   }
   const std::vector<double> values = read_numbers(x);
-  std::vector<double> out(count, kind == "Prod"  ? 1.0
-                                 : kind == "Max" ? -INFINITY
-                                 : kind == "Min" ? INFINITY
-                                                 : 0.0);
+  std::vector<double> out(count, kind == op::ReduceProd  ? 1.0
+                                 : kind == op::ReduceMax ? -INFINITY
+                                 : kind == op::ReduceMin ? INFINITY
+                                                         : 0.0);
   for (size_t i = 0; i < values.size(); i++) {
     double& y = out[size_t(to[i])];
     const double v = values[i];
-    if (kind == "Sum" || kind == "Mean")
+    if (kind == op::ReduceSum || kind == op::ReduceMean)
       y += v;
-    else if (kind == "Prod")
+    else if (kind == op::ReduceProd)
       y *= v;
-    else if (kind == "Max")
+    else if (kind == op::ReduceMax)
       y = v > y || std::isnan(v) ? v : y;
-    else if (kind == "Min")
+    else if (kind == op::ReduceMin)
       y = v < y || std::isnan(v) ? v : y;
-    else if (kind == "L1")
+    else if (kind == op::ReduceL1)
       y += std::abs(v);
     else
       y += v * v;  // L2, SumSquare
   }
   for (double& y : out) {
-    if (kind == "Mean") y /= per_output;
-    if (kind == "L2") y = std::sqrt(y);
+    if (kind == op::ReduceMean) y /= per_output;
+    if (kind == op::ReduceL2) y = std::sqrt(y);
   }
   return make_floating(dtype, dims, out);
 }
 
 std::optional<Constant> cum_sum(const Node& node, const Constant& x, DType dtype,
                                 const Ints& dims) {
-  const size_t axis = size_t(node.integer("axis", 0));
-  const bool exclusive = node.integer("exclusive", 0) != 0,
-             reverse = node.integer("reverse", 0) != 0;
+  const size_t axis = size_t(node.integer(attr::axis, 0));
+  const bool exclusive = node.integer(attr::exclusive, 0) != 0,
+             reverse = node.integer(attr::reverse, 0) != 0;
   const int64_t extent = dims[axis], stride = strides_of(dims)[axis];
   const bool real = is_floating(dtype);
   std::vector<double> numbers = real ? read_numbers(x) : std::vector<double>();
@@ -129,10 +134,10 @@ std::optional<Constant> mat_mul(const Constant& a, const Constant& b, DType dtyp
 
 std::optional<Constant> fold_reduction(const Node& node, const std::vector<const Constant*>& inputs,
                                        DType dtype, const Ints& dims) {
-  if (node.op.compare(0, 6, "Reduce") == 0 && inputs.size() == 1 && inputs[0])
+  if (kReductions.has(node.op) && inputs.size() == 1 && inputs[0])
     return reduce(node, *inputs[0], dtype, dims);
-  if (node.op == "CumSum" && inputs[0]) return cum_sum(node, *inputs[0], dtype, dims);
-  if (node.op == "MatMul" && inputs.size() == 2 && inputs[0] && inputs[1])
+  if (node.op == op::CumSum && inputs[0]) return cum_sum(node, *inputs[0], dtype, dims);
+  if (node.op == op::MatMul && inputs.size() == 2 && inputs[0] && inputs[1])
     return mat_mul(*inputs[0], *inputs[1], dtype, dims);
   return std::nullopt;
 }

@@ -51,7 +51,7 @@ void LoopBuilder::begin_growing(const Growths& growths) {
       extent.result = typed("extent", DType::kI64, {});
       run_.visit_into(body_->nodes, [&] {
         NodeContext inner(run_, node_);
-        ends.push_back(inner.data_dependent_dim(inner.make("ResolveDim", {extent.inner}),
+        ends.push_back(inner.data_dependent_dim(inner.make(op::ResolveDim, {extent.inner}),
                                                 most[axis], extent_name(each, axis)));
       });
       grown.symbols.push_back(ends.back());
@@ -68,10 +68,10 @@ void LoopBuilder::begin_growing(const Growths& growths) {
     grown.most = most;
     grown.buffer = all.size();
     all.push_back(buffer);
-    run_.replace(
-        each.inner,
-        inside("Slice", {buffer.inner},
-               {{"starts", Dims(ends.size(), Dim(0))}, {"ends", ends}, {"axes", grown.axes}}));
+    run_.replace(each.inner, inside(op::Slice, {buffer.inner},
+                                    {{attr::starts, Dims(ends.size(), Dim(0))},
+                                     {attr::ends, ends},
+                                     {attr::axes, grown.axes}}));
     grown_.push_back(std::move(grown));
   }
   for (Node& each : body) body_->nodes.push_back(std::move(each));
@@ -129,17 +129,19 @@ void LoopBuilder::end_growing() {
         const size_t axis = size_t(grown.axes[i]);
         const Value type = run_.value(next);
         const ValueId count = context.extent(type.dims[axis]);
-        const ValueId fits = context.make("LessOrEqual", {count, context.extent(grown.most[axis])});
+        const ValueId fits =
+            context.make(op::LessOrEqual, {count, context.extent(grown.most[axis])});
         carried_[grown.numbers[i]].next =
-            context.make("Where", {fits, count, context.scalar(DType::kI64, -1)});
+            context.make(op::Where, {fits, count, context.scalar(DType::kI64, -1)});
         Dims rest = type.dims;
         rest[axis] = grown.most[axis];
         const ValueId zeros = context.expand(context.scalar(type.dtype, 0), rest);
-        const ValueId joined = context.make("Concat", {next, zeros}, {{"axis", grown.axes[i]}});
-        next = context.make("Slice", {joined},
-                            {{"starts", Dims{Dim(0)}},
-                             {"ends", Dims{grown.most[axis]}},
-                             {"axes", std::vector<int64_t>{grown.axes[i]}}});
+        const ValueId joined =
+            context.make(op::Concat, {next, zeros}, {{attr::axis, grown.axes[i]}});
+        next = context.make(op::Slice, {joined},
+                            {{attr::starts, Dims{Dim(0)}},
+                             {attr::ends, Dims{grown.most[axis]}},
+                             {attr::axes, std::vector<int64_t>{grown.axes[i]}}});
       }
     });
     carried_[grown.buffer].next = next;
@@ -154,13 +156,13 @@ void LoopBuilder::place_grown() {
     Dims ends;
     for (size_t i = 0; i < grown.axes.size(); i++)
       ends.push_back(context.data_dependent_dim(
-          context.make("ResolveDim", {run_.resolve(carried_[grown.numbers[i]].result)}),
+          context.make(op::ResolveDim, {run_.resolve(carried_[grown.numbers[i]].result)}),
           grown.most[size_t(grown.axes[i])], extent_name(grown.original, size_t(grown.axes[i]))));
-    run_.replace(
-        grown.original.result,
-        context.make(
-            "Slice", {run_.resolve(carried_[grown.buffer].result)},
-            {{"starts", Dims(ends.size(), Dim(0))}, {"ends", ends}, {"axes", grown.axes}}));
+    run_.replace(grown.original.result,
+                 context.make(op::Slice, {run_.resolve(carried_[grown.buffer].result)},
+                              {{attr::starts, Dims(ends.size(), Dim(0))},
+                               {attr::ends, ends},
+                               {attr::axes, grown.axes}}));
   }
 }
 

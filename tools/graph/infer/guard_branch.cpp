@@ -80,10 +80,10 @@ void Inference::walk_guarded(Graph& branch, const Node& node, const BranchGuard&
     for (const Dim& dim : value(id).dims)
       if (mentions(dim, guard.bounds.symbol)) extent = dim;
     Node slice;
-    slice.op = "Slice", slice.name = node.name, slice.sources = node.sources;
+    slice.op = op::Slice, slice.name = node.name, slice.sources = node.sources;
     slice.inputs = {id};
-    slice.attributes = {{"starts", Dims(dims.size(), Dim(0))},
-                        {"steps", std::vector<int64_t>(dims.size(), 1)}};
+    slice.attributes = {{attr::starts, Dims(dims.size(), Dim(0))},
+                        {attr::steps, std::vector<int64_t>(dims.size(), 1)}};
     const DType dtype = value(id).dtype;
     const ValueId made =
         model.add_value(value(id).name + "/cut" + std::to_string(model.values.size()), dtype);
@@ -105,13 +105,13 @@ void Inference::walk_guarded(Graph& branch, const Node& node, const BranchGuard&
   for (place = 0; place < slices; place++) inner->nodes[place].inputs[0] = originals[place];
   walk(*inner);
   Node choice;
-  choice.op = "If", choice.name = node.name + "/extents", choice.sources = node.sources;
+  choice.op = op::If, choice.name = node.name + "/extents", choice.sources = node.sources;
   visit_into(branch.nodes, [&] {
     NodeContext context(*this, choice);
     const ValueId at_most = context.scalar(DType::kI64, double(guard.bounds.bounds.high));
-    choice.inputs = {context.make("LessOrEqual", {context.extent(extent), at_most})};
+    choice.inputs = {context.make(op::LessOrEqual, {context.extent(extent), at_most})};
   });
-  choice.attributes["then_branch"] = inner;
+  choice.attributes[attr::then_branch] = inner;
   for (const ValueId id : inner->outputs) {
     const ValueId made = model.add_value("", value(id).dtype);
     Value& output = model.values[size_t(made)];

@@ -9,15 +9,15 @@ namespace {
 using Integers = std::vector<int64_t>;
 constexpr int64_t kMaxPlaces = int64_t(1) << 22;
 
-Integers per_axis_or(NodeContext& context, const char* key, size_t count, int64_t otherwise) {
+Integers per_axis_or(NodeContext& context, AttributeName key, size_t count, int64_t otherwise) {
   Integers all = context.node.integers(key);
   if (all.empty()) all.assign(count, otherwise);
   if (all.size() != count)
-    context.corrupt(std::string(key) + " has " + std::to_string(all.size()) +
-                    " entries, expected " + std::to_string(count));
+    context.corrupt(text(key) + " has " + std::to_string(all.size()) + " entries, expected " +
+                    std::to_string(count));
   for (const int64_t n : all)
     if (n < (otherwise == 0 ? 0 : 1) || n > int64_t(1) << 31)
-      context.corrupt(std::string(key) + " has an entry " + std::to_string(n));
+      context.corrupt(text(key) + " has an entry " + std::to_string(n));
   return all;
 }
 
@@ -30,9 +30,9 @@ class ColumnPlaces {
     if (block_.size() != rank || rank == 0)
       context.corrupt("its image has " + std::to_string(rank) + " dimensions, its block " +
                       std::to_string(block_.size()));
-    dilations_ = per_axis_or(context, "dilations", rank, 1);
-    strides_ = per_axis_or(context, "strides", rank, 1);
-    pads = per_axis_or(context, "pads", 2 * rank, 0);
+    dilations_ = per_axis_or(context, attr::dilations, rank, 1);
+    strides_ = per_axis_or(context, attr::strides, rank, 1);
+    pads = per_axis_or(context, attr::pads, 2 * rank, 0);
     int64_t places = 1;
     const auto times = [&](int64_t n) {
       if (n < 1 || places > kMaxPlaces / n)
@@ -75,7 +75,8 @@ class ColumnPlaces {
 
 /// Windows [N, C * block, columns] back to an image: what lies at one place is added.
 void col_to_image(NodeContext& context) {
-  const auto image = context.integers("image_shape", 1), block = context.integers("block_shape", 2);
+  const auto image = context.integers(attr::image_shape, 1),
+             block = context.integers(attr::block_shape, 2);
   if (!image || !block) context.corrupt("lacks the extents of its image or its block");
   const ColumnPlaces places(context, *image, *block);
   const Dims in = context.dims(0);
@@ -89,11 +90,11 @@ void col_to_image(NodeContext& context) {
   const ValueId index =
       context.constant(make_constant(DType::kI64, {int64_t(at.size()), 1}, at.data()));
   const ValueId flat = context.reshape(context.in(0), {images, Dim(int64_t(at.size()))}),
-                rows = context.make("Transpose", {flat}, {{"perm", Integers{1, 0}}});
+                rows = context.make(op::Transpose, {flat}, {{attr::perm, Integers{1, 0}}});
   const ValueId zeros =
       context.expand(context.scalar(context.dtype(0), 0), {Dim(count_of(places.padded)), images});
   const ValueId sums =
-      context.make("ScatterND", {zeros, index, rows}, {{"reduction", std::string("add")}});
+      context.make(op::ScatterND, {zeros, index, rows}, {{attr::reduction, std::string("add")}});
   Dims out = {in[0], in[1] / Dim(size)}, starts, ends;
   Integers axes;
   for (size_t i = 0; i < image->size(); i++) {
@@ -103,8 +104,9 @@ void col_to_image(NodeContext& context) {
     axes.push_back(int64_t(i) + 2);
   }
   const ValueId whole =
-      context.reshape(context.make("Transpose", {sums}, {{"perm", Integers{1, 0}}}), out);
-  context.finish("Slice", {whole}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+      context.reshape(context.make(op::Transpose, {sums}, {{attr::perm, Integers{1, 0}}}), out);
+  context.finish(op::Slice, {whole},
+                 {{attr::starts, starts}, {attr::ends, ends}, {attr::axes, axes}});
 }
 
 /// Deformable convolution (Dai et al., arXiv:1703.06211; with a mask Zhu et al., 1811.11168): the
@@ -120,22 +122,23 @@ class Deformable {
     if (context.dtype(0) != DType::kF32)
       context.refuse("", "its input must be f32", "convert the model to float32");
     const auto channels = x_[1].value(), height = weight_[2].value(), width = weight_[3].value();
-    group_ = context.node.integer("group", 1), parts_ = context.node.integer("offset_group", 1);
+    group_ = context.node.integer(attr::group, 1),
+    parts_ = context.node.integer(attr::offset_group, 1);
     if (!channels || !height || !width || group_ < 1 || parts_ < 1 || *channels % parts_ != 0 ||
         *channels % group_ != 0)
       context.corrupt("its input has shape " + text(x_) + ", its weight " + text(weight_) + ", " +
                       std::to_string(group_) + " groups and " + std::to_string(parts_) +
                       " groups of offsets");
     channels_ = *channels, kernel_ = {*height, *width};
-    if (const Integers given = context.node.integers("kernel_shape");
+    if (const Integers given = context.node.integers(attr::kernel_shape);
         !given.empty() && given != kernel_)
       context.corrupt("its kernel_shape is not that of its weight " + text(weight_));
     if (kernel_[0] < 1 || kernel_[1] < 1 || kernel_[0] > kMaxPlaces / kernel_[1])
       context.refuse("", "its weight has shape " + text(weight_));
     taps_ = kernel_[0] * kernel_[1];
-    dilations_ = per_axis_or(context, "dilations", 2, 1);
-    strides_ = per_axis_or(context, "strides", 2, 1);
-    pads_ = per_axis_or(context, "pads", 4, 0);
+    dilations_ = per_axis_or(context, attr::dilations, 2, 1);
+    strides_ = per_axis_or(context, attr::strides, 2, 1);
+    pads_ = per_axis_or(context, attr::pads, 4, 0);
     if (offset_[1] != Dim(parts_ * taps_ * 2))
       context.corrupt("its offsets have shape " + text(offset_) + ", expected " +
                       std::to_string(parts_ * taps_ * 2) + " channels");
@@ -146,17 +149,17 @@ class Deformable {
     if (context.has(4)) {
       const ValueId mask =
           context.reshape(context.in(4), {x_[0], Dim(parts_), Dim(1), Dim(taps_), area});
-      windows = context.make("Mul", {windows, mask});
+      windows = context.make(op::Mul, {windows, mask});
     }
     const int64_t inner = channels_ / group_ * taps_;
     const Dim rows = weight_[0] / Dim(group_);
     const ValueId grouped = context.reshape(windows, {x_[0], Dim(group_), Dim(inner), area});
     const ValueId w = context.reshape(context.in(1), {Dim(group_), rows, Dim(inner)});
-    ValueId y = context.reshape(context.make("MatMul", {w, grouped}),
+    ValueId y = context.reshape(context.make(op::MatMul, {w, grouped}),
                                 {x_[0], weight_[0], offset_[2], offset_[3]});
     if (context.has(3)) {
       const ValueId bias = context.reshape(context.in(3), {weight_[0], Dim(1), Dim(1)});
-      y = context.make("Add", {y, bias});
+      y = context.make(op::Add, {y, bias});
     }
     context.same(0, y);
   }
@@ -166,10 +169,10 @@ class Deformable {
   /// Of one direction, as GridSample wants places: from -1 to 1 over the edges of the image.
   ValueId places(ValueId offsets, int64_t direction) {
     const size_t d = size_t(direction);
-    const ValueId part = context.make("Slice", {offsets},
-                                      {{"starts", Dims{Dim(direction)}},
-                                       {"ends", Dims{Dim(direction + 1)}},
-                                       {"axes", Integers{3}}});
+    const ValueId part = context.make(op::Slice, {offsets},
+                                      {{attr::starts, Dims{Dim(direction)}},
+                                       {attr::ends, Dims{Dim(direction + 1)}},
+                                       {attr::axes, Integers{3}}});
     std::vector<double> taps;
     for (int64_t t = 0; t < taps_; t++) {
       const int64_t at = d == 0 ? t / kernel_[1] : t % kernel_[1];
@@ -180,28 +183,31 @@ class Deformable {
     Dims dims(6, Dim(1));
     dims[4 + d] = offset_[2 + d];
     const ValueId windows = context.make(
-        "Mul", {context.cast(context.reshape(context.counting(offset_[2 + d]), dims), DType::kF32),
-                number(double(strides_[d]))});
-    const ValueId at = context.make("Add", {context.make("Add", {part, inside}), windows});
+        op::Mul,
+        {context.cast(context.reshape(context.counting(offset_[2 + d]), dims), DType::kF32),
+         number(double(strides_[d]))});
+    const ValueId at = context.make(op::Add, {context.make(op::Add, {part, inside}), windows});
     const ValueId extent = context.cast(context.extent(x_[2 + d]), DType::kF32);
-    const ValueId doubled = context.make("Add", {context.make("Mul", {at, number(2)}), number(1)});
-    return context.make("Sub", {context.make("Div", {doubled, extent}), number(1)});
+    const ValueId doubled =
+        context.make(op::Add, {context.make(op::Mul, {at, number(2)}), number(1)});
+    return context.make(op::Sub, {context.make(op::Div, {doubled, extent}), number(1)});
   }
   ValueId sampled() {
     const ValueId offsets = context.reshape(
         context.in(2), {x_[0], Dim(parts_), Dim(taps_), Dim(2), offset_[2], offset_[3]});
-    const ValueId both =
-        context.make("Concat", {places(offsets, 1), places(offsets, 0)}, {{"axis", int64_t(3)}});
-    const ValueId last = context.make("Transpose", {both}, {{"perm", Integers{0, 1, 2, 4, 5, 3}}});
+    const ValueId both = context.make(op::Concat, {places(offsets, 1), places(offsets, 0)},
+                                      {{attr::axis, int64_t(3)}});
+    const ValueId last =
+        context.make(op::Transpose, {both}, {{attr::perm, Integers{0, 1, 2, 4, 5, 3}}});
     const Dim images = x_[0] * Dim(parts_);
     const ValueId grid =
         context.reshape(last, {images, Dim(taps_) * offset_[2], offset_[3], Dim(2)});
     const ValueId image =
         context.reshape(context.in(0), {images, Dim(channels_ / parts_), x_[2], x_[3]});
-    return context.make("GridSample", {image, grid},
-                        {{"mode", std::string("linear")},
-                         {"padding_mode", std::string("zeros")},
-                         {"align_corners", int64_t(0)}});
+    return context.make(op::GridSample, {image, grid},
+                        {{attr::mode, std::string("linear")},
+                         {attr::padding_mode, std::string("zeros")},
+                         {attr::align_corners, int64_t(0)}});
   }
 
   NodeContext& context;
@@ -214,8 +220,8 @@ void deform_conv(NodeContext& context) { Deformable(context).run(); }
 }  // namespace
 
 void add_block_rules(InferTable& table) {
-  table["Col2Im"] = col_to_image;
-  table["DeformConv"] = deform_conv;
+  table[op::Col2Im] = col_to_image;
+  table[op::DeformConv] = deform_conv;
 }
 
 }  // namespace ingot::graph

@@ -76,8 +76,8 @@ bool Inference::merge_branches(Node& node, Graph& then_branch, Graph& else_branc
 /// The one branch that can run with these shapes stays; a run that would take the other ends with
 /// an error.
 void Inference::keep_branch(Node& node, bool taken, const std::string& why) {
-  const Graph& kept = *node.subgraph(taken ? "then_branch" : "else_branch");
-  node.attributes.erase(taken ? "else_branch" : "then_branch");
+  const Graph& kept = *node.subgraph(taken ? attr::then_branch : attr::else_branch);
+  node.attributes.erase(taken ? attr::else_branch : attr::then_branch);
   for (size_t i = 0; i < node.outputs.size(); i++) {
     if (node.outputs[i] == kAbsent || !known(kept.outputs[i])) continue;
     const Value from = value(kept.outputs[i]);
@@ -93,7 +93,8 @@ void Inference::keep_branch(Node& node, bool taken, const std::string& why) {
 }
 
 void Inference::infer_if(Node& node) {
-  auto then_branch = node.subgraph("then_branch"), else_branch = node.subgraph("else_branch");
+  auto then_branch = node.subgraph(attr::then_branch),
+       else_branch = node.subgraph(attr::else_branch);
   if ((!then_branch && !else_branch) || node.inputs.size() != 1)
     fail_conversion(2, describe(node) + ": lacks a branch or its condition");
   if (!then_branch || !else_branch) {  // left out in an earlier walk
@@ -109,8 +110,8 @@ void Inference::infer_if(Node& node) {
   if (taken) return inline_branch(*taken ? *then_branch : *else_branch, node.outputs);
   if (value(node.inputs[0]).dims.size() == 1 && !product(value(node.inputs[0]).dims).value()) {
     NodeContext context(*this, node);  // the run says how many there are: the first of them
-    node.inputs[0] = context.make("Gather", {node.inputs[0], context.scalar(DType::kI64, 0)},
-                                  {{"axis", int64_t(0)}});
+    node.inputs[0] = context.make(op::Gather, {node.inputs[0], context.scalar(DType::kI64, 0)},
+                                  {{attr::axis, int64_t(0)}});
   }
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();

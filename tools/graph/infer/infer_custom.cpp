@@ -201,8 +201,8 @@ void infer_open(NodeContext& context, const Questions& questions, const Dims& op
 }
 
 void custom(NodeContext& context) {
-  const std::string domain = context.node.text("domain", ""),
-                    name = context.node.text("operator", "");
+  const std::string domain = context.node.text(attr::domain, ""),
+                    name = context.node.text(attr::operator_name, "");
   const ingot_custom_operator* const op = plugins::find(domain, name);
   if (!op) context.refuse("", "no plugin that was loaded has " + domain + "::" + name);
   Dims open;
@@ -225,6 +225,6 @@ void custom(NodeContext& context) {
 
 }  // namespace
 
-void add_custom_rules(InferTable& table) { table["Custom"] = custom; }
+void add_custom_rules(InferTable& table) { table[op::Custom] = custom; }
 
 }  // namespace ingot::graph

@@ -64,23 +64,24 @@ void compress(NodeContext& context) {
                     text(context.dims(1)) + ", expected bool [n]");
   ValueId x = context.in(0);
   int64_t axis = 0;
-  if (context.node.has("axis"))
-    axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  if (context.node.has(attr::axis))
+    axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   else
     x = context.reshape(x, {product(context.dims(0))});
-  const ValueId found = context.make("NonZero", {context.in(1)});
+  const ValueId found = context.make(op::NonZero, {context.in(1)});
   const Dim count = context.run().value(found).dims.at(1);
-  context.finish("Gather", {x, context.reshape(found, {count})}, {{"axis", axis}});
+  context.finish(op::Gather, {x, context.reshape(found, {count})}, {{attr::axis, axis}});
 }
 
 void unique(NodeContext& context) {
   if (context.node.outputs.size() == 5 && context.settled()) return;  // in normal form
   Dims dims = context.dims(0);
-  const bool flat = !context.node.has("axis");
-  const int64_t axis = flat ? 0 : context.axis(context.node.integer("axis", 0), context.rank(0));
+  const bool flat = !context.node.has(attr::axis);
+  const int64_t axis =
+      flat ? 0 : context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   const Dim most = flat ? product(dims) : dims[size_t(axis)];
-  context.node.attributes["axis"] = axis;
-  context.node.attributes["flat"] = int64_t(flat);
+  context.node.attributes[attr::axis] = axis;
+  context.node.attributes[attr::flat] = int64_t(flat);
   const ValueId count = add_count(context, 4);
   const Dim n = context.data_dependent_dim(count, most);
   if (flat) dims = {n};
@@ -115,11 +116,11 @@ void resolve_dim(NodeContext& context) { context.set(0, DType::kI64, {}); }
 }  // namespace
 
 void add_data_dependent_rules(InferTable& table) {
-  table["NonZero"] = nonzero;
-  table["Compress"] = compress;
-  table["Unique"] = unique;
-  table["NonMaxSuppression"] = non_max_suppression;
-  table["ResolveDim"] = resolve_dim;
+  table[op::NonZero] = nonzero;
+  table[op::Compress] = compress;
+  table[op::Unique] = unique;
+  table[op::NonMaxSuppression] = non_max_suppression;
+  table[op::ResolveDim] = resolve_dim;
 }
 
 }  // namespace ingot::graph

@@ -13,29 +13,29 @@ namespace {
 
 using AxisList = std::vector<int64_t>;
 
-ValueId reduced_over(NodeContext& context, const char* op, ValueId x, const AxisList& axes) {
-  return context.make(op, {x}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+ValueId reduced_over(NodeContext& context, Operator op, ValueId x, const AxisList& axes) {
+  return context.make(op, {x}, {{attr::axes, axes}, {attr::keepdims, int64_t(1)}});
 }
 
 /// exp(x - max) / sum of these, or its logarithm. @pre node.axis counts from either end.
 void softmax_steps(NodeContext& context) {
-  const AxisList axes{context.axis(context.node.integer("axis", -1), context.rank(0))};
+  const AxisList axes{context.axis(context.node.integer(attr::axis, -1), context.rank(0))};
   const ValueId x = context.in(0);
-  const ValueId below = context.make("Sub", {x, reduced_over(context, "ReduceMax", x, axes)});
-  const ValueId each = context.make("Exp", {below});
-  const ValueId sum = reduced_over(context, "ReduceSum", each, axes);
-  if (context.node.op == "Softmax") return context.finish("Div", {each, sum});
-  context.finish("Sub", {below, context.make("Log", {sum})});
+  const ValueId below = context.make(op::Sub, {x, reduced_over(context, op::ReduceMax, x, axes)});
+  const ValueId each = context.make(op::Exp, {below});
+  const ValueId sum = reduced_over(context, op::ReduceSum, each, axes);
+  if (context.node.op == op::Softmax) return context.finish(op::Div, {each, sum});
+  context.finish(op::Sub, {below, context.make(op::Log, {sum})});
 }
 
 /// (x - mean) / sqrt(variance + epsilon) over `axes`; without the mean where it is not `centred`.
 ValueId normalized_over(NodeContext& context, ValueId x, const AxisList& axes, bool centred) {
-  if (centred) x = context.make("Sub", {x, reduced_over(context, "ReduceMean", x, axes)});
-  const ValueId square = context.make("Mul", {x, x});
-  const ValueId epsilon = context.scalar(DType::kF64, context.node.number("epsilon", 1e-5));
+  if (centred) x = context.make(op::Sub, {x, reduced_over(context, op::ReduceMean, x, axes)});
+  const ValueId square = context.make(op::Mul, {x, x});
+  const ValueId epsilon = context.scalar(DType::kF64, context.node.number(attr::epsilon, 1e-5));
   const ValueId variance =
-      context.make("Add", {reduced_over(context, "ReduceMean", square, axes), epsilon});
-  return context.make("Div", {x, context.make("Sqrt", {variance})});
+      context.make(op::Add, {reduced_over(context, op::ReduceMean, square, axes), epsilon});
+  return context.make(op::Div, {x, context.make(op::Sqrt, {variance})});
 }
 
 AxisList axes_behind(int64_t first, int64_t rank) {
@@ -49,16 +49,16 @@ void finish_scaled(NodeContext& context, ValueId y, const Dims& dims) {
   const auto shaped = [&](size_t input) {
     return dims.empty() ? context.in(input) : context.reshape(context.in(input), dims);
   };
-  y = context.make("Mul", {y, shaped(1)});
-  if (context.has(2)) y = context.make("Add", {y, shaped(2)});
+  y = context.make(op::Mul, {y, shaped(1)});
+  if (context.has(2)) y = context.make(op::Add, {y, shaped(2)});
   context.same(0, y);
 }
 
 /// After its own rule: shapes are checked, the axis counts from the front.
 void layer_steps(NodeContext& context) {
-  const int64_t axis = context.node.integer("axis", -1);
+  const int64_t axis = context.node.integer(attr::axis, -1);
   const AxisList axes = axes_behind(axis, context.rank(0));
-  const bool centred = context.node.op == "LayerNormalization";
+  const bool centred = context.node.op == op::LayerNormalization;
   finish_scaled(context, normalized_over(context, context.in(0), axes, centred), {});
 }
 
@@ -67,8 +67,8 @@ void channel_steps(NodeContext& context) {
   Dims along(dims.size() - 1, Dim(1));
   along[0] = dims[1];
   ValueId x = context.in(0);
-  if (context.node.op == "GroupNormalization") {
-    const Dim groups(context.node.integer("num_groups", 1));
+  if (context.node.op == op::GroupNormalization) {
+    const Dim groups(context.node.integer(attr::num_groups, 1));
     x = context.reshape(x, {dims[0], groups, product(Dims(dims.begin() + 1, dims.end())) / groups});
   }
   const int64_t rank = int64_t(context.run().value(x).dims.size());
@@ -95,22 +95,22 @@ void infer_in_single(NodeContext& context) {
   }
 }
 
-bool lacks_type(const std::string& op, DType dtype) {
-  static const std::set<std::string_view> kDouble = {
-      "Attention",  "AveragePool", "Conv",   "ConvTranspose", "DeformConv", "GRU",
-      "GridSample", "LSTM",        "LpPool", "MaxPool",       "RNN",        "RoiAlign"};
-  static const std::set<std::string_view> kHalf = {"DFT", "DeformConv", "RoiAlign", "STFT"};
-  if (dtype == DType::kF64) return kDouble.count(op) != 0;
-  return (dtype == DType::kF16 || dtype == DType::kBF16) && kHalf.count(op) != 0;
+bool lacks_type(Operator op, DType dtype) {
+  static constexpr graph::Operators kDouble = {
+      op::Attention,  op::AveragePool, op::Conv,   op::ConvTranspose, op::DeformConv, op::GRU,
+      op::GridSample, op::LSTM,        op::LpPool, op::MaxPool,       op::RNN,        op::RoiAlign};
+  static constexpr graph::Operators kHalf = {op::DFT, op::DeformConv, op::RoiAlign, op::STFT};
+  if (dtype == DType::kF64) return kDouble.has(op);
+  return (dtype == DType::kF16 || dtype == DType::kBF16) && kHalf.has(op);
 }
 
 bool spell_double(NodeContext& context) {
-  const std::string& op = context.node.op;
-  if (op == "Softmax" || op == "LogSoftmax")
+  const Operator op = context.node.op;
+  if (op == op::Softmax || op == op::LogSoftmax)
     softmax_steps(context);
-  else if (op == "LayerNormalization" || op == "RMSNormalization")
+  else if (op == op::LayerNormalization || op == op::RMSNormalization)
     layer_steps(context);
-  else if (op == "InstanceNormalization" || op == "GroupNormalization")
+  else if (op == op::InstanceNormalization || op == op::GroupNormalization)
     channel_steps(context);
   else
     return false;

@@ -42,11 +42,11 @@ class DynamicLstm {
  public:
   explicit DynamicLstm(NodeContext& c)
       : context(c),
-        batch_first_(c.node.integer("layout", 0) != 0),
+        batch_first_(c.node.integer(attr::layout, 0) != 0),
         steps_(*c.dims(0)[batch_first_ ? 1 : 0].value()),
         batch_(c.dims(0)[batch_first_ ? 0 : 1]),
-        hidden_(c.node.integer("hidden_size", 0)) {
-    const std::string direction = c.node.text("direction", "forward");
+        hidden_(c.node.integer(attr::hidden_size, 0)) {
+    const std::string direction = c.node.text(attr::direction, "forward");
     directions_ = direction == "bidirectional" ? 2 : 1;
     is_reverse_ = direction == "reverse";
   }
@@ -59,7 +59,7 @@ class DynamicLstm {
     for (int64_t d = 0; d < directions_; d++) {
       const bool backwards = is_reverse_ || d == 1;
       ValueId gates = product(bytes, matrix(kWeights, d));
-      if (const auto bias = summed_bias(d)) gates = make("Add", {gates, context.constant(*bias)});
+      if (const auto bias = summed_bias(d)) gates = make(op::Add, {gates, context.constant(*bias)});
       run_direction(d, gates, backwards, &all, &last, &cells);
     }
     const auto states = [&](const std::vector<ValueId>& each) {
@@ -72,22 +72,24 @@ class DynamicLstm {
   }
 
  private:
-  ValueId make(const char* op, std::vector<ValueId> inputs, NodeContext::Attributes a = {}) {
+  ValueId make(Operator op, std::vector<ValueId> inputs, Attributes a = {}) {
     return context.make(op, std::move(inputs), std::move(a));
   }
   ValueId transposed(ValueId x, std::vector<int64_t> perm) {
-    return make("Transpose", {x}, {{"perm", std::move(perm)}});
+    return make(op::Transpose, {x}, {{attr::perm, std::move(perm)}});
   }
   ValueId concatenated(const std::vector<ValueId>& parts, int64_t axis) {
-    return parts.size() == 1 ? parts[0] : make("Concat", parts, {{"axis", axis}});
+    return parts.size() == 1 ? parts[0] : make(op::Concat, parts, {{attr::axis, axis}});
   }
   ValueId part(ValueId x, int64_t axis, int64_t from, int64_t to) {
     const std::vector<int64_t> begin = {from}, end = {to}, axes = {axis}, ones = {1};
-    return make("Slice", {x}, {{"starts", begin}, {"ends", end}, {"axes", axes}, {"steps", ones}});
+    return make(
+        op::Slice, {x},
+        {{attr::starts, begin}, {attr::ends, end}, {attr::axes, axes}, {attr::steps, ones}});
   }
 
   Bytes quantized(ValueId x) {
-    const std::vector<ValueId> made = context.make_many("DynamicQuantizeLinear", {x}, {}, 3);
+    const std::vector<ValueId> made = context.make_many(op::DynamicQuantizeLinear, {x}, {}, 3);
     return {made[0], made[1], made[2]};
   }
   Matrix matrix(size_t first, int64_t d) {
@@ -98,8 +100,8 @@ class DynamicLstm {
     return {row(first), row(first + 1), row(first + 2)};
   }
   ValueId product(const Bytes& x, const Matrix& w) {
-    const ValueId sums = make("MatMulInteger", {x.y, w.bytes, x.zero, w.zero});
-    return make("Mul", {context.cast(sums, DType::kF32), make("Mul", {x.scale, w.scale})});
+    const ValueId sums = make(op::MatMulInteger, {x.y, w.bytes, x.zero, w.zero});
+    return make(op::Mul, {context.cast(sums, DType::kF32), make(op::Mul, {x.scale, w.scale})});
   }
   /// Of the input and of the state.
   std::optional<Constant> summed_bias(int64_t d) {
@@ -127,13 +129,13 @@ class DynamicLstm {
     for (int64_t i = 0; i < steps_; i++) {
       const int64_t t = backwards ? steps_ - 1 - i : i;
       const ValueId of_input = context.reshape(part(gates, 0, t, t + 1), rows);
-      const ValueId sum = make("Add", {product(quantized(h), recurrence), of_input});
-      const auto gate = [&](int64_t k, const char* function) {  // input, output, forget, cell
+      const ValueId sum = make(op::Add, {product(quantized(h), recurrence), of_input});
+      const auto gate = [&](int64_t k, Operator function) {  // input, output, forget, cell
         return make(function, {part(sum, 1, k * hidden_, (k + 1) * hidden_)});
       };
-      const ValueId kept = make("Mul", {gate(2, "Sigmoid"), c});
-      c = make("Add", {kept, make("Mul", {gate(0, "Sigmoid"), gate(3, "Tanh")})});
-      h = make("Mul", {gate(1, "Sigmoid"), make("Tanh", {c})});
+      const ValueId kept = make(op::Mul, {gate(2, op::Sigmoid), c});
+      c = make(op::Add, {kept, make(op::Mul, {gate(0, op::Sigmoid), gate(3, op::Tanh)})});
+      h = make(op::Mul, {gate(1, op::Sigmoid), make(op::Tanh, {c})});
       steps[size_t(t)] = context.reshape(h, one);
     }
     const ValueId y = concatenated(steps, 0);
@@ -151,7 +153,7 @@ class DynamicLstm {
 };
 
 bool has_usual_functions(const Node& node) {
-  const auto found = node.attributes.find("activations");
+  const auto found = node.attributes.find(attr::activations);
   const auto* names = found == node.attributes.end()
                           ? nullptr
                           : std::get_if<std::vector<std::string>>(&found->second);
@@ -166,14 +168,14 @@ bool has_usual_functions(const Node& node) {
 bool spell_dynamic_lstm(NodeContext& context) {
   const Dims& x = context.dims(0);
   const Node& node = context.node;
-  const Dim steps = x[node.integer("layout", 0) != 0 ? 1 : 0];
+  const Dim steps = x[node.integer(attr::layout, 0) != 0 ? 1 : 0];
   const Constant* const bias =
       context.has(kBias) ? context.model().constant(context.in(kBias)) : nullptr;
-  const int64_t directions = node.text("direction", "forward") == "bidirectional" ? 2 : 1,
-                hidden = node.integer("hidden_size", 0);
+  const int64_t directions = node.text(attr::direction, "forward") == "bidirectional" ? 2 : 1,
+                hidden = node.integer(attr::hidden_size, 0);
   if (!steps.is_static() || *steps.value() < 1 || *steps.value() > kMaxSteps ||
-      context.has(kLengths) || context.has(kPeepholes) || node.has("clip") ||
-      node.integer("input_forget", 0) != 0 ||
+      context.has(kLengths) || context.has(kPeepholes) || node.has(attr::clip) ||
+      node.integer(attr::input_forget, 0) != 0 ||
       (context.has(kBias) &&
        (!bias || bias->dtype != DType::kF32 || bias->elements() != directions * hidden * 8)) ||
       !has_usual_functions(node))

@@ -44,11 +44,11 @@ void power(NodeContext& context) {
     const DType to = is_floating(context.dtype(1)) && !is_floating(context.dtype(0))
                          ? context.dtype(1)
                          : context.dtype(0);
-    const ValueId base = context.make("Cast", {context.in(0)}, {{"to", int64_t(to)}});
-    const ValueId exponent = context.make("Cast", {context.in(1)}, {{"to", int64_t(to)}});
-    if (to == context.dtype(0)) return context.finish("Pow", {base, exponent});
-    const ValueId result = context.make("Pow", {base, exponent});
-    return context.finish("Cast", {result}, {{"to", int64_t(context.dtype(0))}});
+    const ValueId base = context.make(op::Cast, {context.in(0)}, {{attr::to, int64_t(to)}});
+    const ValueId exponent = context.make(op::Cast, {context.in(1)}, {{attr::to, int64_t(to)}});
+    if (to == context.dtype(0)) return context.finish(op::Pow, {base, exponent});
+    const ValueId result = context.make(op::Pow, {base, exponent});
+    return context.finish(op::Cast, {result}, {{attr::to, int64_t(context.dtype(0))}});
   }
   binary(context);
 }
@@ -59,15 +59,15 @@ void prelu(NodeContext& context) {
     context.corrupt("its slope has more dimensions than its input");
   if (!is_floating(context.dtype(0))) {  // the step of its name computes in floating point
     const ValueId x = context.in(0), zero = context.scalar(context.dtype(0), 0),
-                  sloped = context.make("Mul", {x, context.in(1)});
-    return context.finish("Where", {context.make("Less", {x, zero}), sloped, x});
+                  sloped = context.make(op::Mul, {x, context.in(1)});
+    return context.finish(op::Where, {context.make(op::Less, {x, zero}), sloped, x});
   }
   context.set(0, context.dtype(0), context.dims(0));
 }
 
 /// Limits that are constants become attributes; others Max and Min.
 void clip(NodeContext& context) {
-  const char* const kKeys[] = {"min", "max"};
+  const AttributeName kKeys[] = {attr::min, attr::max};
   bool computed = false;
   for (size_t i = 0; i < 2; i++) {
     if (!context.has(i + 1)) continue;
@@ -79,13 +79,14 @@ void clip(NodeContext& context) {
   }
   if (!computed) {
     context.drop_inputs_from(1);
-    if (!context.node.has("min") && !context.node.has("max")) return context.same(0, context.in(0));
+    if (!context.node.has(attr::min) && !context.node.has(attr::max))
+      return context.same(0, context.in(0));
     return unary(context);
   }
   ValueId x = context.in(0);
   const bool both = context.has(1) && context.has(2);
-  if (context.has(1) && both) x = context.make("Max", {x, context.in(1)});
-  context.finish(context.has(2) ? "Min" : "Max",
+  if (context.has(1) && both) x = context.make(op::Max, {x, context.in(1)});
+  context.finish(context.has(2) ? op::Min : op::Max,
                  {x, context.has(2) ? context.in(2) : context.in(1)});
 }
 
@@ -100,13 +101,13 @@ void where(NodeContext& context) {
       broadcast(context, context.dims(0), broadcast(context, context.dims(1), context.dims(2))));
 }
 void cast(NodeContext& context) {
-  const DType to = DType(context.node.integer("to", 0));
+  const DType to = DType(context.node.integer(attr::to, 0));
   if (to == context.dtype(0)) return context.same(0, context.in(0));
   context.set(0, to, context.dims(0));
 }
 /// Whole numbers of one width wrap in a Cast, which keeps their bits; those of floats are copied.
 void bit_cast(NodeContext& context) {
-  const DType from = context.dtype(0), to = DType(context.node.integer("to", 0));
+  const DType from = context.dtype(0), to = DType(context.node.integer(attr::to, 0));
   if (dtype_bytes(from) != dtype_bytes(to))
     context.corrupt(std::string("takes ") + dtype_text(from) + " for " + dtype_text(to) +
                     ", which is of another width");
@@ -119,29 +120,29 @@ void bit_cast(NodeContext& context) {
   if (is_floating(from) || is_floating(to)) {
     if (from == DType::kBool || to == DType::kBool)
       context.corrupt("takes bits of floats for truths, or truths for bits");
-    context.erase({"to"});
+    context.erase({attr::to});
     return context.set(0, to, context.dims(0));
   }
-  context.finish("Cast", {context.in(0)}, {{"to", int64_t(to)}});
+  context.finish(op::Cast, {context.in(0)}, {{attr::to, int64_t(to)}});
 }
 void cast_like(NodeContext& context) {
-  context.finish("Cast", {context.in(0)}, {{"to", int64_t(context.dtype(1))}});
+  context.finish(op::Cast, {context.in(0)}, {{attr::to, int64_t(context.dtype(1))}});
 }
 /// Of whole numbers in f64, since its limits are fractions.
 void shrink(NodeContext& context) {
   const DType dtype = context.dtype(0);
   if (is_floating(dtype)) return unary(context);
   const ValueId x = context.cast(context.in(0), DType::kF64);
-  context.same(0, context.cast(context.make("Shrink", {x}, context.node.attributes), dtype));
+  context.same(0, context.cast(context.make(op::Shrink, {x}, context.node.attributes), dtype));
 }
 void identity(NodeContext& context) { context.same(0, context.in(0)); }
 
 void mean(NodeContext& context) {
   ValueId sum = context.in(0);
   for (size_t i = 1; i < context.node.inputs.size(); i++)
-    sum = context.make("Add", {sum, context.in(i)});
+    sum = context.make(op::Add, {sum, context.in(i)});
   if (context.node.inputs.size() == 1) return context.same(0, sum);
-  context.finish("Div",
+  context.finish(op::Div,
                  {sum, context.scalar(context.dtype(0), double(context.node.inputs.size()))});
 }
 
@@ -149,34 +150,32 @@ void mean(NodeContext& context) {
 
 void add_elementwise_rules(InferTable& table) {
   for (const Function& row : kFunctions) {
-    if (row.node.empty()) continue;
+    if (row.node == Operator::kNone) continue;
     switch (row.result) {
-      case FunctionResult::kSame:
-        table[std::string(row.node)] = row.operands == 1 ? unary : binary;
-        break;
+      case FunctionResult::kSame: table[row.node] = row.operands == 1 ? unary : binary; break;
       case FunctionResult::kCompare:
-        table[std::string(row.node)] = row.operands == 1 ? unary_to_bool : compare;
+        table[row.node] = row.operands == 1 ? unary_to_bool : compare;
         break;
       case FunctionResult::kLogical:
-        table[std::string(row.node)] = row.operands == 1 ? logical_not : logical;
+        table[row.node] = row.operands == 1 ? logical_not : logical;
         break;
     }
   }
-  for (const char* op :
-       {"Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Swish", "ThresholdedRelu"})
+  for (const Operator op : {op::Celu, op::Elu, op::Gelu, op::HardSigmoid, op::LeakyRelu, op::Selu,
+                            op::Swish, op::ThresholdedRelu})
     table[op] = unary;
-  for (const char* op : {"Mod", "BitShift"}) table[op] = binary;
-  table["Shrink"] = shrink;
-  table["IsInf"] = unary_to_bool;
-  table["Pow"] = power;
-  table["PRelu"] = prelu;
-  table["Clip"] = clip;
-  table["Where"] = where;
-  table["Cast"] = cast;
-  table["CastLike"] = cast_like;
-  table["BitCast"] = bit_cast;
-  table["Identity"] = identity;
-  table["Mean"] = mean;
+  for (const Operator op : {op::Mod, op::BitShift}) table[op] = binary;
+  table[op::Shrink] = shrink;
+  table[op::IsInf] = unary_to_bool;
+  table[op::Pow] = power;
+  table[op::PRelu] = prelu;
+  table[op::Clip] = clip;
+  table[op::Where] = where;
+  table[op::Cast] = cast;
+  table[op::CastLike] = cast_like;
+  table[op::BitCast] = bit_cast;
+  table[op::Identity] = identity;
+  table[op::Mean] = mean;
 }
 
 }  // namespace ingot::graph

@@ -13,7 +13,7 @@ void expect_indices(NodeContext& context, size_t input) {
 
 void gather(NodeContext& context) {
   expect_indices(context, 1);
-  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   const Dims data = context.dims(0), indices = context.dims(1);
   const auto at = data.begin() + axis;
   Dims out(data.begin(), at);
@@ -24,12 +24,13 @@ void gather(NodeContext& context) {
   // run time.
   if (contents && contents->size() == 1 && (*contents)[0].dim() && !(*contents)[0].number()) {
     const Dim index = *(*contents)[0].dim();
-    const ValueId part = context.make(
-        "Slice", {context.in(0)},
-        {{"starts", Dims{index}}, {"ends", Dims{index + 1}}, {"axes", std::vector<int64_t>{axis}}});
-    return context.finish_shaped("Reshape", part, out);
+    const ValueId part = context.make(op::Slice, {context.in(0)},
+                                      {{attr::starts, Dims{index}},
+                                       {attr::ends, Dims{index + 1}},
+                                       {attr::axes, std::vector<int64_t>{axis}}});
+    return context.finish_shaped(op::Reshape, part, out);
   }
-  context.node.attributes["axis"] = axis;
+  context.node.attributes[attr::axis] = axis;
   context.set(0, context.dtype(0), std::move(out));
 }
 void gather_elements(NodeContext& context) {
@@ -37,12 +38,13 @@ void gather_elements(NodeContext& context) {
   if (context.rank(0) != context.rank(1))
     context.corrupt("its data " + text(context.dims(0)) + " and indices " + text(context.dims(1)) +
                     " differ in rank");
-  context.node.attributes["axis"] = context.axis(context.node.integer("axis", 0), context.rank(0));
+  context.node.attributes[attr::axis] =
+      context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   context.set(0, context.dtype(0), context.dims(1));
 }
 void gather_nd(NodeContext& context) {
   expect_indices(context, 1);
-  const int64_t batch = context.node.integer("batch_dims", 0);
+  const int64_t batch = context.node.integer(attr::batch_dims, 0);
   const Dims data = context.dims(0), indices = context.dims(1);
   const auto depth = indices.empty() ? std::nullopt : indices.back().value();
   if (!depth) context.refuse("", "its indices " + text(indices) + " have no fixed last dimension");
@@ -61,7 +63,8 @@ void scatter_elements(NodeContext& context) {
     context.corrupt("its data and updates have different types");
   if (context.rank(0) != context.rank(1) || context.rank(0) != context.rank(2))
     context.corrupt("its data, indices and updates differ in rank");
-  context.node.attributes["axis"] = context.axis(context.node.integer("axis", 0), context.rank(0));
+  context.node.attributes[attr::axis] =
+      context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   context.set(0, context.dtype(0), context.dims(0));
 }
 void scatter_nd(NodeContext& context) {
@@ -76,7 +79,7 @@ void top_k_data_dependent(NodeContext& context, int64_t axis) {
   if (context.dtype(1) != DType::kI64 || product(context.dims(1)) != Dim(1))
     context.corrupt("k is " + std::string(dtype_text(context.dtype(1))) + " " +
                     text(context.dims(1)) + ", expected one i64");
-  const ValueId count = context.make("ResolveDim", {context.reshape(context.in(1), {})});
+  const ValueId count = context.make(op::ResolveDim, {context.reshape(context.in(1), {})});
   Dims out = context.dims(0);
   out[size_t(axis)] = context.data_dependent_dim(count, out[size_t(axis)]);
   context.drop_inputs_from(1);
@@ -85,11 +88,11 @@ void top_k_data_dependent(NodeContext& context, int64_t axis) {
 }
 
 void top_k(NodeContext& context) {
-  const int64_t axis = context.axis(context.node.integer("axis", -1), context.rank(0));
-  context.node.attributes["axis"] = axis;
-  if (context.node.inputs.size() == 1 && !context.node.has("k")) return;
-  if (context.has(1) && !context.find_dims("k", 1)) return top_k_data_dependent(context, axis);
-  const Dims k = context.need_dims("k", 1);
+  const int64_t axis = context.axis(context.node.integer(attr::axis, -1), context.rank(0));
+  context.node.attributes[attr::axis] = axis;
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::k)) return;
+  if (context.has(1) && !context.find_dims(attr::k, 1)) return top_k_data_dependent(context, axis);
+  const Dims k = context.need_dims(attr::k, 1);
   if (k.size() != 1) context.corrupt("k has " + std::to_string(k.size()) + " elements, expected 1");
   Dims out = context.dims(0);
   if (!proven_at_least(out[size_t(axis)], k[0])) {
@@ -100,15 +103,16 @@ void top_k(NodeContext& context) {
   }
   out[size_t(axis)] = k[0];
   context.drop_inputs_from(1);
-  context.erase({"k"});
+  context.erase({attr::k});
   context.set(0, context.dtype(0), out);
   context.set(1, DType::kI64, out);
 }
 void cum_sum(NodeContext& context) {
-  const auto axis = context.integers("axis_input", 1);
-  const int64_t given = axis && axis->size() == 1 ? (*axis)[0] : context.node.integer("axis", 0);
+  const auto axis = context.integers(attr::axis_input, 1);
+  const int64_t given =
+      axis && axis->size() == 1 ? (*axis)[0] : context.node.integer(attr::axis, 0);
   context.drop_inputs_from(1);
-  context.node.attributes["axis"] = context.axis(given, context.rank(0));
+  context.node.attributes[attr::axis] = context.axis(given, context.rank(0));
   context.set(0, context.dtype(0), context.dims(0));
 }
 
@@ -116,8 +120,8 @@ void cum_sum(NodeContext& context) {
 /// gathered by an index.
 void reverse_sequence(NodeContext& context) {
   const Dims in = context.dims(0);
-  const int64_t batch_axis = context.node.integer("batch_axis", 1),
-                time_axis = context.node.integer("time_axis", 0);
+  const int64_t batch_axis = context.node.integer(attr::batch_axis, 1),
+                time_axis = context.node.integer(attr::time_axis, 0);
   if (in.size() < 2 || batch_axis < 0 || batch_axis > 1 || time_axis != 1 - batch_axis)
     context.corrupt("batch_axis " + std::to_string(batch_axis) + " and time_axis " +
                     std::to_string(time_axis) + " must be 0 and 1 of " + text(in));
@@ -130,11 +134,11 @@ void reverse_sequence(NodeContext& context) {
     whole = (*known)[i].dim() && *(*known)[i].dim() == steps;
   if (whole) {
     const std::vector<int64_t> axes = {time_axis}, back = {-1};
-    return context.finish("Slice", {context.in(0)},
-                          {{"starts", Dims{Dim(-1)}},
-                           {"ends", Dims{Dim(INT64_MIN)}},
-                           {"axes", axes},
-                           {"steps", back}});
+    return context.finish(op::Slice, {context.in(0)},
+                          {{attr::starts, Dims{Dim(-1)}},
+                           {attr::ends, Dims{Dim(INT64_MIN)}},
+                           {attr::axes, axes},
+                           {attr::steps, back}});
   }
   const auto number = [&](double n) { return context.scalar(DType::kI64, n); };
   const auto along = [&](ValueId list, int64_t axis) {
@@ -145,18 +149,20 @@ void reverse_sequence(NodeContext& context) {
   const ValueId step = along(context.counting(steps), time_axis),
                 sequence = along(context.counting(batch), batch_axis);
   const ValueId length = along(context.cast(context.in(1), DType::kI64), batch_axis);
-  const ValueId mirrored = context.make("Sub", {context.make("Sub", {length, number(1)}), step});
+  const ValueId mirrored =
+      context.make(op::Sub, {context.make(op::Sub, {length, number(1)}), step});
   const ValueId from =
-      context.make("Where", {context.make("Less", {step, length}), mirrored, step});
+      context.make(op::Where, {context.make(op::Less, {step, length}), mirrored, step});
   const ValueId outer = time_axis == 0 ? from : sequence, inner = time_axis == 0 ? sequence : from;
   const ValueId row =
-      context.make("Add", {context.make("Mul", {outer, context.extent(in[1])}), inner});
+      context.make(op::Add, {context.make(op::Mul, {outer, context.extent(in[1])}), inner});
   // A length beyond the sequence would read its neighbour: an index that no Gather takes.
-  const ValueId sound = context.make("LessOrEqual", {length, context.extent(steps)});
-  const ValueId index = context.make("Where", {sound, row, number(-1099511627776.0)});
+  const ValueId sound = context.make(op::LessOrEqual, {length, context.extent(steps)});
+  const ValueId index = context.make(op::Where, {sound, row, number(-1099511627776.0)});
   Dims rows(in.begin() + 1, in.end());
   rows[0] = in[0] * in[1];
-  context.finish("Gather", {context.reshape(context.in(0), rows), index}, {{"axis", int64_t(0)}});
+  context.finish(op::Gather, {context.reshape(context.in(0), rows), index},
+                 {{attr::axis, int64_t(0)}});
 }
 
 }  // namespace
@@ -170,21 +176,21 @@ void choose_features(NodeContext& context) {
   if (dims.empty()) context.corrupt("its input is a scalar");
   if (dims.size() == 1) x = context.reshape(x, {Dim(1), dims[0]});
   const int64_t last = int64_t(context.run().value(x).dims.size()) - 1;
-  context.finish("Gather", {x, context.in(1)}, {{"axis", last}});
+  context.finish(op::Gather, {x, context.in(1)}, {{attr::axis, last}});
 }
 
 }  // namespace
 
 void add_gather_rules(InferTable& table) {
-  table["ChooseFeatures"] = choose_features;
-  table["Gather"] = gather;
-  table["GatherElements"] = gather_elements;
-  table["GatherND"] = gather_nd;
-  table["ScatterElements"] = scatter_elements;
-  table["ScatterND"] = scatter_nd;
-  table["ReverseSequence"] = reverse_sequence;
-  table["TopK"] = top_k;
-  table["CumSum"] = cum_sum;
+  table[op::ChooseFeatures] = choose_features;
+  table[op::Gather] = gather;
+  table[op::GatherElements] = gather_elements;
+  table[op::GatherND] = gather_nd;
+  table[op::ScatterElements] = scatter_elements;
+  table[op::ScatterND] = scatter_nd;
+  table[op::ReverseSequence] = reverse_sequence;
+  table[op::TopK] = top_k;
+  table[op::CumSum] = cum_sum;
 }
 
 }  // namespace ingot::graph

@@ -15,31 +15,31 @@ void shape(NodeContext& context) {
   const auto clamp = [&](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
   };
-  const int64_t start = clamp(context.node.integer("start", 0)),
-                end = clamp(context.node.integer("end", rank));
+  const int64_t start = clamp(context.node.integer(attr::start, 0)),
+                end = clamp(context.node.integer(attr::end, rank));
   Contents contents;
   for (int64_t i = start; i < end; i++) contents.push_back(Scalar::of(context.dims(0)[size_t(i)]));
-  context.node.attributes["start"] = start;
-  context.node.attributes["end"] = start + int64_t(contents.size());
+  context.node.attributes[attr::start] = start;
+  context.node.attributes[attr::end] = start + int64_t(contents.size());
   context.set(0, DType::kI64, {int64_t(contents.size())});
   if (context.node.outputs[0] != kAbsent)
     context.run().set_contents(context.node.outputs[0], std::move(contents));
 }
 void size(NodeContext& context) {
-  const ValueId dims = context.make("Shape", {context.in(0)});
-  context.finish("ReduceProd", {dims},
-                 {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+  const ValueId dims = context.make(op::Shape, {context.in(0)});
+  context.finish(op::ReduceProd, {dims},
+                 {{attr::axes, std::vector<int64_t>{0}}, {attr::keepdims, int64_t(0)}});
 }
 
 void constant_of_shape(NodeContext& context) {
-  const Dims dims = context.need_dims("shape", 0);
-  const auto found = context.node.attributes.find("value");
+  const Dims dims = context.need_dims(attr::shape, 0);
+  const auto found = context.node.attributes.find(attr::value);
   const Constant* value =
       found == context.node.attributes.end() ? nullptr : std::get_if<Constant>(&found->second);
   if (!value) context.corrupt("lacks its value");
   Constant one = *value;
   one.dims.clear();
-  context.finish_shaped("Expand", context.constant(std::move(one)), dims);
+  context.finish_shaped(op::Expand, context.constant(std::move(one)), dims);
 }
 
 /// start, start + delta, ...: `count` elements, as an exclusive running sum where the count is
@@ -58,9 +58,10 @@ ValueId counted(NodeContext& context, DType dtype, const Dim& count, double star
   }
   const ValueId ones = context.expand(context.scalar(dtype, 1), {count});
   ValueId steps = context.make(
-      "CumSum", {ones}, {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
-  if (delta != 1) steps = context.make("Mul", {steps, context.scalar(dtype, delta)});
-  return start == 0 ? steps : context.make("Add", {steps, context.scalar(dtype, start)});
+      op::CumSum, {ones},
+      {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(1)}, {attr::reverse, int64_t(0)}});
+  if (delta != 1) steps = context.make(op::Mul, {steps, context.scalar(dtype, delta)});
+  return start == 0 ? steps : context.make(op::Add, {steps, context.scalar(dtype, start)});
 }
 /// How many whole numbers lie between two that only the run knows, where the one was made from the
 /// other: start and start + n, or limit - n and limit.
@@ -70,7 +71,7 @@ std::optional<Dim> distance(NodeContext& context) {
     return contents && contents->size() == 1 ? (*contents)[0].dim() : std::nullopt;
   };
   const auto plain = [&](ValueId id) {  // behind reshapes: the value that is the same number
-    for (const Node* node = context.run().maker(id); node && node->op == "Cast";
+    for (const Node* node = context.run().maker(id); node && node->op == op::Cast;
          node = context.run().maker(id)) {
       const DType from = context.run().value(node->inputs[0]).dtype;
       if (from != DType::kI64 && from != DType::kI32) break;
@@ -83,11 +84,11 @@ std::optional<Dim> distance(NodeContext& context) {
     return plain(a) == plain(b) || (x && x == y && x->outputs.size() == 1);
   };
   const Node* sum = context.run().maker(plain(context.in(1)));
-  if (sum && sum->op == "Add" && sum->inputs.size() == 2)
+  if (sum && sum->op == op::Add && sum->inputs.size() == 2)
     for (const size_t i : {size_t(0), size_t(1)})
       if (is_same(sum->inputs[i], context.in(0))) return number(sum->inputs[1 - i]);
   const Node* difference = context.run().maker(plain(context.in(0)));
-  if (difference && difference->op == "Sub" && difference->inputs.size() == 2 &&
+  if (difference && difference->op == op::Sub && difference->inputs.size() == 2 &&
       is_same(difference->inputs[0], context.in(1)))
     return number(difference->inputs[1]);
   return std::nullopt;
@@ -106,7 +107,8 @@ bool range_from_data(NodeContext& context) {
   const Dim count = max(Dim(0), ceil_div(*length, Dim(int64_t(step))));
   ValueId start = context.in(0);
   if (!context.dims(0).empty()) start = context.reshape(start, {});
-  context.same(0, context.make("Add", {counted(context, context.dtype(0), count, 0, step), start}));
+  context.same(0,
+               context.make(op::Add, {counted(context, context.dtype(0), count, 0, step), start}));
   return true;
 }
 
@@ -121,14 +123,16 @@ bool bounded_range(NodeContext& context) {
     operands[i] = context.dims(i).empty() ? context.in(i) : context.reshape(context.in(i), {});
   const auto wide = [&](ValueId x) { return context.cast(x, DType::kF64); };
   const ValueId steps = context.make(
-      "Ceil", {context.make("Div", {context.make("Sub", {wide(operands[1]), wide(operands[0])}),
-                                    wide(operands[2])})});
+      op::Ceil,
+      {context.make(op::Div, {context.make(op::Sub, {wide(operands[1]), wide(operands[0])}),
+                              wide(operands[2])})});
   const ValueId whole =
-      context.cast(context.make("Max", {steps, context.scalar(DType::kF64, 0)}), DType::kI64);
-  const ValueId count = context.make("ResolveDim", {whole});
+      context.cast(context.make(op::Max, {steps, context.scalar(DType::kF64, 0)}), DType::kI64);
+  const ValueId count = context.make(op::ResolveDim, {whole});
   const Dim length = context.data_dependent_dim(count, Dim(most), name);
   const ValueId places = context.cast(context.counting(length), dtype);
-  context.same(0, context.make("Add", {context.make("Mul", {places, operands[2]}), operands[0]}));
+  context.same(0,
+               context.make(op::Add, {context.make(op::Mul, {places, operands[2]}), operands[0]}));
   return true;
 }
 
@@ -183,75 +187,76 @@ ValueId diagonal_index(NodeContext& context, const Dim& rows, const Dim& columns
   const ValueId down = context.reshape(counted(context, DType::kI64, rows, 0, 1), {rows, 1});
   const ValueId across =
       context.reshape(counted(context, DType::kI64, columns, 0, 1), {1, columns});
-  return context.make("Sub", {across, down});
+  return context.make(op::Sub, {across, down});
 }
 void trilu(NodeContext& context) {
   if (context.rank(0) < 2)
     context.corrupt("its input has shape " + text(context.dims(0)) +
                     ", expected at least 2 dimensions");
   int64_t k = 0;
-  if (const auto given = context.integers("k", 1)) k = given->size() == 1 ? (*given)[0] : 0;
+  if (const auto given = context.integers(attr::k, 1)) k = given->size() == 1 ? (*given)[0] : 0;
   const Dims in = context.dims(0);
   const DType dtype = context.dtype(0);
   const ValueId index = diagonal_index(context, in[in.size() - 2], in.back());
-  const bool upper = context.node.integer("upper", 1) != 0;
-  const ValueId keep = context.make(upper ? "GreaterOrEqual" : "LessOrEqual",
+  const bool upper = context.node.integer(attr::upper, 1) != 0;
+  const ValueId keep = context.make(upper ? op::GreaterOrEqual : op::LessOrEqual,
                                     {index, context.scalar(DType::kI64, double(k))});
-  if (dtype == DType::kBool) return context.finish("And", {context.in(0), keep});
-  context.finish("Where", {keep, context.in(0), context.scalar(dtype, 0)});
+  if (dtype == DType::kBool) return context.finish(op::And, {context.in(0), keep});
+  context.finish(op::Where, {keep, context.in(0), context.scalar(dtype, 0)});
 }
 void eye_like(NodeContext& context) {
   if (context.rank(0) != 2)
     context.corrupt("its input has shape " + text(context.dims(0)) + ", expected 2 dimensions");
-  const DType dtype =
-      context.node.has("dtype") ? DType(context.node.integer("dtype", 0)) : context.dtype(0);
+  const DType dtype = context.node.has(attr::dtype) ? DType(context.node.integer(attr::dtype, 0))
+                                                    : context.dtype(0);
   const Dims in = context.dims(0);
   const ValueId index = diagonal_index(context, in[0], in[1]);
   const ValueId hit = context.make(
-      "Equal", {index, context.scalar(DType::kI64, double(context.node.integer("k", 0)))});
-  context.finish("Cast", {hit}, {{"to", int64_t(dtype)}});
+      op::Equal, {index, context.scalar(DType::kI64, double(context.node.integer(attr::k, 0)))});
+  context.finish(op::Cast, {hit}, {{attr::to, int64_t(dtype)}});
 }
 
 void one_hot(NodeContext& context) {
   if (context.has(1) && context.dtype(1) != DType::kI64)
     context.node.inputs[1] = context.cast(context.in(1), DType::kI64);
-  const Dims depths = context.need_dims("depth", 1);
+  const Dims depths = context.need_dims(attr::depth, 1);
   if (depths.size() != 1 || upper_bound(depths[0]).value_or(1) < 1)
     context.refuse("depth", "must be one number, at least 1");
   const Dim depth = depths[0];
   const int64_t rank = context.rank(0),
-                axis = context.axis(context.node.integer("axis", -1), rank + 1);
+                axis = context.axis(context.node.integer(attr::axis, -1), rank + 1);
   if (product(context.dims(2)) != Dim(2))
     context.corrupt("its values have shape " + text(context.dims(2)) + ", expected [2]");
   const Dims in = context.dims(0);
-  const ValueId index = context.make("Cast", {context.in(0)}, {{"to", int64_t(DType::kI64)}});
-  const ValueId negative = context.make("Less", {index, context.scalar(DType::kI64, 0)});
-  const ValueId wrapped =
-      context.make("Where", {negative, context.make("Add", {index, context.extent(depth)}), index});
+  const ValueId index = context.make(op::Cast, {context.in(0)}, {{attr::to, int64_t(DType::kI64)}});
+  const ValueId negative = context.make(op::Less, {index, context.scalar(DType::kI64, 0)});
+  const ValueId wrapped = context.make(
+      op::Where, {negative, context.make(op::Add, {index, context.extent(depth)}), index});
   Dims wide = in, column(size_t(rank) + 1, Dim(1));
   wide.insert(wide.begin() + axis, Dim(1));
   column[size_t(axis)] = depth;
   const ValueId classes = context.reshape(context.counting(depth), column);
-  const ValueId hit = context.make("Equal", {context.reshape(wrapped, wide), classes});
+  const ValueId hit = context.make(op::Equal, {context.reshape(wrapped, wide), classes});
   const auto pick = [&](int64_t i) {
-    const ValueId one = context.make(
-        "Gather", {context.in(2), context.scalar(DType::kI64, double(i))}, {{"axis", int64_t(0)}});
+    const ValueId one =
+        context.make(op::Gather, {context.in(2), context.scalar(DType::kI64, double(i))},
+                     {{attr::axis, int64_t(0)}});
     return one;
   };
   const ValueId off = pick(0), on = pick(1);
-  context.finish("Where", {hit, on, off});
+  context.finish(op::Where, {hit, on, off});
 }
 
 }  // namespace
 
 void add_generate_rules(InferTable& table) {
-  table["Shape"] = shape;
-  table["Size"] = size;
-  table["ConstantOfShape"] = constant_of_shape;
-  table["Range"] = range;
-  table["Trilu"] = trilu;
-  table["EyeLike"] = eye_like;
-  table["OneHot"] = one_hot;
+  table[op::Shape] = shape;
+  table[op::Size] = size;
+  table[op::ConstantOfShape] = constant_of_shape;
+  table[op::Range] = range;
+  table[op::Trilu] = trilu;
+  table[op::EyeLike] = eye_like;
+  table[op::OneHot] = one_hot;
 }
 
 }  // namespace ingot::graph

@@ -21,7 +21,7 @@ constexpr int64_t kEndless = int64_t(1) << 40;
 }  // namespace
 
 LoopBuilder::LoopBuilder(Inference& run, Node& node, Growths growths)
-    : run_(run), node_(node), body_(node.subgraph("body")), growths_(std::move(growths)) {
+    : run_(run), node_(node), body_(node.subgraph(attr::body)), growths_(std::move(growths)) {
   if (!body_) fail_conversion(2, describe(node) + ": lacks its body");
   for (const Node& each : body_->nodes)
     for (const ValueId id : each.outputs)
@@ -44,9 +44,11 @@ const Node* LoopBuilder::maker(ValueId id) const {
 
 /// The value behind copies, and behind conversions of type when asked.
 ValueId LoopBuilder::behind(ValueId id, bool conversions) const {
-  const auto converts = [](const Node& node) { return node.op == "Cast" || node.op == "CastLike"; };
+  const auto converts = [](const Node& node) {
+    return node.op == op::Cast || node.op == op::CastLike;
+  };
   for (const Node* node = maker(id);
-       node && (node->op == "Identity" || (conversions && converts(*node))); node = maker(id))
+       node && (node->op == op::Identity || (conversions && converts(*node))); node = maker(id))
     id = node->inputs.at(0);
   return id;
 }
@@ -84,9 +86,9 @@ bool LoopBuilder::is_true(ValueId id) const {
 std::optional<Dim> LoopBuilder::counted() const {
   const Node* comparison = maker(behind(next_condition_, true));
   if (!comparison || comparison->inputs.size() != 2 || !is_true(condition_)) return std::nullopt;
-  const std::string& op = comparison->op;
-  const bool less = op == "Less" || op == "LessOrEqual",
-             greater = op == "Greater" || op == "GreaterOrEqual";
+  const Operator op = comparison->op;
+  const bool less = op == op::Less || op == op::LessOrEqual,
+             greater = op == op::Greater || op == op::GreaterOrEqual;
   if (!less && !greater) return std::nullopt;
   const ValueId counted = behind(comparison->inputs[greater ? 1 : 0], true);
   const auto end = run_.contents(run_.resolve(behind(comparison->inputs[greater ? 0 : 1], true)));
@@ -94,7 +96,7 @@ std::optional<Dim> LoopBuilder::counted() const {
   for (const Carried& each : carried_) {
     const ValueId next = behind(each.next, true);
     const Node* sum = maker(next);
-    if ((counted != next && counted != each.inner) || !sum || sum->op != "Add" ||
+    if ((counted != next && counted != each.inner) || !sum || sum->op != op::Add ||
         sum->inputs.size() != 2)
       continue;
     const size_t self = behind(sum->inputs[0], true) == each.inner ? 0 : 1;
@@ -109,7 +111,8 @@ std::optional<Dim> LoopBuilder::counted() const {
     // The value compared after iteration j (from 0) is start + (j + ahead) * by; one more runs
     // while it is below the end.
     const Dim ahead(counted == next ? 1 : 0);
-    const Dim last = *(*end)[0].dim() + Dim(op == "LessOrEqual" || op == "GreaterOrEqual" ? 1 : 0);
+    const Dim last =
+        *(*end)[0].dim() + Dim(op == op::LessOrEqual || op == op::GreaterOrEqual ? 1 : 0);
     return Dim(1) + max(ceil_div(last - *(*start)[0].dim() - ahead * by, by), Dim(0));
   }
   return std::nullopt;
@@ -137,9 +140,9 @@ void LoopBuilder::find_trips(ValueId count) {
   if (count != kAbsent) most = stated_most(run_.model, name);
   if (!given && count != kAbsent && most > 0) {
     const ValueId found = context.make(
-        "Max",
+        op::Max,
         {context.reshape(context.cast(count, DType::kI64), {}), context.scalar(DType::kI64, 0)});
-    given = context.data_dependent_dim(context.make("ResolveDim", {found}), Dim(most), name);
+    given = context.data_dependent_dim(context.make(op::ResolveDim, {found}), Dim(most), name);
   }
   if (!given && count != kAbsent)
     refuse("its trip count is known only when it runs: nothing bounds the loop",
@@ -156,8 +159,7 @@ void LoopBuilder::find_trips(ValueId count) {
 }
 
 /// A node inside the body, behind those that are there.
-ValueId LoopBuilder::inside(const std::string& op, std::vector<ValueId> inputs,
-                            std::map<std::string, Attribute> attributes) {
+ValueId LoopBuilder::inside(Operator op, std::vector<ValueId> inputs, Attributes attributes) {
   ValueId made = kAbsent;
   run_.visit_into(body_->nodes, [&] {
     NodeContext context(run_, node_);
@@ -177,9 +179,11 @@ void LoopBuilder::add_stack(const Written& written) {
   Carried stack;
   stack.initial = context.expand(context.scalar(type.dtype, 0), dims);
   stack.inner = typed("stack", type.dtype, dims);
-  const ValueId at = inside("Reshape", {index(written.reverse)}, {{"shape", Dims{Dim(1), Dim(1)}}});
-  const ValueId update = inside("Reshape", {row}, {{"shape", one}, {"allowzero", int64_t(1)}});
-  stack.next = inside("ScatterND", {stack.inner, at, update}, {});
+  const ValueId at =
+      inside(op::Reshape, {index(written.reverse)}, {{attr::shape, Dims{Dim(1), Dim(1)}}});
+  const ValueId update =
+      inside(op::Reshape, {row}, {{attr::shape, one}, {attr::allowzero, int64_t(1)}});
+  stack.next = inside(op::ScatterND, {stack.inner, at, update}, {});
   stack.result = typed("stacked", type.dtype, dims);
   carried_.push_back(stack);
   stacks_.push_back({stack.result, written});
@@ -195,11 +199,12 @@ ValueId LoopBuilder::index(bool reverse) {
     last = context.scalar(DType::kI64, double(*n - 1));
   } else {
     const ValueId ones = context.expand(context.scalar(DType::kI64, 1), {trips_});
-    const ValueId sum = context.make("ReduceSum", {ones},
-                                     {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
-    last = context.make("Sub", {sum, context.scalar(DType::kI64, 1)});
+    const ValueId sum =
+        context.make(op::ReduceSum, {ones},
+                     {{attr::axes, std::vector<int64_t>{0}}, {attr::keepdims, int64_t(0)}});
+    last = context.make(op::Sub, {sum, context.scalar(DType::kI64, 1)});
   }
-  return backwards_ = inside("Sub", {last, iteration_}, {});
+  return backwards_ = inside(op::Sub, {last, iteration_}, {});
 }
 
 void LoopBuilder::count_iterations() {
@@ -207,7 +212,7 @@ void LoopBuilder::count_iterations() {
   Carried counter;
   counter.initial = context.scalar(DType::kI64, 0);
   counter.inner = typed("iterations", DType::kI64, {});
-  counter.next = inside("Add", {counter.inner, context.scalar(DType::kI64, 1)}, {});
+  counter.next = inside(op::Add, {counter.inner, context.scalar(DType::kI64, 1)}, {});
   counter.result = iterations_ = typed("iterations", DType::kI64, {});
   carried_.push_back(counter);
 }
@@ -248,8 +253,8 @@ void LoopBuilder::check_carried() {
         product(before.dims) == product(after.dims)) {
       run_.model.notes.push_back(describe(node_) + ": what it carries as '" + before.name +
                                  "' is a scalar or [1], taken as " + text(before.dims));
-      each.next =
-          inside("Reshape", {each.next}, {{"shape", before.dims}, {"allowzero", int64_t(1)}});
+      each.next = inside(op::Reshape, {each.next},
+                         {{attr::shape, before.dims}, {attr::allowzero, int64_t(1)}});
       continue;
     }
     if (before.dims != after.dims && !begin_with_zeros(each, after))
@@ -291,14 +296,14 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
                                std::string(dtype_text(run_.value(id).dtype)) + " " +
                                text(run_.value(id).dims) + ", expected one bool");
     if (!run_.value(condition).dims.empty()) condition = context.reshape(condition, {});
-    if (!run_.value(next).dims.empty()) next = inside("Reshape", {next}, {{"shape", Dims{}}});
+    if (!run_.value(next).dims.empty()) next = inside(op::Reshape, {next}, {{attr::shape, Dims{}}});
     if (is_bounded_) {
       last_condition_ = typed("goes_on", DType::kBool, {});
       carried_.push_back({condition, typed("goes_on", DType::kBool, {}), next, last_condition_});
     }
   }
-  node_.op = "Loop";
-  node_.attributes = {{"body", body_}, {"most", Dims{trips_}}};
+  node_.op = op::Loop;
+  node_.attributes = {{attr::body, body_}, {attr::most, Dims{trips_}}};
   node_.inputs = {kAbsent, condition};
   node_.outputs.clear();
   body_->inputs = {iteration_};
@@ -322,15 +327,15 @@ std::optional<Node> LoopBuilder::guard_bound() {
   if (last_condition_ == kAbsent) return std::nullopt;
   NodeContext context(run_, node_);
   Node guard;
-  guard.op = "If";
+  guard.op = op::If;
   guard.name = node_.name;
   guard.sources = node_.sources;
-  guard.inputs = {context.make("Not", {last_condition_})};
+  guard.inputs = {context.make(op::Not, {last_condition_})};
   auto branch = std::make_shared<Graph>();
   for (const ValueId id : node_.outputs)
     if (id != last_condition_) branch->outputs.push_back(id);
   guard.outputs = guarded_;
-  guard.attributes["then_branch"] = std::move(branch);
+  guard.attributes[attr::then_branch] = std::move(branch);
   run_.model.notes.push_back(describe(node_) + " is converted for at most " + trips_.text() +
                              " iterations; a run that needs more ends with an error");
   return guard;
@@ -343,17 +348,17 @@ void LoopBuilder::place_stacks() {
   Dim rows = trips_;
   if (iterations_ != kAbsent) {
     NodeContext context(run_, node_);
-    rows =
-        context.data_dependent_dim(context.make("ResolveDim", {run_.resolve(iterations_)}), trips_);
+    rows = context.data_dependent_dim(context.make(op::ResolveDim, {run_.resolve(iterations_)}),
+                                      trips_);
   }
   for (const auto& [made, written] : stacks_) {
     NodeContext context(run_, node_);
     const ValueId whole = run_.resolve(made);
     const ValueId stacked = rows == trips_ ? whole
-                                           : context.make("Slice", {whole},
-                                                          {{"starts", Dims{Dim(0)}},
-                                                           {"ends", Dims{rows}},
-                                                           {"axes", std::vector<int64_t>{0}}});
+                                           : context.make(op::Slice, {whole},
+                                                          {{attr::starts, Dims{Dim(0)}},
+                                                           {attr::ends, Dims{rows}},
+                                                           {attr::axes, std::vector<int64_t>{0}}});
     const int64_t rank = int64_t(run_.value(stacked).dims.size());
     const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
     if (axis < 0 || axis >= rank)
@@ -365,7 +370,7 @@ void LoopBuilder::place_stacks() {
     std::vector<int64_t> perm;
     for (int64_t i = 1; i < rank; i++) perm.push_back(i);
     perm.insert(perm.begin() + axis, 0);
-    run_.replace(written.result, context.make("Transpose", {stacked}, {{"perm", perm}}));
+    run_.replace(written.result, context.make(op::Transpose, {stacked}, {{attr::perm, perm}}));
   }
 }
 
@@ -375,7 +380,7 @@ void Inference::repeat_loop(Node& node, const State& before) {
     Node read = cloned(node);
     const std::vector<AppendedSequence> appended = take_sequences(read);
     LoopBuilder builder(*this, read, growths);
-    if (read.op == "Loop")
+    if (read.op == op::Loop)
       builder.read_loop();
     else
       builder.read_scan();
@@ -386,7 +391,7 @@ void Inference::repeat_loop(Node& node, const State& before) {
       for (const AppendedSequence& each : appended) {
         if (!known(resolve(each.rows))) continue;
         for (const Dim& dim : value(resolve(each.rows)).dims)
-          if (bound_outside(dim, *read.subgraph("body")) != dim)
+          if (bound_outside(dim, *read.subgraph(attr::body)) != dim)
             throw Refusal{"", "it appends tensors of an extent that each iteration tells",
                           "export it so that they have one shape, or with a constant trip count "
                           "of at most 64"};
@@ -400,8 +405,8 @@ void Inference::repeat_loop(Node& node, const State& before) {
 }
 
 void Inference::infer_loop(Node& node) {
-  if (node.has("most")) {  // in normal form since an earlier walk
-    walk(*node.subgraph("body"));
+  if (node.has(attr::most)) {  // in normal form since an earlier walk
+    walk(*node.subgraph(attr::body));
     out_->push_back(std::move(node));
     return;
   }

@@ -73,8 +73,7 @@ class LoopBuilder {
   void read_loop_ports();
   void read_row(ValueId sequence, ValueId row, int64_t axis, bool reverse);
   ValueId index(bool reverse);
-  ValueId inside(const std::string& op, std::vector<ValueId> inputs,
-                 std::map<std::string, Attribute> attributes);
+  ValueId inside(Operator op, std::vector<ValueId> inputs, Attributes attributes);
   void add_stack(const Written& written);
   Dim most_of(const Dim& start, const Growth& growth) const;
   std::string extent_name(const Carried& carried, size_t axis) const;

@@ -44,36 +44,36 @@ ValueId spelled_product(NodeContext& context, ValueId a, ValueId b) {
   const auto inner = x.back().value();
   if (terms && inner && (*inner == 0 || *terms <= kMaxAtOnce / *inner)) {
     const ValueId all =
-        context.make("Mul", {context.reshape(a, wide_x), context.reshape(b, wide_y)});
+        context.make(op::Mul, {context.reshape(a, wide_x), context.reshape(b, wide_y)});
     const int64_t axis = int64_t(context.run().value(all).dims.size()) - 2;
-    return context.make("ReduceSum", {all},
-                        {{"axes", std::vector<int64_t>{axis}}, {"keepdims", int64_t(0)}});
+    return context.make(op::ReduceSum, {all},
+                        {{attr::axes, std::vector<int64_t>{axis}}, {attr::keepdims, int64_t(0)}});
   }
   auto body = std::make_shared<Graph>();
   Model& model = context.model();
-  const auto added = [&](const char* name) {
+  const auto added = [&](const std::string& name) {
     return model.add_value(context.node.name + "/" + name + std::to_string(model.values.size()));
   };
-  const auto node = [&](const char* op, std::vector<ValueId> inputs,
-                        NodeContext::Attributes attributes = {}) {
+  const auto node = [&](Operator op, std::vector<ValueId> inputs, Attributes attributes = {}) {
     Node made;
     made.op = op, made.name = context.node.name;
     made.inputs = std::move(inputs), made.attributes = std::move(attributes);
-    made.outputs = {added(op)};
+    made.outputs = {added(text(op))};
     body->nodes.push_back(std::move(made));
     return body->nodes.back().outputs[0];
   };
   const ValueId sum = added("sum"), column = added("column"), row = added("row");
   body->inputs = {sum, column, row};
   const auto with_axis = [&](ValueId id, int64_t axis) {
-    return node("Unsqueeze", {id}, {{"axes", std::vector<int64_t>{axis}}});
+    return node(op::Unsqueeze, {id}, {{attr::axes, std::vector<int64_t>{axis}}});
   };
-  body->outputs = {node("Add", {sum, node("Mul", {with_axis(column, -1), with_axis(row, -2)})})};
+  body->outputs = {
+      node(op::Add, {sum, node(op::Mul, {with_axis(column, -1), with_axis(row, -2)})})};
   const int64_t last = int64_t(x.size()) - 1, before = int64_t(y.size()) - 2;
-  return context.make("Scan", {context.expand(context.scalar(dtype, 0), out), a, b},
-                      {{"body", body},
-                       {"num_scan_inputs", int64_t(2)},
-                       {"scan_input_axes", std::vector<int64_t>{last, before}}});
+  return context.make(op::Scan, {context.expand(context.scalar(dtype, 0), out), a, b},
+                      {{attr::body, body},
+                       {attr::num_scan_inputs, int64_t(2)},
+                       {attr::scan_input_axes, std::vector<int64_t>{last, before}}});
 }
 
 void mat_mul(NodeContext& context) {
@@ -83,12 +83,12 @@ void mat_mul(NodeContext& context) {
   if (a.size() == 1 || b.size() == 1) {  // vectors become matrices, and their dimension goes again
     const bool left = a.size() == 1, right = b.size() == 1;
     const Dims wide_a = left ? Dims{1, a[0]} : a, wide_b = right ? Dims{b[0], 1} : b;
-    const ValueId product = context.make(
-        "MatMul", {context.reshape(context.in(0), wide_a), context.reshape(context.in(1), wide_b)});
+    const ValueId product = context.make(op::MatMul, {context.reshape(context.in(0), wide_a),
+                                                      context.reshape(context.in(1), wide_b)});
     Dims out = context.run().value(product).dims;
     if (right) out.pop_back();
     if (left) out.erase(out.end() - (right ? 1 : 2));
-    return context.finish_shaped("Reshape", product, out);
+    return context.finish_shaped(op::Reshape, product, out);
   }
   fit_equal(context, 0, a.size() - 1, 1, b.size() - 2);
   fit_operands(context, 2);
@@ -107,8 +107,8 @@ void gemm(NodeContext& context) {
   if (context.rank(0) != 2 || context.rank(1) != 2)
     context.corrupt("its operands are " + text(context.dims(0)) + " and " + text(context.dims(1)) +
                     ", expected matrices");
-  const bool ta = context.node.integer("transA", 0) != 0,
-             tb = context.node.integer("transB", 0) != 0;
+  const bool ta = context.node.integer(attr::transA, 0) != 0,
+             tb = context.node.integer(attr::transB, 0) != 0;
   fit_equal(context, 0, ta ? 0 : 1, 1, tb ? 1 : 0);
   expect_inner(context, context.dims(0)[ta ? 0 : 1], context.dims(1)[tb ? 1 : 0]);
   const size_t row = ta ? 1 : 0, column = tb ? 0 : 1,
@@ -120,16 +120,18 @@ void gemm(NodeContext& context) {
   if (context.has(2) && broadcast(context, out, context.dims(2)) != out)
     context.corrupt("its C " + text(context.dims(2)) + " does not broadcast to " + text(out));
   if (!has_kernel(context.dtype(0))) {
-    const auto scaled = [&](ValueId x, const char* key) {
+    const auto scaled = [&](ValueId x, AttributeName key) {
       const double by = context.node.number(key, 1);
-      return by == 1 ? x : context.make("Mul", {x, context.scalar(context.dtype(0), by)});
+      return by == 1 ? x : context.make(op::Mul, {x, context.scalar(context.dtype(0), by)});
     };
     const auto turned = [&](ValueId x, bool is_turned) {
-      return is_turned ? context.make("Transpose", {x}, {{"perm", std::vector<int64_t>{1, 0}}}) : x;
+      return is_turned
+                 ? context.make(op::Transpose, {x}, {{attr::perm, std::vector<int64_t>{1, 0}}})
+                 : x;
     };
     ValueId y = spelled_product(context, turned(context.in(0), ta), turned(context.in(1), tb));
-    y = scaled(y, "alpha");
-    if (context.has(2)) y = context.make("Add", {y, scaled(context.in(2), "beta")});
+    y = scaled(y, attr::alpha);
+    if (context.has(2)) y = context.make(op::Add, {y, scaled(context.in(2), attr::beta)});
     return context.same(0, y);
   }
   context.set(0, context.dtype(0), out);
@@ -153,13 +155,13 @@ Labels reduced(NodeContext& context, Labels operand, const std::string& keep) {
       axes.push_back(int64_t(i));
   }
   if (axes.empty()) return operand;
-  return {rest,
-          context.make("ReduceSum", {operand.value}, {{"axes", axes}, {"keepdims", int64_t(0)}})};
+  return {rest, context.make(op::ReduceSum, {operand.value},
+                             {{attr::axes, axes}, {attr::keepdims, int64_t(0)}})};
 }
 ValueId ordered(NodeContext& context, const Labels& operand, const std::string& order) {
   std::vector<int64_t> perm;
   for (const char c : order) perm.push_back(int64_t(operand.text.find(c)));
-  return context.make("Transpose", {operand.value}, {{"perm", perm}});
+  return context.make(op::Transpose, {operand.value}, {{attr::perm, perm}});
 }
 
 /// Of labels that stand twice, the elements where both places agree.
@@ -176,11 +178,12 @@ Labels diagonal(NodeContext& context, Labels operand) {
       dims[axis] = x.dims[axis];
       return context.reshape(context.counting(x.dims[axis]), dims);
     };
-    const ValueId agrees = context.make("Equal", {places(i), places(twin)});
-    const ValueId kept = context.make("Where", {agrees, operand.value, context.scalar(x.dtype, 0)});
-    operand.value =
-        context.make("ReduceSum", {kept},
-                     {{"axes", std::vector<int64_t>{int64_t(twin)}}, {"keepdims", int64_t(0)}});
+    const ValueId agrees = context.make(op::Equal, {places(i), places(twin)});
+    const ValueId kept =
+        context.make(op::Where, {agrees, operand.value, context.scalar(x.dtype, 0)});
+    operand.value = context.make(
+        op::ReduceSum, {kept},
+        {{attr::axes, std::vector<int64_t>{int64_t(twin)}}, {attr::keepdims, int64_t(0)}});
     operand.text.erase(twin, 1);
     i--;
   }
@@ -220,7 +223,7 @@ struct Equation {
   std::string named;  // letters of the source: not those that stand for "..."
 };
 Equation parse(NodeContext& context) {
-  std::string source = context.node.text("equation", "");
+  std::string source = context.node.text(attr::equation, "");
   source.erase(std::remove(source.begin(), source.end(), ' '), source.end());
   const size_t arrow = source.find("->");
   Equation equation;
@@ -323,7 +326,7 @@ Labels product_of(NodeContext& context, const Labels& left, const Labels& right,
                                     shape_of(batch, size_of(rows), size_of(inner)));
   const ValueId y = context.reshape(ordered(context, b, batch + inner + columns),
                                     shape_of(batch, size_of(inner), size_of(columns)));
-  const ValueId product = context.make("MatMul", {x, y});
+  const ValueId product = context.make(op::MatMul, {x, y});
   const std::string made = batch + rows + columns;
   Dims dims;
   for (const char c : made) dims.push_back(extents.at(c));
@@ -357,9 +360,9 @@ void einsum(NodeContext& context) {
 }  // namespace
 
 void add_matmul_rules(InferTable& table) {
-  table["MatMul"] = mat_mul;
-  table["Gemm"] = gemm;
-  table["Einsum"] = einsum;
+  table[op::MatMul] = mat_mul;
+  table[op::Gemm] = gemm;
+  table[op::Einsum] = einsum;
 }
 
 }  // namespace ingot::graph

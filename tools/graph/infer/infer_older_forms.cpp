@@ -6,7 +6,7 @@ namespace {
 
 /// The second operand with its dimensions from `axis` of the first on.
 void align_operand(NodeContext& context) {
-  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   Dims dims = context.dims(1);
   if (axis + int64_t(dims.size()) > context.rank(0))
     context.corrupt("its operand " + text(dims) + " does not fit " + text(context.dims(0)) +
@@ -17,19 +17,19 @@ void align_operand(NodeContext& context) {
 
 /// Tile along one axis: input, repeats, axis.
 void tile_axis(NodeContext& context) {
-  const auto repeats = context.integers("tiles", 1), axis = context.integers("axis", 2);
+  const auto repeats = context.integers(attr::tiles, 1), axis = context.integers(attr::axis, 2);
   if (!repeats || repeats->size() != 1 || !axis || axis->size() != 1)
     context.corrupt("its repeats and its axis must be one number each");
   Dims all(size_t(context.rank(0)), Dim(1));
   all[size_t(context.axis((*axis)[0], context.rank(0)))] = Dim((*repeats)[0]);
-  context.finish("Tile", {context.in(0)}, {{"repeats", all}});
+  context.finish(op::Tile, {context.in(0)}, {{attr::repeats, all}});
 }
 
 }  // namespace
 
 void add_older_forms(InferTable& table) {
-  table["AlignOperand"] = align_operand;
-  table["TileAxis"] = tile_axis;
+  table[op::AlignOperand] = align_operand;
+  table[op::TileAxis] = tile_axis;
 }
 
 }  // namespace ingot::graph

@@ -21,7 +21,7 @@ std::vector<ValueId> steps_of(NodeContext& context, const Dims& in, bool column_
   for (size_t n = 0; n < rank; n++) {
     const size_t i = column_major ? n : rank - 1 - n;
     steps[i] = step;
-    step = context.make("Mul", {step, context.extent(in[i + 2])});
+    step = context.make(op::Mul, {step, context.extent(in[i + 2])});
   }
   return steps;
 }
@@ -39,9 +39,10 @@ ValueId greatest_tap(NodeContext& context, const PoolWindow& w, const Dims& out,
     pads[in.size() + i + 2] = max(Dim(w.pads[i + rank]), reach - in[i + 2] - Dim(w.pads[i]));
     places[2] = places[2] * out[i + 2];
   }
-  const ValueId x = context.make(
-      "Pad", {context.in(0)},
-      {{"pads", pads}, {"mode", std::string("constant")}, {"value", -3.4028234663852886e38}});
+  const ValueId x = context.make(op::Pad, {context.in(0)},
+                                 {{attr::pads, pads},
+                                  {attr::mode, std::string("constant")},
+                                  {attr::value, -3.4028234663852886e38}});
   Integers axes, at(rank, 0);
   for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i) + 2);
   std::vector<ValueId> parts;
@@ -52,7 +53,8 @@ ValueId greatest_tap(NodeContext& context, const PoolWindow& w, const Dims& out,
       ends.push_back(starts.back() + (out[i + 2] - Dim(1)) * Dim(w.strides[i]) + Dim(1));
     }
     const ValueId part = context.make(
-        "Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", w.strides}});
+        op::Slice, {x},
+        {{attr::starts, starts}, {attr::ends, ends}, {attr::axes, axes}, {attr::steps, w.strides}});
     parts.push_back(context.reshape(part, places));
     more = false;
     for (size_t i = rank; i-- > 0 && !more;) {
@@ -62,10 +64,11 @@ ValueId greatest_tap(NodeContext& context, const PoolWindow& w, const Dims& out,
   }
   *taps = int64_t(parts.size());
   const ValueId all =
-      parts.size() == 1 ? parts[0] : context.make("Concat", parts, {{"axis", int64_t(3)}});
-  return context.make(
-      "ArgMax", {all},
-      {{"axis", int64_t(3)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+      parts.size() == 1 ? parts[0] : context.make(op::Concat, parts, {{attr::axis, int64_t(3)}});
+  return context.make(op::ArgMax, {all},
+                      {{attr::axis, int64_t(3)},
+                       {attr::keepdims, int64_t(0)},
+                       {attr::select_last_index, int64_t(0)}});
 }
 
 }  // namespace
@@ -81,7 +84,7 @@ void pool_with_positions(NodeContext& context, const PoolWindow& w, const Dims& 
     context.refuse("Indices", "of a window of more than " + std::to_string(kMaxTaps) +
                                   " elements are not built");
   const std::vector<ValueId> steps =
-      steps_of(context, in, context.node.integer("storage_order", 0) != 0);
+      steps_of(context, in, context.node.integer(attr::storage_order, 0) != 0);
   int64_t taps = 0;
   const ValueId tap = greatest_tap(context, w, out, &taps);
   // offset of a tap = sum of k * dilation * step; start of a window = sum of (place * stride - pad)
@@ -93,25 +96,27 @@ void pool_with_positions(NodeContext& context, const PoolWindow& w, const Dims& 
     Integers along;
     for (int64_t n = 0; n < taps; n++) along.push_back(n / inner % w.kernel[i] * w.dilations[i]);
     const ValueId table = context.constant(make_constant(DType::kI64, {taps}, along.data()));
-    offsets = context.make("Add", {offsets, context.make("Mul", {table, steps[i]})});
+    offsets = context.make(op::Add, {offsets, context.make(op::Mul, {table, steps[i]})});
     Dims shape(rank, Dim(1));
     shape[i] = out[i + 2];
-    ValueId first = context.make("Mul", {context.counting(out[i + 2]), i64(context, w.strides[i])});
-    first = context.make("Mul", {context.make("Sub", {first, i64(context, w.pads[i])}), steps[i]});
-    start = context.make("Add", {start, context.reshape(first, shape)});
+    ValueId first =
+        context.make(op::Mul, {context.counting(out[i + 2]), i64(context, w.strides[i])});
+    first =
+        context.make(op::Mul, {context.make(op::Sub, {first, i64(context, w.pads[i])}), steps[i]});
+    start = context.make(op::Add, {start, context.reshape(first, shape)});
   }
   Dim places(1), area(1);
   for (size_t i = 0; i < rank; i++) places = places * out[i + 2], area = area * in[i + 2];
   const ValueId image =
-      context.make("Mul", {context.counting(out[0] * out[1]), context.extent(area)});
-  const ValueId offset = context.make("Gather", {offsets, tap}, {{"axis", int64_t(0)}});
-  ValueId position = context.make("Add", {offset, context.reshape(start, {1, 1, places})});
-  position = context.make("Add", {position, context.reshape(image, {out[0], out[1], 1})});
-  NodeContext::Attributes attributes = context.node.attributes;
-  for (const char* key : {"auto_pad", "storage_order"}) attributes.erase(key);
-  attributes["pads"] = w.pads;
-  attributes["kernel_shape"] = w.kernel;
-  const ValueId values = context.make("MaxPool", {context.in(0)}, std::move(attributes));
+      context.make(op::Mul, {context.counting(out[0] * out[1]), context.extent(area)});
+  const ValueId offset = context.make(op::Gather, {offsets, tap}, {{attr::axis, int64_t(0)}});
+  ValueId position = context.make(op::Add, {offset, context.reshape(start, {1, 1, places})});
+  position = context.make(op::Add, {position, context.reshape(image, {out[0], out[1], 1})});
+  Attributes attributes = context.node.attributes;
+  attributes.erase(attr::auto_pad), attributes.erase(attr::storage_order);
+  attributes[attr::pads] = w.pads;
+  attributes[attr::kernel_shape] = w.kernel;
+  const ValueId values = context.make(op::MaxPool, {context.in(0)}, std::move(attributes));
   const ValueId positions = context.reshape(position, out);
   context.same(0, values);
   context.same(1, positions);
@@ -123,14 +128,14 @@ void max_unpool(NodeContext& context) {
     context.corrupt("its values have shape " + text(in) + ", its positions " +
                     text(context.dims(1)));
   const size_t rank = in.size() - 2;
-  const Integers kernel = context.node.integers("kernel_shape");
-  Integers strides = context.node.integers("strides"), pads = context.node.integers("pads");
+  const Integers kernel = context.node.integers(attr::kernel_shape);
+  Integers strides = context.node.integers(attr::strides), pads = context.node.integers(attr::pads);
   if (strides.empty()) strides.assign(rank, 1);
   if (pads.empty()) pads.assign(rank * 2, 0);
   if (kernel.size() != rank || strides.size() != rank || pads.size() != rank * 2)
     context.corrupt("kernel, strides and pads do not fit its rank");
   Dims out = {in[0], in[1]}, after(in.size() * 2, Dim(0)), given;
-  if (context.has(2)) given = context.need_dims("output_shape", 2);
+  if (context.has(2)) given = context.need_dims(attr::output_shape, 2);
   for (size_t i = 0; i < rank; i++) {
     out.push_back((in[i + 2] - Dim(1)) * Dim(strides[i]) +
                   Dim(kernel[i] - pads[i] - pads[i + rank]));
@@ -139,11 +144,12 @@ void max_unpool(NodeContext& context) {
   const ValueId zeros = context.expand(context.scalar(context.dtype(0), 0), {product(out)});
   const Dims flat = {product(in)};
   const ValueId placed = context.make(
-      "ScatterElements",
+      op::ScatterElements,
       {zeros, context.reshape(context.in(1), flat), context.reshape(context.in(0), flat)},
-      {{"axis", int64_t(0)}, {"reduction", std::string("none")}});
+      {{attr::axis, int64_t(0)}, {attr::reduction, std::string("none")}});
   const ValueId y = context.reshape(placed, out);
-  context.finish("Pad", {y}, {{"pads", after}, {"mode", std::string("constant")}, {"value", 0.0}});
+  context.finish(op::Pad, {y},
+                 {{attr::pads, after}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
 }
 
 }  // namespace ingot::graph

@@ -16,22 +16,24 @@ ValueId delayed(NodeContext& context, ValueId x, int64_t axis, int64_t by) {
   Dims pads(dims.size() * 2, Dim(0));
   pads[size_t(axis)] = Dim(by);
   const ValueId padded =
-      context.make("Pad", {x}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 1.0}});
-  return context.make(
-      "Slice", {padded},
-      {{"starts", Dims{Dim(0)}}, {"ends", Dims{dims[size_t(axis)]}}, {"axes", Integers{axis}}});
+      context.make(op::Pad, {x},
+                   {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 1.0}});
+  return context.make(op::Slice, {padded},
+                      {{attr::starts, Dims{Dim(0)}},
+                       {attr::ends, Dims{dims[size_t(axis)]}},
+                       {attr::axes, Integers{axis}}});
 }
 ValueId turned(NodeContext& context, ValueId x, int64_t axis) {
-  return context.make("Slice", {x},
-                      {{"starts", Dims{Dim(-1)}},
-                       {"ends", Dims{Dim(-(int64_t(1) << 40))}},
-                       {"axes", Integers{axis}},
-                       {"steps", Integers{-1}}});
+  return context.make(op::Slice, {x},
+                      {{attr::starts, Dims{Dim(-1)}},
+                       {attr::ends, Dims{Dim(-(int64_t(1) << 40))}},
+                       {attr::axes, Integers{axis}},
+                       {attr::steps, Integers{-1}}});
 }
 
 /// In as many steps as the length has binary digits (Hillis and Steele 1986).
 void running_product(NodeContext& context) {
-  const auto given = context.integers("axis", 1);
+  const auto given = context.integers(attr::axis, 1);
   if (!given || given->size() != 1) context.corrupt("its axis must be one constant number");
   const int64_t axis = context.axis((*given)[0], context.rank(0));
   const Dim length = context.dims(0)[size_t(axis)];
@@ -39,11 +41,11 @@ void running_product(NodeContext& context) {
   if (!most || *most > kMaxProductLength)
     context.refuse("axis", "its dimension " + length.text() + " has no bound",
                    "give one: --dim '" + length.text() + "=1..HIGH'");
-  const bool backwards = context.node.integer("reverse", 0) != 0;
+  const bool backwards = context.node.integer(attr::reverse, 0) != 0;
   ValueId x = backwards ? turned(context, context.in(0), axis) : context.in(0);
-  if (context.node.integer("exclusive", 0) != 0) x = delayed(context, x, axis, 1);
+  if (context.node.integer(attr::exclusive, 0) != 0) x = delayed(context, x, axis, 1);
   for (int64_t step = 1; step < *most; step *= 2)
-    x = context.make("Mul", {x, delayed(context, x, axis, step)});
+    x = context.make(op::Mul, {x, delayed(context, x, axis, step)});
   context.same(0, backwards ? turned(context, x, axis) : x);
 }
 
@@ -51,10 +53,10 @@ void running_product(NodeContext& context) {
 ValueId minor(NodeContext& context, ValueId x, size_t row, const Integers& columns) {
   const auto element = [&](int64_t column) {
     const int64_t last = int64_t(context.run().value(x).dims.size()) - 1;
-    const ValueId one_row =
-        context.make("Gather", {x, context.scalar(DType::kI64, double(row))}, {{"axis", last - 1}});
-    return context.make("Gather", {one_row, context.scalar(DType::kI64, double(column))},
-                        {{"axis", last - 1}});
+    const ValueId one_row = context.make(op::Gather, {x, context.scalar(DType::kI64, double(row))},
+                                         {{attr::axis, last - 1}});
+    return context.make(op::Gather, {one_row, context.scalar(DType::kI64, double(column))},
+                        {{attr::axis, last - 1}});
   };
   if (columns.size() == 1) return element(columns[0]);
   ValueId sum = kAbsent;
@@ -62,8 +64,8 @@ ValueId minor(NodeContext& context, ValueId x, size_t row, const Integers& colum
     Integers others = columns;
     others.erase(others.begin() + int64_t(i));
     const ValueId term =
-        context.make("Mul", {element(columns[i]), minor(context, x, row + 1, others)});
-    sum = sum == kAbsent ? term : context.make(i % 2 == 0 ? "Add" : "Sub", {sum, term});
+        context.make(op::Mul, {element(columns[i]), minor(context, x, row + 1, others)});
+    sum = sum == kAbsent ? term : context.make(i % 2 == 0 ? op::Add : op::Sub, {sum, term});
   }
   return sum;
 }
@@ -85,9 +87,9 @@ void swish_gate(NodeContext& context) {
   if (context.dims(0) != context.dims(1))
     context.corrupt("its operands are " + text(context.dims(0)) + " and " + text(context.dims(1)) +
                     ", expected one shape");
-  const ValueId gate =
-      context.make("Swish", {context.in(0)}, {{"alpha", context.node.number("alpha", 1)}});
-  context.finish("Mul", {gate, context.in(1)});
+  const ValueId gate = context.make(op::Swish, {context.in(0)},
+                                    {{attr::alpha, context.node.number(attr::alpha, 1)}});
+  context.finish(op::Mul, {gate, context.in(1)});
 }
 
 /// How often each n-gram of a pool occurs in the rows of x, with at most `max_skip_count` left out
@@ -98,11 +100,12 @@ class GramCounter {
 
   void run() {
     const Node& node = context.node;
-    const Integers pool = node.integers("pool_int64s"), starts = node.integers("ngram_counts"),
-                   columns = node.integers("ngram_indexes");
-    const int64_t least = node.integer("min_gram_length", 0),
-                  most = node.integer("max_gram_length", 0),
-                  skips = node.integer("max_skip_count", 0);
+    const Integers pool = node.integers(attr::pool_int64s),
+                   starts = node.integers(attr::ngram_counts),
+                   columns = node.integers(attr::ngram_indexes);
+    const int64_t least = node.integer(attr::min_gram_length, 0),
+                  most = node.integer(attr::max_gram_length, 0),
+                  skips = node.integer(attr::max_skip_count, 0);
     if (pool.empty()) context.refuse("pool_strings", "text tensors are not supported");
     if (least < 1 || most < least || most > 64 || skips < 0 || skips > 1024 ||
         int64_t(starts.size()) < most)
@@ -132,8 +135,9 @@ class GramCounter {
     if (grams != int64_t(columns.size()))
       context.corrupt("its pool has " + std::to_string(grams) + " n-grams, ngram_indexes " +
                       std::to_string(columns.size()));
-    ValueId y = weighted(
-        counts.size() == 1 ? counts[0] : context.make("Concat", counts, {{"axis", int64_t(1)}}));
+    ValueId y =
+        weighted(counts.size() == 1 ? counts[0]
+                                    : context.make(op::Concat, counts, {{attr::axis, int64_t(1)}}));
     y = placed(y, columns);
     context.same(0, one_row ? context.reshape(y, {context.run().value(y).dims[1]}) : y);
   }
@@ -154,34 +158,34 @@ class GramCounter {
       for (int64_t j = 0; j < n; j++) {
         Integers words;
         for (int64_t g = 0; g < grams; g++) words.push_back(pool[size_t(g * n + j)]);
-        const ValueId part = context.make("Slice", {x_},
-                                          {{"starts", Dims{Dim(j * apart)}},
-                                           {"ends", Dims{Dim(j * apart) + windows}},
-                                           {"axes", Integers{1}}});
+        const ValueId part = context.make(op::Slice, {x_},
+                                          {{attr::starts, Dims{Dim(j * apart)}},
+                                           {attr::ends, Dims{Dim(j * apart) + windows}},
+                                           {attr::axes, Integers{1}}});
         const ValueId same =
-            context.make("Equal", {context.reshape(part, {dims[0], windows, Dim(1)}),
-                                   context.constant(make_integer(DType::kI64, {grams}, words))});
-        all = all == kAbsent ? same : context.make("And", {all, same});
+            context.make(op::Equal, {context.reshape(part, {dims[0], windows, Dim(1)}),
+                                     context.constant(make_integer(DType::kI64, {grams}, words))});
+        all = all == kAbsent ? same : context.make(op::And, {all, same});
       }
-      const ValueId found = context.make("ReduceSum", {context.cast(all, DType::kF32)},
-                                         {{"axes", Integers{1}}, {"keepdims", int64_t(0)}});
-      sum = context.make("Add", {sum, found});
+      const ValueId found = context.make(op::ReduceSum, {context.cast(all, DType::kF32)},
+                                         {{attr::axes, Integers{1}}, {attr::keepdims, int64_t(0)}});
+      sum = context.make(op::Add, {sum, found});
     }
     return sum;
   }
   ValueId weighted(ValueId counts) {
-    const std::string mode = context.node.text("mode", "");
+    const std::string mode = context.node.text(attr::mode, "");
     if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
       context.refuse("mode", "'" + mode + "', known are TF, IDF and TFIDF");
     if (mode == "TF") return counts;
-    if (mode == "IDF") counts = context.make("Min", {counts, context.scalar(DType::kF32, 1)});
-    const std::vector<double> weights = context.node.numbers("weights");
+    if (mode == "IDF") counts = context.make(op::Min, {counts, context.scalar(DType::kF32, 1)});
+    const std::vector<double> weights = context.node.numbers(attr::weights);
     if (weights.empty()) return counts;
     if (Dim(int64_t(weights.size())) != context.run().value(counts).dims[1])
       context.corrupt("it has " + std::to_string(weights.size()) + " weights for " +
                       context.run().value(counts).dims[1].text() + " n-grams");
     return context.make(
-        "Mul",
+        op::Mul,
         {counts, context.constant(make_floating(DType::kF32, {int64_t(weights.size())}, weights))});
   }
   /// Column `columns[i]` of what is returned is column i of `counts`; others are 0.
@@ -197,10 +201,10 @@ class GramCounter {
         context.refuse("ngram_indexes", "two n-grams of one column");
       from[size_t(columns[i])] = int64_t(i);
     }
-    const ValueId padded = context.make("Concat", {counts, none(1)}, {{"axis", int64_t(1)}});
-    return context.make("Gather",
+    const ValueId padded = context.make(op::Concat, {counts, none(1)}, {{attr::axis, int64_t(1)}});
+    return context.make(op::Gather,
                         {padded, context.constant(make_integer(DType::kI64, {width}, from))},
-                        {{"axis", int64_t(1)}});
+                        {{attr::axis, int64_t(1)}});
   }
 
   NodeContext& context;
@@ -211,10 +215,10 @@ void count_grams(NodeContext& context) { GramCounter(context).run(); }
 }  // namespace
 
 void add_product_rules(InferTable& table) {
-  table["CumProd"] = running_product;
-  table["Det"] = determinant;
-  table["SwiGLU"] = swish_gate;
-  table["TfIdfVectorizer"] = count_grams;
+  table[op::CumProd] = running_product;
+  table[op::Det] = determinant;
+  table[op::SwiGLU] = swish_gate;
+  table[op::TfIdfVectorizer] = count_grams;
 }
 
 }  // namespace ingot::graph

@@ -36,12 +36,12 @@ ValueId to_f32(NodeContext& context, ValueId x) {
 /// extent; one number as it is.
 ValueId along_axis(NodeContext& context, size_t input, const char* name) {
   const Dims x = context.dims(0), given = context.dims(input);
-  const int64_t block = context.node.integer("block_size", 0);
+  const int64_t block = context.node.integer(attr::block_size, 0);
   if (block < 0)
     context.corrupt("block_size is " + std::to_string(block) + ", expected at least 0");
   if (given.empty() || (given.size() == 1 && given[0] == Dim(1) && block == 0))
     return given.empty() ? context.in(input) : context.reshape(context.in(input), {});
-  const int64_t axis = context.axis(context.node.integer("axis", 1), int64_t(x.size()));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 1), int64_t(x.size()));
   const auto mismatch = [&](const Dims& expected) {
     context.corrupt(std::string("its ") + name + " has shape " + text(given) + ", expected " +
                     text(expected));
@@ -73,19 +73,19 @@ ValueId along_axis(NodeContext& context, size_t input, const char* name) {
   joined[size_t(axis)] = blocks * repeats;
   const ValueId whole = context.reshape(repeated, joined);
   if (blocks * repeats == *extent) return whole;
-  return context.make("Slice", {whole},
-                      {{"starts", std::vector<int64_t>{0}},
-                       {"ends", std::vector<int64_t>{*extent}},
-                       {"axes", std::vector<int64_t>{axis}},
-                       {"steps", std::vector<int64_t>{1}}});
+  return context.make(op::Slice, {whole},
+                      {{attr::starts, std::vector<int64_t>{0}},
+                       {attr::ends, std::vector<int64_t>{*extent}},
+                       {attr::axes, std::vector<int64_t>{axis}},
+                       {attr::steps, std::vector<int64_t>{1}}});
 }
 
 /// Scales as numbers of the source; those that the run computes are what they are. Weights with
 /// several may have negative ones: onnxruntime's 4-bit quantizer gives the largest number of a
 /// block to -8, NNCF's symmetric one that of a channel to -128.
 ValueId scale_of(NodeContext& context) {
-  const bool may_be_negative = context.node.op == "DequantizeLinear" && !context.dims(1).empty() &&
-                               context.model().constant(context.in(0));
+  const bool may_be_negative = context.node.op == op::DequantizeLinear &&
+                               !context.dims(1).empty() && context.model().constant(context.in(0));
   if (const Constant* given = context.model().constant(context.in(1)))
     if (is_floating(given->dtype))
       for (int64_t i = 0; i < given->elements(); i++) {
@@ -129,7 +129,7 @@ bool has_negative_scale(const Constant& scales) {
 /// blocks and no constant is dequantized. Shapes were compared.
 bool stays(NodeContext& context, DType integers, DType floats, DType to) {
   if (floats != DType::kF32) return false;
-  const int64_t block = context.node.integer("block_size", 0);
+  const int64_t block = context.node.integer(attr::block_size, 0);
   const Dims& given = context.dims(1);
   const bool is_known = block != 0 && given.size() > 1 && to == DType::kF32 &&
                         context.model().constant(context.in(0));
@@ -144,10 +144,10 @@ bool stays(NodeContext& context, DType integers, DType floats, DType to) {
   }
   const int64_t axis = scale->dims.empty() && block == 0
                            ? 0
-                           : context.axis(context.node.integer("axis", 1), context.rank(0));
+                           : context.axis(context.node.integer(attr::axis, 1), context.rank(0));
   context.node.inputs = {context.in(0), context.constant(*scale), context.constant(*zero)};
-  context.node.attributes = {{"axis", axis}};
-  if (block != 0) context.node.attributes["block_size"] = block;
+  context.node.attributes = {{attr::axis, axis}};
+  if (block != 0) context.node.attributes[attr::block_size] = block;
   context.set(0, to, context.dims(0));
   return true;
 }
@@ -155,18 +155,19 @@ bool stays(NodeContext& context, DType integers, DType floats, DType to) {
 /// round(x / scale) + zero point, between the limits of `to`; ties to even.
 void quantize_to(NodeContext& context, ValueId x, ValueId scale, ValueId zero, DType to) {
   const Limits limits = *limits_of(to);
-  ValueId steps = context.make("Round", {context.make("Div", {x, scale})});
-  if (zero != kAbsent) steps = context.make("Add", {steps, to_f32(context, zero)});
-  const ValueId kept = context.make("Clip", {steps}, {{"min", limits.low}, {"max", limits.high}});
-  context.finish("Cast", {kept}, {{"to", int64_t(to)}});
+  ValueId steps = context.make(op::Round, {context.make(op::Div, {x, scale})});
+  if (zero != kAbsent) steps = context.make(op::Add, {steps, to_f32(context, zero)});
+  const ValueId kept =
+      context.make(op::Clip, {steps}, {{attr::min, limits.low}, {attr::max, limits.high}});
+  context.finish(op::Cast, {kept}, {{attr::to, int64_t(to)}});
 }
 
 void quantize(NodeContext& context) {
-  if (context.node.integer("to_floats", 0) != 0) {  // x / scale; an importer rounds it further
+  if (context.node.integer(attr::to_floats, 0) != 0) {  // x / scale; an importer rounds it further
     const ValueId scale = scale_of(context);
-    return context.finish("Div", {to_f32(context, context.in(0)), scale});
+    return context.finish(op::Div, {to_f32(context, context.in(0)), scale});
   }
-  const DType stated = DType(context.node.integer("output_dtype", 0));
+  const DType stated = DType(context.node.integer(attr::output_dtype, 0));
   const DType to = context.has(2)              ? context.dtype(2)
                    : stated != DType::kInvalid ? stated
                                                : DType::kU8;
@@ -187,9 +188,9 @@ void quantize(NodeContext& context) {
 /// (x - zero point) * scale
 void dequantize(NodeContext& context) {
   const DType from = context.dtype(0), scaled = context.dtype(1);
-  const DType stated = DType(context.node.integer("output_dtype", 0));
+  const DType stated = DType(context.node.integer(attr::output_dtype, 0));
   // numbers of a floating type that is narrower than any of the graph
-  const bool from_floats = context.node.integer("from_floats", 0) != 0;
+  const bool from_floats = context.node.integer(attr::from_floats, 0) != 0;
   if (from_floats ? from != DType::kF32 : !limits_of(from) && from != DType::kI32)
     context.corrupt(std::string("its input is ") + dtype_text(from) +
                     ", expected a quantised type or i32");
@@ -206,12 +207,12 @@ void dequantize(NodeContext& context) {
   if (!from_floats && to == scaled && stays(context, from, scaled, DType::kF32)) return;
   if (context.has(2)) {
     const ValueId zero = along_axis(context, 2, "zero point");
-    x = from == DType::kI32 ? context.make("Sub", {x, zero})
-                            : context.make("Sub", {to_f32(context, x), to_f32(context, zero)});
+    x = from == DType::kI32 ? context.make(op::Sub, {x, zero})
+                            : context.make(op::Sub, {to_f32(context, x), to_f32(context, zero)});
   }
-  const ValueId product = context.make("Mul", {to_f32(context, x), scale});
+  const ValueId product = context.make(op::Mul, {to_f32(context, x), scale});
   if (to == DType::kF32) return context.same(0, product);
-  context.finish("Cast", {product}, {{"to", int64_t(to)}});
+  context.finish(op::Cast, {product}, {{attr::to, int64_t(to)}});
 }
 
 /// Scale and zero point of what a tensor holds: bytes, f32, u8.
@@ -245,7 +246,7 @@ ValueId whole_numbers(NodeContext& context, size_t input, size_t zero, const Dim
   if (!context.has(zero)) return x;
   const bool one = graph::product(context.dims(zero)) == Dim(1);
   const ValueId by = context.reshape(to_f32(context, context.in(zero)), one ? Dims{} : dims);
-  return context.make("Sub", {x, by});
+  return context.make(op::Sub, {x, by});
 }
 
 /// There are integer kernels: constant weights, one zero point of x, sums of `count` products that
@@ -261,8 +262,8 @@ bool has_constant_weights(NodeContext& context, const Dim& count) {
 
 /// The i32 sums that `op` makes of whole numbers x and w, `count` products each. f32 holds them
 /// below 2^24; longer ones are the sum of two, with the upper and the lower 4 bits of x.
-void sums_of(NodeContext& context, const std::string& op, ValueId x, ValueId w, const Dim& count,
-             const NodeContext::Attributes& attributes) {
+void sums_of(NodeContext& context, Operator op, ValueId x, ValueId w, const Dim& count,
+             const Attributes& attributes) {
   constexpr int64_t kWhole = int64_t(1) << 24, kMaxByte = 255;
   const auto products = count.value();
   const auto sum = [&](ValueId part) {
@@ -270,17 +271,17 @@ void sums_of(NodeContext& context, const std::string& op, ValueId x, ValueId w, 
   };
   if (products && *products <= kWhole / (kMaxByte * kMaxByte)) return context.same(0, sum(x));
   const bool is_long = !products || *products > kWhole / (kMaxByte * 16);
-  if (is_long && op == "MatMul")  // in whole numbers, slower
+  if (is_long && op == op::MatMul)  // in whole numbers, slower
     return context.same(
         0, context.make(op, {context.cast(x, DType::kI32), context.cast(w, DType::kI32)}));
   if (is_long)
     context.refuse("", "sums of " + count.text() + " products of bytes, at most " +
                            std::to_string(kWhole / (kMaxByte * 16)) + " are supported");
   const ValueId sixteen = context.scalar(DType::kF32, 16);
-  const ValueId upper = context.make("Floor", {context.make("Div", {x, sixteen})});
-  const ValueId lower = context.make("Sub", {x, context.make("Mul", {upper, sixteen})});
-  const ValueId whole = context.make("Mul", {sum(upper), context.scalar(DType::kI32, 16)});
-  context.same(0, context.make("Add", {whole, sum(lower)}));
+  const ValueId upper = context.make(op::Floor, {context.make(op::Div, {x, sixteen})});
+  const ValueId lower = context.make(op::Sub, {x, context.make(op::Mul, {upper, sixteen})});
+  const ValueId whole = context.make(op::Mul, {sum(upper), context.scalar(DType::kI32, 16)});
+  context.same(0, context.make(op::Add, {whole, sum(lower)}));
 }
 
 void multiply_integers(NodeContext& context) {
@@ -295,7 +296,7 @@ void multiply_integers(NodeContext& context) {
   }
   const ValueId x = whole_numbers(context, 0, 2, rows),
                 w = whole_numbers(context, 1, 3, {b.back()});
-  sums_of(context, "MatMul", x, w, a.back(), {});
+  sums_of(context, op::MatMul, x, w, a.back(), {});
 }
 void convolve_integers(NodeContext& context) {
   const Dims w = context.dims(1);
@@ -308,18 +309,18 @@ void convolve_integers(NodeContext& context) {
     return infer_conv_integer(context);
   const ValueId x = whole_numbers(context, 0, 2, {Dim(1)}),
                 weight = whole_numbers(context, 1, 3, outputs);
-  const NodeContext::Attributes attributes = context.node.attributes;
-  sums_of(context, "Conv", x, weight, count, attributes);
+  const Attributes attributes = context.node.attributes;
+  sums_of(context, op::Conv, x, weight, count, attributes);
 }
 
 }  // namespace
 
 void add_quantize_rules(InferTable& table) {
-  table["MatMulInteger"] = multiply_integers;
-  table["ConvInteger"] = convolve_integers;
-  table["QuantizeLinear"] = quantize;
-  table["DequantizeLinear"] = dequantize;
-  table["DynamicQuantizeLinear"] = dynamic;
+  table[op::MatMulInteger] = multiply_integers;
+  table[op::ConvInteger] = convolve_integers;
+  table[op::QuantizeLinear] = quantize;
+  table[op::DequantizeLinear] = dequantize;
+  table[op::DynamicQuantizeLinear] = dynamic;
 }
 
 }  // namespace ingot::graph

@@ -32,11 +32,11 @@ void expect_constant(NodeContext& context, size_t input, DType dtype, const Dims
 void quantize_bytes(NodeContext& context) {
   if (context.dtype(0) != DType::kF32)
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
-  if (!context.node.has("to") && context.settled()) return;  // in normal form
-  const DType to = DType(context.node.integer("to", int64_t(DType::kU8)));
+  if (!context.node.has(attr::to) && context.settled()) return;  // in normal form
+  const DType to = DType(context.node.integer(attr::to, int64_t(DType::kU8)));
   if (!is_quantized_type(to)) context.corrupt(std::string("it gives ") + dtype_text(to));
   context.set(0, to, context.dims(0));
-  context.erase({"to"});
+  context.erase({attr::to});
 }
 void dequantize_bytes(NodeContext& context) {
   if (!is_quantized_type(context.dtype(0)))
@@ -49,7 +49,7 @@ void dequantize_bytes(NodeContext& context) {
 void quantize_by_contents(NodeContext& context) {
   if (context.dtype(0) != DType::kF32)
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) + ", expected f32");
-  const int64_t axis = context.node.integer("axis", 0);
+  const int64_t axis = context.node.integer(attr::axis, 0);
   const Dims x = context.dims(0);
   if (axis < 0 || axis > int64_t(x.size())) context.corrupt("its axis is out of range");
   if (context.node.outputs.size() != 2) context.corrupt("has not two outputs");
@@ -78,7 +78,7 @@ void expect_float_channels(NodeContext& context, const Dim& outputs) {
     context.corrupt("has no steps of its input, f32 [groups, 2]");
 }
 void expect_channels(NodeContext& context, const Dim& outputs) {
-  const std::string requant = context.node.text("requant", "float_even");
+  const std::string requant = context.node.text(attr::requant, "float_even");
   if (requant == "to_float") return expect_float_channels(context, outputs);
   const bool in_double = requant == "double_away", fixed = requant != "float_even" && !in_double;
   const bool wide = requant == "fixed_wide" || in_double;
@@ -93,10 +93,12 @@ void expect_channels(NodeContext& context, const Dim& outputs) {
 }
 
 struct Direction {
-  const char *kernel, *stride, *dilation, *before, *after;
+  AttributeName kernel, stride, dilation, before, after;
 };
-constexpr Direction kHeight = {"kernel_h", "stride_h", "dilation_h", "pad_top", "pad_bottom"};
-constexpr Direction kWidth = {"kernel_w", "stride_w", "dilation_w", "pad_left", "pad_right"};
+constexpr Direction kHeight = {attr::kernel_h, attr::stride_h, attr::dilation_h, attr::pad_top,
+                               attr::pad_bottom};
+constexpr Direction kWidth = {attr::kernel_w, attr::stride_w, attr::dilation_w, attr::pad_left,
+                              attr::pad_right};
 
 Dim windows(NodeContext& context, const Dim& extent, const Direction& d) {
   constexpr int64_t kLimit = int64_t(1) << 31;
@@ -119,26 +121,26 @@ void expect_image_bytes(NodeContext& context) {
 
 /// What products give: "to" says of to_float whether it is f32 or the sums, and is said once.
 void set_product(NodeContext& context, DType type, Dims dims) {
-  const bool is_float = context.node.text("requant", "float_even") == "to_float";
-  if (is_float && !context.node.has("to") && context.settled()) return;
-  const DType to = is_float ? DType(context.node.integer("to", int64_t(DType::kF32))) : type;
+  const bool is_float = context.node.text(attr::requant, "float_even") == "to_float";
+  if (is_float && !context.node.has(attr::to) && context.settled()) return;
+  const DType to = is_float ? DType(context.node.integer(attr::to, int64_t(DType::kF32))) : type;
   if (is_float && to != DType::kF32 && to != DType::kI32)
     context.corrupt(std::string("it gives ") + dtype_text(to));
   context.set(0, to, std::move(dims));
-  context.erase({"to"});
+  context.erase({attr::to});
 }
 
 void convolve_bytes(NodeContext& context) {
   const DType type = expect_numbers(context, 0);
   expect_image_bytes(context);
   const Dims x = context.dims(0), w = context.dims(1);
-  const int64_t groups = context.node.integer("groups", 1);
+  const int64_t groups = context.node.integer(attr::groups, 1);
   if (groups < 1 || w.size() != 4 || w[3] * Dim(groups) != x[3])
     context.corrupt("its input has shape " + text(x) + ", its weights " + text(w) + " in " +
                     std::to_string(groups) + " groups");
   expect_constant(context, 1, DType::kI8,
-                  {w[0], Dim(context.node.integer("kernel_h", 1)),
-                   Dim(context.node.integer("kernel_w", 1)), w[3]});
+                  {w[0], Dim(context.node.integer(attr::kernel_h, 1)),
+                   Dim(context.node.integer(attr::kernel_w, 1)), w[3]});
   expect_channels(context, w[0]);
   set_product(context, type,
               {x[0], windows(context, x[1], kHeight), windows(context, x[2], kWidth), w[0]});
@@ -165,7 +167,7 @@ void multiply_quantized_weights(NodeContext& context) {
   if (x.empty() || w.size() != 2 || w[1] != x.back())
     context.corrupt("its input has shape " + text(x) + ", its weights " + text(w));
   expect_constant(context, 1, DType::kI8, w);
-  const int64_t k = w[1].value().value_or(0), block = context.node.integer("block", 0);
+  const int64_t k = w[1].value().value_or(0), block = context.node.integer(attr::block, 0);
   if (block < 0 || block % 8 != 0)
     context.corrupt("its blocks have " + std::to_string(block) + " weights, expected whole eights");
   const Dims scales = {w[0], Dim(block ? k / block + (k % block != 0) : 1)};
@@ -185,7 +187,7 @@ void multiply_matrices_of_bytes(NodeContext& context) {
   const Dims b = context.dims(1);
   if (a.size() < 2 || a.size() != b.size())
     context.corrupt("its inputs have shapes " + text(a) + " and " + text(b));
-  a.back() = b[b.size() - (context.node.integer("trans_b", 0) != 0 ? 2 : 1)];
+  a.back() = b[b.size() - (context.node.integer(attr::trans_b, 0) != 0 ? 2 : 1)];
   context.set(0, DType::kU8, std::move(a));
 }
 
@@ -212,28 +214,28 @@ void pool_bytes(NodeContext& context) {
 void softmax_bytes(NodeContext& context) {
   expect_numbers(context, 0);
   if (context.rank(0) < 1) context.corrupt("its input has no dimensions");
-  if (!context.node.has("to") && context.settled()) return;
-  const DType to = DType(context.node.integer("to", int64_t(DType::kU8)));
+  if (!context.node.has(attr::to) && context.settled()) return;
+  const DType to = DType(context.node.integer(attr::to, int64_t(DType::kU8)));
   if (!is_quantized_type(to)) context.corrupt(std::string("it gives ") + dtype_text(to));
   context.set(0, to, context.dims(0));
-  context.erase({"to"});
+  context.erase({attr::to});
 }
 
 }  // namespace
 
 void add_quantized_rules(InferTable& table) {
-  table["Quantize"] = quantize_bytes;
-  table["Dequantize"] = dequantize_bytes;
-  table["DynamicQuantize"] = quantize_by_contents;
-  table["OffsetByte"] = offset_byte;
-  table["QuantizedConv2d"] = convolve_bytes;
-  table["QuantizedLinear"] = multiply_bytes;
-  table["Linear"] = multiply_quantized_weights;
-  table["QuantizedMatMul"] = multiply_matrices_of_bytes;
-  table["Lookup"] = look_up;
-  table["QuantizedElementwise"] = elementwise_bytes;
-  table["QuantizedPool2d"] = pool_bytes;
-  table["QuantizedSoftmax"] = softmax_bytes;
+  table[op::Quantize] = quantize_bytes;
+  table[op::Dequantize] = dequantize_bytes;
+  table[op::DynamicQuantize] = quantize_by_contents;
+  table[op::OffsetByte] = offset_byte;
+  table[op::QuantizedConv2d] = convolve_bytes;
+  table[op::QuantizedLinear] = multiply_bytes;
+  table[op::Linear] = multiply_quantized_weights;
+  table[op::QuantizedMatMul] = multiply_matrices_of_bytes;
+  table[op::Lookup] = look_up;
+  table[op::QuantizedElementwise] = elementwise_bytes;
+  table[op::QuantizedPool2d] = pool_bytes;
+  table[op::QuantizedSoftmax] = softmax_bytes;
 }
 
 }  // namespace ingot::graph

@@ -18,20 +18,21 @@ void expect_dims(NodeContext& context, size_t input, const Dims& expected, const
 }
 
 void recurrent(NodeContext& context) {
-  const std::string op = context.node.op;
-  const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
-  const int64_t directions = context.node.text("direction", "forward") == "bidirectional" ? 2 : 1;
+  const Operator op = context.node.op;
+  const int64_t gates = op == op::LSTM ? 4 : op == op::GRU ? 3 : 1;
+  const int64_t directions =
+      context.node.text(attr::direction, "forward") == "bidirectional" ? 2 : 1;
   if (context.rank(0) != 3 || context.rank(2) != 3)
     context.corrupt("its X has shape " + text(context.dims(0)) + ", its R " +
                     text(context.dims(2)) + ", expected 3 dimensions");
   const auto hidden = context.dims(2)[2].value();
   if (!hidden) context.refuse("hidden_size", "its R has a symbolic shape " + text(context.dims(2)));
-  const int64_t given = context.node.integer("hidden_size", 0);
+  const int64_t given = context.node.integer(attr::hidden_size, 0);
   if (given != 0 && given != *hidden)
     context.corrupt("hidden_size is " + std::to_string(given) + ", its R has shape " +
                     text(context.dims(2)));
-  context.node.attributes["hidden_size"] = *hidden;
-  const bool batch_first = context.node.integer("layout", 0) != 0;
+  context.node.attributes[attr::hidden_size] = *hidden;
+  const bool batch_first = context.node.integer(attr::layout, 0) != 0;
   const Dim steps = context.dims(0)[batch_first ? 1 : 0],
             batch = context.dims(0)[batch_first ? 0 : 1], width = context.dims(0)[2];
   const Dim h(*hidden);
@@ -69,7 +70,7 @@ void dynamic_lstm(NodeContext& context) {
   if (spell_dynamic_lstm(context)) return;
   context.note(
       "DynamicQuantizeLSTM in f32, where onnxruntime quantizes its input and state in each step");
-  context.node.op = "LSTM";
+  context.node.op = op::LSTM;
   context.drop_inputs_from(8);
   recurrent(context);
 }
@@ -77,8 +78,8 @@ void dynamic_lstm(NodeContext& context) {
 }  // namespace
 
 void add_recurrent_rules(InferTable& table) {
-  table["DynamicQuantizeLSTM"] = dynamic_lstm;
-  for (const char* op : {"LSTM", "GRU", "RNN"}) table[op] = recurrent;
+  table[op::DynamicQuantizeLSTM] = dynamic_lstm;
+  for (const Operator op : {op::LSTM, op::GRU, op::RNN}) table[op] = recurrent;
 }
 
 }  // namespace ingot::graph

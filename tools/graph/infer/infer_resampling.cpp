@@ -89,9 +89,9 @@ ValueId product_along(NodeContext& context, ValueId x, int64_t axis, const Sampl
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
   std::swap(perm[size_t(axis)], perm[size_t(rank - 1)]);
   const bool moves = axis != rank - 1;
-  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
-  x = context.make("MatMul", {x, weights});
-  return moves ? context.make("Transpose", {x}, {{"perm", perm}}) : x;
+  if (moves) x = context.make(op::Transpose, {x}, {{attr::perm, perm}});
+  x = context.make(op::MatMul, {x, weights});
+  return moves ? context.make(op::Transpose, {x}, {{attr::perm, perm}}) : x;
 }
 
 /// What a cropping resize gives outside of the image: a constant to add, along the axes that have
@@ -112,21 +112,21 @@ ValueId with_outside(NodeContext& context, ValueId x, const std::vector<Sampling
     std::vector<int64_t> dims(rank, 1);
     dims[i] = axes[i].out;
     const ValueId part = context.constant(make_floating(DType::kF32, dims, flags));
-    inside = inside == kAbsent ? part : context.make("Mul", {inside, part});
+    inside = inside == kAbsent ? part : context.make(op::Mul, {inside, part});
   }
   if (inside == kAbsent) return x;
-  const ValueId beyond = context.make("Sub", {context.scalar(DType::kF32, 1), inside});
-  return context.make("Add",
-                      {x, context.make("Mul", {beyond, context.scalar(DType::kF32, value)})});
+  const ValueId beyond = context.make(op::Sub, {context.scalar(DType::kF32, 1), inside});
+  return context.make(op::Add,
+                      {x, context.make(op::Mul, {beyond, context.scalar(DType::kF32, value)})});
 }
 
 }  // namespace
 
 bool needs_resampling(NodeContext& context, const Dims& out, const std::vector<double>& scales) {
-  if (context.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+  if (context.node.text(attr::coordinate_transformation_mode, "half_pixel") == "tf_crop_and_resize")
     return true;
-  if (context.node.integer("antialias", 0) == 0 ||
-      context.node.text("mode", "nearest") == "nearest")
+  if (context.node.integer(attr::antialias, 0) == 0 ||
+      context.node.text(attr::mode, "nearest") == "nearest")
     return false;
   for (size_t i = 0; i < out.size(); i++) {
     const Dim& in = context.dims(0)[i];
@@ -141,12 +141,12 @@ void resample(NodeContext& context, const Dims& out, const std::vector<double>& 
     context.refuse("", "with antialias or tf_crop_and_resize only f32 is built");
   std::vector<Sampling> axes(in.size());
   const bool crop =
-      context.node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+      context.node.text(attr::coordinate_transformation_mode, "half_pixel") == "tf_crop_and_resize";
   std::vector<double> region;
   if (crop) {
     const Constant* roi = context.has(1) ? context.model().constant(context.in(1)) : nullptr;
     if (!roi) context.refuse("roi", "is known only at run time", "export with a constant region");
-    const std::vector<int64_t> given = context.node.integers("axes");
+    const std::vector<int64_t> given = context.node.integers(attr::axes);
     const std::vector<double> numbers = read_numbers(*roi);
     const size_t count = given.empty() ? in.size() : given.size();
     if (numbers.size() != count * 2)
@@ -175,15 +175,16 @@ void resample(NodeContext& context, const Dims& out, const std::vector<double>& 
     s.scale = scales[i] != 0 ? scales[i] : double(s.out) / double(s.in);
     s.crop = crop;
     if (crop) s.first = region[i], s.last = region[in.size() + i];
-    s.antialias = context.node.integer("antialias", 0) != 0;
-    s.exclude_outside = context.node.integer("exclude_outside", 0) != 0;
-    s.mode = context.node.text("mode", "nearest");
-    s.coordinate = context.node.text("coordinate_transformation_mode", "half_pixel");
-    s.nearest = context.node.text("nearest_mode", "round_prefer_floor");
-    s.cubic_a = context.node.number("cubic_coeff_a", -0.75);
+    s.antialias = context.node.integer(attr::antialias, 0) != 0;
+    s.exclude_outside = context.node.integer(attr::exclude_outside, 0) != 0;
+    s.mode = context.node.text(attr::mode, "nearest");
+    s.coordinate = context.node.text(attr::coordinate_transformation_mode, "half_pixel");
+    s.nearest = context.node.text(attr::nearest_mode, "round_prefer_floor");
+    s.cubic_a = context.node.number(attr::cubic_coeff_a, -0.75);
     x = product_along(context, x, int64_t(i), s);
   }
-  context.same(0, with_outside(context, x, axes, context.node.number("extrapolation_value", 0)));
+  context.same(0,
+               with_outside(context, x, axes, context.node.number(attr::extrapolation_value, 0)));
 }
 
 }  // namespace ingot::graph

@@ -11,8 +11,8 @@ namespace {
 
 /// What stands in shape: dims, -1 for the rest, nothing where it is known only at run time.
 std::vector<std::optional<Dim>> wanted_dims(NodeContext& context) {
-  if (context.node.has("shape") || !context.has(1)) {
-    const Dims dims = context.need_dims("shape", 1);
+  if (context.node.has(attr::shape) || !context.has(1)) {
+    const Dims dims = context.need_dims(attr::shape, 1);
     return {dims.begin(), dims.end()};
   }
   if (context.rank(1) != 1)
@@ -20,7 +20,7 @@ std::vector<std::optional<Dim>> wanted_dims(NodeContext& context) {
   const auto contents = context.run().contents(context.in(1));
   const auto count = context.dims(1)[0].value();
   if (!contents && (!count || *count < 2 || *count > kMaxRank)) {
-    const Dims dims = context.need_dims("shape", 1);
+    const Dims dims = context.need_dims(attr::shape, 1);
     return {dims.begin(), dims.end()};
   }
   if (!contents) return std::vector<std::optional<Dim>>(size_t(*count));
@@ -48,9 +48,10 @@ bool is_open_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
 
 void reshape(NodeContext& context) {
   // in normal form
-  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::shape) && context.settled())
+    return;
   std::vector<std::optional<Dim>> wanted = wanted_dims(context);
-  const bool allow_zero = context.node.integer("allowzero", 0) != 0;
+  const bool allow_zero = context.node.integer(attr::allowzero, 0) != 0;
   const Dims in = context.dims(0);
   for (size_t i = 0; i < wanted.size() && !allow_zero; i++) {
     if (!wanted[i] || *wanted[i] != Dim(0)) continue;
@@ -65,7 +66,7 @@ void reshape(NodeContext& context) {
   for (size_t i = 0; i < wanted.size(); i++) {
     const bool rest = !wanted[i] || *wanted[i] == Dim(-1);
     if (rest && open >= 0) {
-      if (!wanted[i]) context.need_dims("shape", 1);
+      if (!wanted[i]) context.need_dims(attr::shape, 1);
       context.refuse("shape", "two of its dimensions are open");
     }
     if (rest) open = int(i);
@@ -87,25 +88,25 @@ void reshape(NodeContext& context) {
                     text(out) + " has " + product(out).text());
   }
   context.drop_inputs_from(1);
-  context.erase({"shape", "allowzero"});
+  context.erase({attr::shape, attr::allowzero});
   if (out == in) return context.same(0, context.in(0));
   context.set(0, context.dtype(0), std::move(out));
 }
 
 void flatten(NodeContext& context) {
-  const int64_t rank = context.rank(0), given = context.node.integer("axis", 1);
+  const int64_t rank = context.rank(0), given = context.node.integer(attr::axis, 1);
   if (given < -rank || given > rank)
     context.corrupt("axis " + std::to_string(given) + " is out of range for rank " +
                     std::to_string(rank));
   const auto at = context.dims(0).begin() + (given < 0 ? given + rank : given);
   context.finish_shaped(
-      "Reshape", context.in(0),
+      op::Reshape, context.in(0),
       {product(Dims(context.dims(0).begin(), at)), product(Dims(at, context.dims(0).end()))});
 }
 void squeeze(NodeContext& context) {
   const Dims in = context.dims(0);
   std::vector<int64_t> axes;
-  if (const auto given = context.integers("axes", 1)) {
+  if (const auto given = context.integers(attr::axes, 1)) {
     axes = context.axes(*given, context.rank(0));
   } else {
     for (size_t i = 0; i < in.size(); i++) {
@@ -127,10 +128,10 @@ void squeeze(NodeContext& context) {
       context.note("Squeeze takes dimension " + in[i].text() +
                    " for 1; bindings that make it anything else are refused");
   }
-  context.finish_shaped("Reshape", context.in(0), out);
+  context.finish_shaped(op::Reshape, context.in(0), out);
 }
 void unsqueeze(NodeContext& context) {
-  const auto given = context.integers("axes", 1);
+  const auto given = context.integers(attr::axes, 1);
   if (!given) context.corrupt("lacks its axes");
   const Dims in = context.dims(0);
   const std::vector<int64_t> axes = context.axes(*given, int64_t(in.size() + given->size()));
@@ -142,12 +143,12 @@ void unsqueeze(NodeContext& context) {
     else
       out.push_back(in[next++]);
   }
-  context.finish_shaped("Reshape", context.in(0), out);
+  context.finish_shaped(op::Reshape, context.in(0), out);
 }
 
 void transpose(NodeContext& context) {
   const size_t rank = size_t(context.rank(0));
-  std::vector<int64_t> perm = context.node.integers("perm");
+  std::vector<int64_t> perm = context.node.integers(attr::perm);
   if (perm.empty()) {
     perm.resize(rank);
     for (size_t i = 0; i < rank; i++) perm[i] = int64_t(rank - 1 - i);
@@ -162,14 +163,15 @@ void transpose(NodeContext& context) {
   if (std::is_sorted(perm.begin(), perm.end())) return context.same(0, context.in(0));
   Dims out;
   for (const int64_t p : perm) out.push_back(context.dims(0)[size_t(p)]);
-  context.node.attributes["perm"] = perm;
+  context.node.attributes[attr::perm] = perm;
   context.set(0, context.dtype(0), std::move(out));
 }
 
 void expand(NodeContext& context) {
-  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::shape) && context.settled())
+    return;
   // may add values, which moves those that are there
-  const Dims wanted = context.need_dims("shape", 1);
+  const Dims wanted = context.need_dims(attr::shape, 1);
   const Dims out = broadcast(context, context.dims(0), wanted);
   for (size_t back = 1; back <= size_t(context.rank(0)); back++) {
     const Dim &from = context.dims(0)[size_t(context.rank(0)) - back], to = out[out.size() - back];
@@ -179,13 +181,14 @@ void expand(NodeContext& context) {
     context.node.inputs[0] = made;
   }
   context.drop_inputs_from(1);
-  context.erase({"shape"});
+  context.erase({attr::shape});
   if (out == context.dims(0)) return context.same(0, context.in(0));
   context.set(0, context.dtype(0), out);
 }
 void tile(NodeContext& context) {
-  if (context.node.inputs.size() == 1 && !context.node.has("shape") && context.settled()) return;
-  const Dims repeats = context.need_dims("repeats", 1);
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::shape) && context.settled())
+    return;
+  const Dims repeats = context.need_dims(attr::repeats, 1);
   Dims out = context.dims(0);
   if (repeats.size() != out.size())
     context.corrupt("repeats has " + std::to_string(repeats.size()) + " entries for " + text(out));
@@ -207,45 +210,45 @@ void expect_image(NodeContext& context) {
 }
 void depth_to_space(NodeContext& context) {
   expect_image(context);
-  const int64_t b = context.node.integer("blocksize", 1);
+  const int64_t b = context.node.integer(attr::blocksize, 1);
   if (b > 1 << 15) context.corrupt("blocksize is out of range");
   const Dims in = context.dims(0);
   const Dim channels = exact(context, in[1], b * b);
-  const bool columns_first = context.node.text("mode", "DCR") == "CRD";
+  const bool columns_first = context.node.text(attr::mode, "DCR") == "CRD";
   const ValueId split = columns_first
                             ? context.reshape(context.in(0), {in[0], channels, b, b, in[2], in[3]})
                             : context.reshape(context.in(0), {in[0], b, b, channels, in[2], in[3]});
   const std::vector<int64_t> perm = columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
                                                   : std::vector<int64_t>{0, 3, 4, 1, 5, 2};
-  const ValueId moved = context.make("Transpose", {split}, {{"perm", perm}});
-  context.finish_shaped("Reshape", moved, {in[0], channels, in[2] * b, in[3] * b});
+  const ValueId moved = context.make(op::Transpose, {split}, {{attr::perm, perm}});
+  context.finish_shaped(op::Reshape, moved, {in[0], channels, in[2] * b, in[3] * b});
 }
 void space_to_depth(NodeContext& context) {
   expect_image(context);
-  const int64_t b = context.node.integer("blocksize", 1);
+  const int64_t b = context.node.integer(attr::blocksize, 1);
   if (b > 1 << 15) context.corrupt("blocksize is out of range");
   const Dims in = context.dims(0);
   const Dim rows = exact(context, in[2], b), columns = exact(context, in[3], b);
   const ValueId split = context.reshape(context.in(0), {in[0], in[1], rows, b, columns, b});
-  const bool channels_first = context.node.text("mode", "DCR") == "CRD";
+  const bool channels_first = context.node.text(attr::mode, "DCR") == "CRD";
   const std::vector<int64_t> perm = channels_first ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
                                                    : std::vector<int64_t>{0, 3, 5, 1, 2, 4};
-  const ValueId moved = context.make("Transpose", {split}, {{"perm", perm}});
-  context.finish_shaped("Reshape", moved, {in[0], in[1] * (b * b), rows, columns});
+  const ValueId moved = context.make(op::Transpose, {split}, {{attr::perm, perm}});
+  context.finish_shaped(op::Reshape, moved, {in[0], in[1] * (b * b), rows, columns});
 }
 
 }  // namespace
 
 void add_reshape_rules(InferTable& table) {
-  table["Reshape"] = reshape;
-  table["Flatten"] = flatten;
-  table["Squeeze"] = squeeze;
-  table["Unsqueeze"] = unsqueeze;
-  table["Transpose"] = transpose;
-  table["Expand"] = expand;
-  table["Tile"] = tile;
-  table["DepthToSpace"] = depth_to_space;
-  table["SpaceToDepth"] = space_to_depth;
+  table[op::Reshape] = reshape;
+  table[op::Flatten] = flatten;
+  table[op::Squeeze] = squeeze;
+  table[op::Unsqueeze] = unsqueeze;
+  table[op::Transpose] = transpose;
+  table[op::Expand] = expand;
+  table[op::Tile] = tile;
+  table[op::DepthToSpace] = depth_to_space;
+  table[op::SpaceToDepth] = space_to_depth;
 }
 
 }  // namespace ingot::graph

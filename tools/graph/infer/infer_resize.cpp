@@ -18,16 +18,16 @@ bool is_foreign(const std::string& mode) {
 }
 
 void check_modes(NodeContext& context) {
-  const std::string mode = context.node.text("coordinate_transformation_mode", "half_pixel");
+  const std::string mode = context.node.text(attr::coordinate_transformation_mode, "half_pixel");
   const bool of_nearest = mode == "tf_half_pixel_for_nn" || is_foreign(mode);
-  if (of_nearest ? context.node.text("mode", "nearest") != "nearest"
+  if (of_nearest ? context.node.text(attr::mode, "nearest") != "nearest"
                  : mode != "half_pixel" && mode != "half_pixel_symmetric" &&
                        mode != "pytorch_half_pixel" && mode != "align_corners" &&
                        mode != "asymmetric" && mode != "tf_crop_and_resize") {
     context.refuse("coordinate_transformation_mode", "'" + mode + "' is not supported",
                    "export with half_pixel, asymmetric or align_corners");
   }
-  const std::string nearest = context.node.text("nearest_mode", "round_prefer_floor");
+  const std::string nearest = context.node.text(attr::nearest_mode, "round_prefer_floor");
   if (nearest != "round_prefer_floor" && nearest != "round_prefer_ceil" && nearest != "floor" &&
       nearest != "ceil") {
     context.refuse("nearest_mode", "'" + nearest + "' is not supported");
@@ -36,7 +36,7 @@ void check_modes(NodeContext& context) {
 
 /// Which dimensions the numbers are for.
 std::vector<int64_t> target_axes(NodeContext& context, size_t count) {
-  std::vector<int64_t> axes = context.node.integers("axes");
+  std::vector<int64_t> axes = context.node.integers(attr::axes);
   if (axes.empty()) {
     for (int64_t i = 0; i < context.rank(0); i++) axes.push_back(i);
   }
@@ -49,9 +49,9 @@ std::vector<int64_t> target_axes(NodeContext& context, size_t count) {
 }
 
 Contents scales_of(NodeContext& context) {
-  if (context.node.has("scales")) {
+  if (context.node.has(attr::scales)) {
     Contents out;
-    for (const double s : context.node.numbers("scales")) out.push_back(Scalar::of(s));
+    for (const double s : context.node.numbers(attr::scales)) out.push_back(Scalar::of(s));
     return out;
   }
   const auto contents = context.run().contents(context.in(2));
@@ -68,7 +68,7 @@ int64_t scale_count(NodeContext& context) {
   return *count;
 }
 bool scales_are_data(NodeContext& context) {
-  if (context.node.has("scales")) return false;
+  if (context.node.has(attr::scales)) return false;
   const auto contents = context.run().contents(context.in(2));
   return !contents || std::any_of(contents->begin(), contents->end(),
                                   [](const Scalar& s) { return !s.known(); });
@@ -99,9 +99,9 @@ void apply_scales(NodeContext& context, Dims& out, std::vector<double>& scales) 
 }
 
 void apply_sizes(NodeContext& context, Dims& out, std::vector<double>& scales) {
-  const Dims sizes = context.need_dims("sizes", 3);
+  const Dims sizes = context.need_dims(attr::sizes, 3);
   const std::vector<int64_t> axes = target_axes(context, sizes.size());
-  const std::string policy = context.node.text("keep_aspect_ratio_policy", "stretch");
+  const std::string policy = context.node.text(attr::keep_aspect_ratio_policy, "stretch");
   if (policy == "stretch") {
     for (size_t i = 0; i < axes.size(); i++) {
       out[size_t(axes[i])] = sizes[i];
@@ -130,7 +130,7 @@ void apply_sizes(NodeContext& context, Dims& out, std::vector<double>& scales) {
 /// Beside sizes, which no file of ONNX has: the sizes say how many samples there are, the scales
 /// where they lie.
 std::vector<double> given_scales(NodeContext& context) {
-  const std::vector<double> scales = context.node.numbers("scales");
+  const std::vector<double> scales = context.node.numbers(attr::scales);
   if (scales.size() != context.dims(0).size())
     context.corrupt("has " + std::to_string(scales.size()) + " scales");
   for (const double scale : scales)
@@ -145,14 +145,14 @@ void resize_as_floats(NodeContext& context) {
   const DType dtype = context.dtype(0);
   std::vector<ValueId> inputs = context.node.inputs;
   inputs[0] = context.cast(inputs[0], DType::kF32);
-  const ValueId resized = context.make("Resize", inputs, context.node.attributes);
-  context.finish("Cast", {resized}, {{"to", int64_t(dtype)}});
+  const ValueId resized = context.make(op::Resize, inputs, context.node.attributes);
+  context.finish(op::Cast, {resized}, {{attr::to, int64_t(dtype)}});
 }
 
 void resize(NodeContext& context) {
   if (context.node.inputs.size() == 1 && context.settled()) return;  // in normal form
   check_modes(context);
-  if (!is_floating(context.dtype(0)) && context.node.text("mode", "nearest") != "nearest")
+  if (!is_floating(context.dtype(0)) && context.node.text(attr::mode, "nearest") != "nearest")
     return resize_as_floats(context);
   const Dims in = context.dims(0);
   Dims out = in;
@@ -161,7 +161,7 @@ void resize(NodeContext& context) {
              by_computed_sizes = by_sizes && !context.model().constant(context.in(3));
   // An empty tensor stands for an absent input.
   const bool by_scales =
-      context.node.has("scales") || (context.has(2) && product(context.dims(2)) != Dim(0));
+      context.node.has(attr::scales) || (context.has(2) && product(context.dims(2)) != Dim(0));
   if (by_sizes) {
     std::fill(scales.begin(), scales.end(), 0.0);
     for (size_t i = 0; i < in.size(); i++) scales[i] = 1.0;
@@ -169,9 +169,9 @@ void resize(NodeContext& context) {
     apply_sizes(context, out, from_sizes);
     for (size_t i = 0; i < in.size(); i++)
       scales[i] = out[i] == in[i] && from_sizes[i] == 0 ? 1.0 : from_sizes[i];
-    if (context.node.has("scales")) scales = given_scales(context);
+    if (context.node.has(attr::scales)) scales = given_scales(context);
   } else if (by_scales) {
-    if (context.node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize")
+    if (context.node.text(attr::coordinate_transformation_mode, "") == "tf_crop_and_resize")
       context.refuse("scales", "with tf_crop_and_resize sizes are built", "export with sizes");
     if (scales_are_data(context))
       return resize_by_data(context, target_axes(context, size_t(scale_count(context))));
@@ -181,7 +181,8 @@ void resize(NodeContext& context) {
   }
   if (needs_resampling(context, out, scales)) return resample(context, out, scales);
   context.drop_inputs_from(1);
-  context.erase({"axes", "keep_aspect_ratio_policy", "antialias", "extrapolation_value"});
+  context.erase(
+      {attr::axes, attr::keep_aspect_ratio_policy, attr::antialias, attr::extrapolation_value});
   const bool unchanged =
       out == in && std::all_of(scales.begin(), scales.end(), [](double s) { return s == 1.0; });
   // A node that resizes to the extents at hand: perhaps they only share their name.
@@ -190,12 +191,12 @@ void resize(NodeContext& context) {
   // Where no extent changes, onnxruntime copies, whatever the scales.
   const bool copies = out == in && scales_are_inputs;
   if (unchanged || copies) return context.same(0, context.in(0));
-  context.node.attributes["scales"] = scales;
+  context.node.attributes[attr::scales] = scales;
   context.set(0, context.dtype(0), std::move(out));
 }
 
 }  // namespace
 
-void add_resize_rules(InferTable& table) { table["Resize"] = resize; }
+void add_resize_rules(InferTable& table) { table[op::Resize] = resize; }
 
 }  // namespace ingot::graph

@@ -19,7 +19,7 @@ void grid_sample(NodeContext& context) {
     context.corrupt("its input has shape " + text(in) + ", its grid " + text(grid) +
                     " of another batch");
   if (spatial > 3) context.refuse("", "more than three spatial dimensions are not supported");
-  const std::string mode = context.node.text("mode", "linear");
+  const std::string mode = context.node.text(attr::mode, "linear");
   const bool is_half = context.dtype(1) == DType::kF16 || context.dtype(1) == DType::kBF16;
   if (is_half && is_floating(context.dtype(0))) return infer_in_single(context);
   if (context.dtype(1) != DType::kF32 || (mode != "nearest" && context.dtype(0) != DType::kF32))
@@ -41,28 +41,28 @@ void roi_align(NodeContext& context) {
   if (context.dtype(0) != DType::kF32 || context.dtype(1) != DType::kF32)
     context.refuse("", "its input and its boxes must be f32", "convert the model to float32");
   if (context.dtype(2) != DType::kI64) context.corrupt("the images of its boxes are not int64");
-  const int64_t samples = context.node.integer("sampling_ratio", 0);
+  const int64_t samples = context.node.integer(attr::sampling_ratio, 0);
   if (samples > kMaxRoiSamples)
     context.refuse("sampling_ratio",
                    std::to_string(samples) + " is more than " + std::to_string(kMaxRoiSamples));
-  if (!context.node.has("output_height") && context.settled()) return;  // in normal form
-  const int64_t height = context.node.integer("output_height", 1),
-                width = context.node.integer("output_width", 1);
+  if (!context.node.has(attr::output_height) && context.settled()) return;  // in normal form
+  const int64_t height = context.node.integer(attr::output_height, 1),
+                width = context.node.integer(attr::output_width, 1);
   if (height < 1 || width < 1)
     context.corrupt("its output has " + std::to_string(height) + " x " + std::to_string(width) +
                     " bins, expected at least one");
   context.set(0, context.dtype(0), {boxes[0], in[1], height, width});
-  context.erase({"output_height", "output_width"});
+  context.erase({attr::output_height, attr::output_width});
 }
 
 void affine_grid(NodeContext& context) {
-  const auto size = context.integers("size", 1);
+  const auto size = context.integers(attr::size, 1);
   const int64_t spatial = size ? int64_t(size->size()) - 2 : 0;
   if (spatial != 2 && spatial != 3) context.corrupt("its size must be four or five numbers");
   if (context.dims(0) != Dims{(*size)[0], spatial, spatial + 1})
     context.corrupt("its theta has shape " + text(context.dims(0)) + ", its size is of " +
                     std::to_string(spatial) + " dimensions");
-  const bool aligned = context.node.integer("align_corners", 0) != 0;
+  const bool aligned = context.node.integer(attr::align_corners, 0) != 0;
   int64_t area = 1;
   for (int64_t k = 0; k < spatial; k++) {
     const int64_t extent = (*size)[size_t(k) + 2];
@@ -84,17 +84,18 @@ void affine_grid(NodeContext& context) {
   }
   const ValueId base =
       context.constant(make_floating(context.dtype(0), {area, spatial + 1}, points));
-  const ValueId theta = context.make("Transpose", {context.in(0)}, {{"perm", Integers{0, 2, 1}}});
+  const ValueId theta =
+      context.make(op::Transpose, {context.in(0)}, {{attr::perm, Integers{0, 2, 1}}});
   Dims out = {(*size)[0]};
   for (int64_t k = 0; k < spatial; k++) out.push_back((*size)[size_t(k) + 2]);
   out.push_back(spatial);
-  context.finish_shaped("Reshape", context.make("MatMul", {base, theta}), out);
+  context.finish_shaped(op::Reshape, context.make(op::MatMul, {base, theta}), out);
 }
 
 /// Cuts and pads around the middle; of an odd difference the end has one more.
 void center_crop_pad(NodeContext& context) {
-  const Dims in = context.dims(0), wanted = context.need_dims("shape", 1);
-  Integers axes = context.node.integers("axes");
+  const Dims in = context.dims(0), wanted = context.need_dims(attr::shape, 1);
+  Integers axes = context.node.integers(attr::axes);
   if (axes.empty())
     for (int64_t i = 0; i < context.rank(0); i++) axes.push_back(i);
   context.axes(axes, context.rank(0));
@@ -111,21 +112,21 @@ void center_crop_pad(NodeContext& context) {
     pads[axis] = (wanted[i] - kept) / Dim(2);
     pads[axis + in.size()] = wanted[i] - kept - pads[axis];
   }
-  const ValueId part =
-      context.make("Slice", {context.in(0)}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+  const ValueId part = context.make(
+      op::Slice, {context.in(0)}, {{attr::starts, starts}, {attr::ends, ends}, {attr::axes, axes}});
   // what is equal to the slice's own formulas, and shorter: padding takes it away again
   if (part != context.in(0)) context.model().values[size_t(part)].dims = cropped;
-  context.finish("Pad", {part},
-                 {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  context.finish(op::Pad, {part},
+                 {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
 }
 
 }  // namespace
 
 void add_sampling_rules(InferTable& table) {
-  table["GridSample"] = grid_sample;
-  table["RoiAlign"] = roi_align;
-  table["AffineGrid"] = affine_grid;
-  table["CenterCropPad"] = center_crop_pad;
+  table[op::GridSample] = grid_sample;
+  table[op::RoiAlign] = roi_align;
+  table[op::AffineGrid] = affine_grid;
+  table[op::CenterCropPad] = center_crop_pad;
 }
 
 }  // namespace ingot::graph

@@ -27,8 +27,9 @@ std::vector<ValueId> elements_of(NodeContext& context, size_t input) {
     context.refuse("", "a loop appended as many tensors as only the run tells",
                    "join them with ConcatFromSequence, or read one with SequenceAt");
   for (int64_t i = 0; i < *count; i++)
-    sequence.tensors.push_back(context.make(
-        "Gather", {sequence.rows, context.scalar(DType::kI64, double(i))}, {{"axis", int64_t(0)}}));
+    sequence.tensors.push_back(context.make(op::Gather,
+                                            {sequence.rows, context.scalar(DType::kI64, double(i))},
+                                            {{attr::axis, int64_t(0)}}));
   return sequence.tensors;
 }
 /// The rows side by side along `axis` of one of them, as a dimension of their own or joined.
@@ -36,7 +37,7 @@ ValueId joined_rows(NodeContext& context, ValueId rows, int64_t axis, bool is_ne
   Integers perm;
   for (int64_t i = 1; i < int64_t(dims_of(context, rows).size()); i++) perm.push_back(i);
   perm.insert(perm.begin() + axis, 0);
-  const ValueId turned = axis ? context.make("Transpose", {rows}, {{"perm", perm}}) : rows;
+  const ValueId turned = axis ? context.make(op::Transpose, {rows}, {{attr::perm, perm}}) : rows;
   if (is_new) return turned;
   Dims dims = dims_of(context, turned);
   dims[size_t(axis)] = dims[size_t(axis)] * dims[size_t(axis) + 1];
@@ -45,7 +46,7 @@ ValueId joined_rows(NodeContext& context, ValueId rows, int64_t axis, bool is_ne
 }
 /// A position, counted from the front; `size` itself only where something is inserted.
 size_t position_of(NodeContext& context, size_t input, size_t size, bool inserts) {
-  const auto given = context.integers("position", input);
+  const auto given = context.integers(attr::position, input);
   if (!given || given->size() != 1) context.corrupt("its position must be one number");
   const int64_t count = int64_t(size), at = (*given)[0] < 0 ? (*given)[0] + count : (*given)[0];
   if (at < 0 || at > count - (inserts ? 0 : 1))
@@ -72,7 +73,7 @@ void sequence_erase(NodeContext& context) {
 void sequence_at(NodeContext& context) {
   const Sequence sequence = sequence_of(context, 0);
   if (sequence.rows != kAbsent && sequence.tensors.empty())
-    return context.finish("Gather", {sequence.rows, context.in(1)}, {{"axis", int64_t(0)}});
+    return context.finish(op::Gather, {sequence.rows, context.in(1)}, {{attr::axis, int64_t(0)}});
   const std::vector<ValueId> all = elements_of(context, 0);
   context.same(0, all[position_of(context, 1, all.size(), false)]);
 }
@@ -86,19 +87,20 @@ void sequence_concat(NodeContext& context) {
   const Sequence sequence = sequence_of(context, 0);
   std::vector<ValueId> all = sequence.tensors;
   if (all.empty() && sequence.rows == kAbsent) context.corrupt("joins an empty sequence");
-  const bool is_new = context.node.integer("new_axis", 0) != 0;
+  const bool is_new = context.node.integer(attr::new_axis, 0) != 0;
   const size_t element =
       all.empty() ? dims_of(context, sequence.rows).size() - 1 : dims_of(context, all[0]).size();
   const int64_t axis =
-      context.axis(context.node.integer("axis", 0), int64_t(element) + int64_t(is_new));
+      context.axis(context.node.integer(attr::axis, 0), int64_t(element) + int64_t(is_new));
   if (is_new)
-    for (ValueId& each : all) each = context.make("Unsqueeze", {each}, {{"axes", Integers{axis}}});
+    for (ValueId& each : all)
+      each = context.make(op::Unsqueeze, {each}, {{attr::axes, Integers{axis}}});
   if (sequence.rows != kAbsent) all.push_back(joined_rows(context, sequence.rows, axis, is_new));
-  context.finish("Concat", all, {{"axis", axis}});
+  context.finish(op::Concat, all, {{attr::axis, axis}});
 }
 /// Parts of equal extents, or of those given; without any, single elements whose axis may go.
 void sequence_split(NodeContext& context) {
-  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   const auto extent = context.dims(0)[size_t(axis)].value();
   if (!extent)
     context.refuse("axis",
@@ -107,7 +109,7 @@ void sequence_split(NodeContext& context) {
                    "bind it with --dim");
   Integers sizes;
   const bool single = !context.has(1);
-  if (const auto given = context.integers("split", 1)) {
+  if (const auto given = context.integers(attr::split, 1)) {
     if (context.rank(1) == 1)
       sizes = *given;
     else if (given->size() != 1 || (*given)[0] < 1)
@@ -125,11 +127,12 @@ void sequence_split(NodeContext& context) {
   std::vector<ValueId> parts;
   int64_t from = 0;
   for (const int64_t size : sizes) {
-    ValueId part = context.make(
-        "Slice", {context.in(0)},
-        {{"starts", Dims{Dim(from)}}, {"ends", Dims{Dim(from + size)}}, {"axes", Integers{axis}}});
-    if (single && context.node.integer("keepdims", 1) == 0)
-      part = context.make("Squeeze", {part}, {{"axes", Integers{axis}}});
+    ValueId part = context.make(op::Slice, {context.in(0)},
+                                {{attr::starts, Dims{Dim(from)}},
+                                 {attr::ends, Dims{Dim(from + size)}},
+                                 {attr::axes, Integers{axis}}});
+    if (single && context.node.integer(attr::keepdims, 1) == 0)
+      part = context.make(op::Squeeze, {part}, {{attr::axes, Integers{axis}}});
     parts.push_back(part);
     from += size;
   }
@@ -153,16 +156,16 @@ void has_element(NodeContext& context) {
 }  // namespace
 
 void add_sequence_rules(InferTable& table) {
-  table["SequenceConstruct"] = sequence_construct;
-  table["SequenceEmpty"] = sequence_empty;
-  table["SequenceInsert"] = sequence_insert;
-  table["SequenceErase"] = sequence_erase;
-  table["SequenceAt"] = sequence_at;
-  table["SequenceLength"] = sequence_length;
-  table["ConcatFromSequence"] = sequence_concat;
-  table["SplitToSequence"] = sequence_split;
-  table["Optional"] = table["OptionalGetElement"] = optional;
-  table["OptionalHasElement"] = has_element;
+  table[op::SequenceConstruct] = sequence_construct;
+  table[op::SequenceEmpty] = sequence_empty;
+  table[op::SequenceInsert] = sequence_insert;
+  table[op::SequenceErase] = sequence_erase;
+  table[op::SequenceAt] = sequence_at;
+  table[op::SequenceLength] = sequence_length;
+  table[op::ConcatFromSequence] = sequence_concat;
+  table[op::SplitToSequence] = sequence_split;
+  table[op::Optional] = table[op::OptionalGetElement] = optional;
+  table[op::OptionalHasElement] = has_element;
 }
 
 }  // namespace ingot::graph

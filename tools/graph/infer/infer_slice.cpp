@@ -52,8 +52,8 @@ Cut cut(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
 ValueId position(NodeContext& context, size_t input, int64_t at, ValueId extent) {
   const ValueId given = context.element(input, at);
   const ValueId is_negative =
-      context.cast(context.make("Less", {given, context.scalar(DType::kI64, 0)}), DType::kI64);
-  return context.make("Add", {given, context.make("Mul", {is_negative, extent})});
+      context.cast(context.make(op::Less, {given, context.scalar(DType::kI64, 0)}), DType::kI64);
+  return context.make(op::Add, {given, context.make(op::Mul, {is_negative, extent})});
 }
 
 /// The elements of an axis between positions that only the run knows, `at` among starts and ends:
@@ -62,11 +62,11 @@ ValueId between(NodeContext& context, ValueId data, int64_t axis, int64_t at) {
   const Dim extent = context.run().value(data).dims[size_t(axis)];
   const ValueId index = context.counting(extent), number = context.extent(extent);
   const ValueId start = position(context, 1, at, number), end = position(context, 2, at, number);
-  const ValueId is_inside = context.make(
-      "And", {context.make("GreaterOrEqual", {index, start}), context.make("Less", {index, end})});
-  const ValueId found = context.make("NonZero", {is_inside});
+  const ValueId is_inside = context.make(op::And, {context.make(op::GreaterOrEqual, {index, start}),
+                                                   context.make(op::Less, {index, end})});
+  const ValueId found = context.make(op::NonZero, {is_inside});
   const Dim count = context.run().value(found).dims.at(1);
-  return context.make("Gather", {data, context.reshape(found, {count})}, {{"axis", axis}});
+  return context.make(op::Gather, {data, context.reshape(found, {count})}, {{attr::axis, axis}});
 }
 
 /// Where a start, or an end, comes from data: those axes first, the others as always.
@@ -100,38 +100,41 @@ void slice_by_data(NodeContext& context, const std::vector<int64_t>& axes,
     step_axes.push_back(axis), kept_steps.push_back(*steps[i]);
   }
   if (step_axes.empty()) return context.same(0, data);
-  context.finish("Slice", {data},
-                 {{"starts", starts}, {"ends", ends}, {"axes", step_axes}, {"steps", kept_steps}});
+  context.finish(op::Slice, {data},
+                 {{attr::starts, starts},
+                  {attr::ends, ends},
+                  {attr::axes, step_axes},
+                  {attr::steps, kept_steps}});
 }
 
 void slice(NodeContext& context) {
   // in normal form
-  if (context.node.inputs.size() == 1 && !context.node.has("ends") && context.settled()) return;
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::ends) && context.settled()) return;
   const Dims in = context.dims(0);
-  const auto known_starts = context.find_dims("starts", 1),
-             known_ends = context.find_or_stated("ends", 2);
+  const auto known_starts = context.find_dims(attr::starts, 1),
+             known_ends = context.find_or_stated(attr::ends, 2);
   const auto count = [&](const std::optional<Dims>& known, size_t input) {
     if (known) return known->size();
     const auto n = context.has(input) ? product(context.dims(input)).value() : std::nullopt;
     return n && *n <= int64_t(in.size()) ? size_t(*n) : ~size_t{0};
   };
   const size_t cuts = count(known_starts, 1);
-  if (cuts > in.size()) context.need_dims("starts", 1);  // refuses
-  std::vector<int64_t> axes = context.integers("axes", 3).value_or(std::vector<int64_t>());
+  if (cuts > in.size()) context.need_dims(attr::starts, 1);  // refuses
+  std::vector<int64_t> axes = context.integers(attr::axes, 3).value_or(std::vector<int64_t>());
   std::vector<int64_t> steps(cuts, 1);
   std::vector<std::optional<int64_t>> known_steps;
-  const auto step_contents = context.node.has("steps") || !context.has(4)
+  const auto step_contents = context.node.has(attr::steps) || !context.has(4)
                                  ? std::nullopt
                                  : context.run().contents(context.in(4));
-  const bool steps_are_data = context.has(4) && !context.find_dims("steps", 4);
+  const bool steps_are_data = context.has(4) && !context.find_dims(attr::steps, 4);
   if (steps_are_data) {
-    if (product(context.dims(4)) != Dim(int64_t(cuts))) context.need_dims("steps", 4);
+    if (product(context.dims(4)) != Dim(int64_t(cuts))) context.need_dims(attr::steps, 4);
     for (size_t i = 0; i < cuts; i++) {
       const auto step = step_contents ? (*step_contents)[i].dim() : std::nullopt;
       known_steps.push_back(step ? step->value() : std::nullopt);
     }
   } else {
-    steps = context.integers("steps", 4).value_or(steps);
+    steps = context.integers(attr::steps, 4).value_or(steps);
     known_steps.assign(steps.begin(), steps.end());
   }
   if (axes.empty()) {
@@ -143,9 +146,9 @@ void slice(NodeContext& context) {
   context.axes(axes, context.rank(0));  // in range, distinct
   const bool is_data = !known_starts || !known_ends || steps_are_data ||
                        is_data_dependent(context.model(), *known_starts);
-  if (is_data && !context.node.has("starts") && !context.node.has("ends"))
+  if (is_data && !context.node.has(attr::starts) && !context.node.has(attr::ends))
     return slice_by_data(context, axes, known_steps);
-  const Dims starts = context.need_dims("starts", 1), ends = context.need_dims("ends", 2);
+  const Dims starts = context.need_dims(attr::starts, 1), ends = context.need_dims(attr::ends, 2);
   Dims first(in.size(), Dim(0)), out = in;
   std::vector<int64_t> all_steps(in.size(), 1);
   for (size_t i = 0; i < axes.size(); i++) {
@@ -158,12 +161,12 @@ void slice(NodeContext& context) {
     all_steps[axis] = steps[i];
   }
   context.drop_inputs_from(1);
-  context.erase({"ends", "axes"});
+  context.erase({attr::ends, attr::axes});
   const bool forward =
       std::all_of(all_steps.begin(), all_steps.end(), [](int64_t s) { return s > 0; });
   if (out == in && forward) return context.same(0, context.in(0));
-  context.node.attributes["starts"] = first;
-  context.node.attributes["steps"] = all_steps;
+  context.node.attributes[attr::starts] = first;
+  context.node.attributes[attr::steps] = all_steps;
   context.set(0, context.dtype(0), std::move(out));
 }
 
@@ -174,24 +177,24 @@ Dim sum_of(const Dims& sizes) {
 }
 
 void split(NodeContext& context) {
-  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   const Dims in = context.dims(0);
   const Dim extent = in[size_t(axis)];
   const size_t parts = context.node.outputs.size();
-  context.node.attributes["axis"] = axis;
-  if (context.node.inputs.size() == 1 && !context.node.has("split") &&
-      !context.node.has("num_outputs") && context.settled())
+  context.node.attributes[attr::axis] = axis;
+  if (context.node.inputs.size() == 1 && !context.node.has(attr::split) &&
+      !context.node.has(attr::num_outputs) && context.settled())
     return;
   Dims sizes;
-  if (const auto given = context.find_dims("split", 1);
-      given && (context.node.has("split") || context.has(1))) {
+  if (const auto given = context.find_dims(attr::split, 1);
+      given && (context.node.has(attr::split) || context.has(1))) {
     sizes = *given;
     if (is_data_dependent(context.model(), sizes) && sum_of(sizes) != extent)
       return split_by_data(context, axis);
   } else if (context.has(1)) {
     return split_by_data(context, axis);
   } else {
-    const Dim count(context.node.integer("num_outputs", int64_t(parts)));
+    const Dim count(context.node.integer(attr::num_outputs, int64_t(parts)));
     if (*count.value() < 1) context.corrupt("num_outputs is " + count.text());
     if (*count.value() != int64_t(parts))
       context.corrupt("num_outputs is " + count.text() + ", the node has " + std::to_string(parts) +
@@ -207,7 +210,7 @@ void split(NodeContext& context) {
   if (sum.is_static() && extent.is_static() && sum != extent)
     context.corrupt("its sizes add up to " + sum.text() + " of " + extent.text());
   context.drop_inputs_from(1);
-  context.erase({"split", "num_outputs"});
+  context.erase({attr::split, attr::num_outputs});
   if (parts == 1) return context.same(0, context.in(0));
   for (size_t i = 0; i < parts; i++) {
     Dims out = in;
@@ -217,7 +220,7 @@ void split(NodeContext& context) {
 }
 
 void concat(NodeContext& context) {
-  const int64_t axis = context.axis(context.node.integer("axis", 0), context.rank(0));
+  const int64_t axis = context.axis(context.node.integer(attr::axis, 0), context.rank(0));
   Dims out = context.dims(0);
   std::vector<bool> differ(out.size(), false);
   for (size_t i = 1; i < context.node.inputs.size(); i++) {
@@ -251,12 +254,12 @@ void concat(NodeContext& context) {
       context.node.inputs[i] = made;
     }
   }
-  context.node.attributes["axis"] = axis;
+  context.node.attributes[attr::axis] = axis;
   context.set(0, context.dtype(0), std::move(out));
 }
 
 double pad_value(NodeContext& context) {
-  if (!context.has(2)) return context.node.number("value", 0);
+  if (!context.has(2)) return context.node.number(attr::value, 0);
   const Constant* value = context.model().constant(context.in(2));
   if (!value || value->elements() != 1)
     context.refuse("constant_value", "is known only at run time");
@@ -266,16 +269,18 @@ double pad_value(NodeContext& context) {
 ValueId repeated_around(NodeContext& context, ValueId x, int64_t axis, const Dim& before,
                         const Dim& count) {
   const Dim extent = context.run().value(x).dims[size_t(axis)];
-  const ValueId from = context.make("Sub", {context.counting(count), context.extent(before)});
-  const ValueId at = context.make("Mod", {from, context.extent(extent)}, {{"fmod", int64_t(0)}});
-  return context.make("Gather", {x, at}, {{"axis", axis}});
+  const ValueId from = context.make(op::Sub, {context.counting(count), context.extent(before)});
+  const ValueId at =
+      context.make(op::Mod, {from, context.extent(extent)}, {{attr::fmod, int64_t(0)}});
+  return context.make(op::Gather, {x, at}, {{attr::axis, axis}});
 }
 void pad(NodeContext& context) {
-  if (context.node.inputs.size() == 1 && context.node.has("before") && context.settled()) return;
+  if (context.node.inputs.size() == 1 && context.node.has(attr::before) && context.settled())
+    return;
   const Dims in = context.dims(0);
   const size_t rank = in.size();
-  const Dims pads = context.need_dims("pads", 1);
-  std::vector<int64_t> axes = context.integers("axes", 3).value_or(std::vector<int64_t>());
+  const Dims pads = context.need_dims(attr::pads, 1);
+  std::vector<int64_t> axes = context.integers(attr::axes, 3).value_or(std::vector<int64_t>());
   if (axes.empty()) {
     for (size_t i = 0; i < rank; i++) axes.push_back(int64_t(i));
   }
@@ -296,7 +301,7 @@ void pad(NodeContext& context) {
     kept[axis] = min(rest, rest + ends[1]);
     before[axis] = max(Dim(0), ends[0]);
     out[axis] = in[axis] + ends[0] + ends[1];
-    const std::string mode = context.node.text("mode", "constant");
+    const std::string mode = context.node.text(attr::mode, "constant");
     const Dim largest = max(before[axis], max(Dim(0), ends[1]));
     if (mode == "wrap" && kept[axis] != Dim(0) && proven_at_least(largest, kept[axis] + Dim(1))) {
       wrapped.push_back(axis);
@@ -310,7 +315,7 @@ void pad(NodeContext& context) {
   if (kept != in) {  // negative pads cut
     Dims ends = starts;
     for (size_t i = 0; i < rank; i++) ends[i] = starts[i] + kept[i];
-    data = context.make("Slice", {data}, {{"starts", starts}, {"ends", ends}});
+    data = context.make(op::Slice, {data}, {{attr::starts, starts}, {attr::ends, ends}});
   }
   for (const size_t axis : wrapped) {
     data = repeated_around(context, data, int64_t(axis), before[axis], out[axis]);
@@ -318,19 +323,19 @@ void pad(NodeContext& context) {
   }
   if (out == kept) return context.same(0, data);
   context.node.inputs = {data};
-  context.erase({"pads"});
-  context.node.attributes["before"] = before;
-  context.node.attributes["value"] = value;
+  context.erase({attr::pads});
+  context.node.attributes[attr::before] = before;
+  context.node.attributes[attr::value] = value;
   context.set(0, context.run().value(data).dtype, std::move(out));
 }
 
 }  // namespace
 
 void add_slice_rules(InferTable& table) {
-  table["Slice"] = slice;
-  table["Split"] = split;
-  table["Concat"] = concat;
-  table["Pad"] = pad;
+  table[op::Slice] = slice;
+  table[op::Split] = split;
+  table[op::Concat] = concat;
+  table[op::Pad] = pad;
 }
 
 }  // namespace ingot::graph

@@ -32,11 +32,11 @@ ValueId fft(NodeContext& context, const std::vector<ValueId>& inputs, const char
       make_floating(context.run().value(inputs[0]).dtype, {int64_t(numbers.size())}, numbers));
   std::vector<ValueId> operands = {inputs[0], table};
   operands.insert(operands.end(), inputs.begin() + 1, inputs.end());
-  return context.make("Fft", operands,
-                      {{"kind", std::string(kind)},
-                       {"length", int64_t(t.length)},
-                       {"step", int64_t(t.step)},
-                       {"row", row}});
+  return context.make(op::Fft, operands,
+                      {{attr::kind, std::string(kind)},
+                       {attr::length, int64_t(t.length)},
+                       {attr::step, int64_t(t.step)},
+                       {attr::row, row}});
 }
 
 void check_length(NodeContext& context, const Transform& t) {
@@ -80,8 +80,8 @@ ValueId number(NodeContext& context, double value) { return context.scalar(DType
 ValueId pair(NodeContext& context, ValueId a, ValueId b, const Dims& dims) {
   Dims wide = dims;
   wide.push_back(1);
-  return context.make("Concat", {context.reshape(a, wide), context.reshape(b, wide)},
-                      {{"axis", int64_t(dims.size())}});
+  return context.make(op::Concat, {context.reshape(a, wide), context.reshape(b, wide)},
+                      {{attr::axis, int64_t(dims.size())}});
 }
 
 ValueId symbolic_basis(NodeContext& context, const Transform& t) {
@@ -90,27 +90,27 @@ ValueId symbolic_basis(NodeContext& context, const Transform& t) {
                 n = context.reshape(context.counting(t.rows), {t.rows, 1});
   const ValueId k = context.reshape(context.counting(t.bins), {1, t.bins});
   const ValueId turn =
-      context.make("Mod", {context.make("Mul", {n, k}), length}, {{"fmod", int64_t(0)}});
+      context.make(op::Mod, {context.make(op::Mul, {n, k}), length}, {{attr::fmod, int64_t(0)}});
   const ValueId real_length = context.cast(length, DType::kF32);
-  const ValueId part = context.make("Div", {context.cast(turn, DType::kF32), real_length});
-  const ValueId angle = context.make("Mul", {part, number(context, kTurn)});
-  ValueId cosine = context.make("Cos", {angle}), sine = context.make("Sin", {angle});
+  const ValueId part = context.make(op::Div, {context.cast(turn, DType::kF32), real_length});
+  const ValueId angle = context.make(op::Mul, {part, number(context, kTurn)});
+  ValueId cosine = context.make(op::Cos, {angle}), sine = context.make(op::Sin, {angle});
   if (t.inverse) {
-    cosine = context.make("Div", {cosine, real_length});
-    sine = context.make("Div", {sine, real_length});
+    cosine = context.make(op::Div, {cosine, real_length});
+    sine = context.make(op::Div, {sine, real_length});
   }
-  const ValueId negative = context.make("Neg", {sine});
+  const ValueId negative = context.make(op::Neg, {sine});
   if (!t.complex_out) {  // rows are (n, part)
-    const ValueId twice = context.make("Mul", {n, context.scalar(DType::kI64, 2)});
-    const ValueId rest = context.make("Mod", {twice, length}, {{"fmod", int64_t(0)}});
-    const ValueId alone = context.make("Equal", {rest, context.scalar(DType::kI64, 0)});
-    const ValueId weight = context.make("Where", {alone, number(context, 1), number(context, 2)});
-    const ValueId both[2] = {context.make("Mul", {cosine, weight}),
-                             context.make("Mul", {negative, weight})};
+    const ValueId twice = context.make(op::Mul, {n, context.scalar(DType::kI64, 2)});
+    const ValueId rest = context.make(op::Mod, {twice, length}, {{attr::fmod, int64_t(0)}});
+    const ValueId alone = context.make(op::Equal, {rest, context.scalar(DType::kI64, 0)});
+    const ValueId weight = context.make(op::Where, {alone, number(context, 1), number(context, 2)});
+    const ValueId both[2] = {context.make(op::Mul, {cosine, weight}),
+                             context.make(op::Mul, {negative, weight})};
     const Dims thick = {t.rows, 1, t.bins};
     const ValueId rows =
-        context.make("Concat", {context.reshape(both[0], thick), context.reshape(both[1], thick)},
-                     {{"axis", int64_t(1)}});
+        context.make(op::Concat, {context.reshape(both[0], thick), context.reshape(both[1], thick)},
+                     {{attr::axis, int64_t(1)}});
     return context.reshape(rows, {t.rows * Dim(2), t.bins});
   }
   const ValueId from_real = pair(context, cosine, t.inverse ? sine : negative, square);
@@ -118,8 +118,8 @@ ValueId symbolic_basis(NodeContext& context, const Transform& t) {
   const ValueId from_imaginary = pair(context, t.inverse ? negative : sine, cosine, square);
   const Dims thick = {t.rows, 1, t.bins, 2};
   const ValueId rows = context.make(
-      "Concat", {context.reshape(from_real, thick), context.reshape(from_imaginary, thick)},
-      {{"axis", int64_t(1)}});
+      op::Concat, {context.reshape(from_real, thick), context.reshape(from_imaginary, thick)},
+      {{attr::axis, int64_t(1)}});
   return context.reshape(rows, {t.rows * Dim(2), t.bins * Dim(2)});
 }
 
@@ -132,7 +132,7 @@ ValueId transform(NodeContext& context, ValueId x, const Transform& t) {
   out[out.size() - 2] = t.bins;
   out.back() = Dim(t.out_parts());
   const ValueId weights = symbolic_basis(context, t);
-  return context.reshape(context.make("MatMul", {context.reshape(x, flat), weights}), out);
+  return context.reshape(context.make(op::MatMul, {context.reshape(x, flat), weights}), out);
 }
 
 /// x with `wanted` elements along `axis`: cut or followed by zeros, which Fft has anyway.
@@ -145,20 +145,21 @@ ValueId fitted(NodeContext& context, ValueId x, size_t axis, const Dim& wanted) 
   const Dim kept = min(dims[axis], wanted);
   if (kept != dims[axis]) {
     Dims starts = {Dim(0)}, ends = {kept};
-    x = context.make("Slice", {x}, {{"starts", starts}, {"ends", ends}, {"axes", axes}});
+    x = context.make(op::Slice, {x},
+                     {{attr::starts, starts}, {attr::ends, ends}, {attr::axes, axes}});
   }
   if (kept == wanted) return x;
   Dims pads(dims.size() * 2, Dim(0));
   pads[dims.size() + axis] = wanted - kept;
-  return context.make("Pad", {x},
-                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  return context.make(
+      op::Pad, {x},
+      {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
 }
 
-Dim one_number(NodeContext& context, const char* key, size_t input) {
+Dim one_number(NodeContext& context, AttributeName key, size_t input) {
   const Dims given = context.need_dims(key, input);
   if (given.size() != 1)
-    context.corrupt(std::string(key) + " has " + std::to_string(given.size()) +
-                    " elements, expected 1");
+    context.corrupt(text(key) + " has " + std::to_string(given.size()) + " elements, expected 1");
   return given[0];
 }
 
@@ -177,21 +178,21 @@ void dft(NodeContext& context) {
   const auto parts = rank < 2 ? std::nullopt : in.back().value();
   if (!parts || (*parts != 1 && *parts != 2))
     context.corrupt("its input has shape " + text(in) + ", expected [..., signal, 1 or 2]");
-  const auto given = context.integers("axis", 2);
+  const auto given = context.integers(attr::axis, 2);
   const int64_t axis = context.axis(given && !given->empty() ? (*given)[0] : -2, rank);
   if (axis == rank - 1)
     context.corrupt("axis " + std::to_string(axis) + " holds real and imaginary parts");
   Transform t;
   t.complex_in = *parts == 2;
-  t.inverse = context.node.integer("inverse", 0) != 0;
-  const bool onesided = context.node.integer("onesided", 0) != 0;
+  t.inverse = context.node.integer(attr::inverse, 0) != 0;
+  const bool onesided = context.node.integer(attr::onesided, 0) != 0;
   if (onesided && t.complex_in != t.inverse)
     context.corrupt(t.inverse ? "a one-sided inverse transform has complex input"
                               : "a one-sided transform has real input");
   t.complex_out = !(onesided && t.inverse);
   const Dim signal = in[size_t(axis)];
   const Dim usual = t.complex_out ? signal : (signal - Dim(1)) * Dim(2);
-  t.length = context.has(1) ? one_number(context, "dft_length", 1) : usual;
+  t.length = context.has(1) ? one_number(context, attr::dft_length, 1) : usual;
   if (upper_bound(t.length).value_or(1) < 1) context.corrupt("its length is " + t.length.text());
   const Dim half = t.length / Dim(2) + Dim(1);
   t.rows = t.complex_out ? t.length : half;
@@ -202,9 +203,9 @@ void dft(NodeContext& context) {
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
   std::swap(perm[size_t(axis)], perm[size_t(rank - 2)]);
   const bool moves = axis != rank - 2;
-  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
+  if (moves) x = context.make(op::Transpose, {x}, {{attr::perm, perm}});
   x = transform(context, x, t);
-  if (moves) x = context.make("Transpose", {x}, {{"perm", perm}});
+  if (moves) x = context.make(op::Transpose, {x}, {{attr::perm, perm}});
   context.same(0, x);
 }
 
@@ -213,13 +214,13 @@ ValueId gathered_frames(NodeContext& context, ValueId signal, const Dims& dims, 
                         const Transform& t) {
   const Dim frames = (dims[1] - t.length) / Dim(step) + Dim(1);
   ValueId first = context.reshape(context.counting(frames), {frames, 1});
-  first = context.make("Mul", {first, context.scalar(DType::kI64, double(step))});
+  first = context.make(op::Mul, {first, context.scalar(DType::kI64, double(step))});
   const ValueId index =
-      context.make("Add", {first, context.reshape(context.counting(t.length), {1, t.length})});
+      context.make(op::Add, {first, context.reshape(context.counting(t.length), {1, t.length})});
   // [B, frames, length, parts]
-  const ValueId x = context.make("Gather", {signal, index}, {{"axis", int64_t(1)}});
+  const ValueId x = context.make(op::Gather, {signal, index}, {{attr::axis, int64_t(1)}});
   if (!context.has(2)) return x;
-  return context.make("Mul", {x, context.reshape(context.in(2), {t.length, 1})});
+  return context.make(op::Mul, {x, context.reshape(context.in(2), {t.length, 1})});
 }
 
 void stft(NodeContext& context) {
@@ -230,21 +231,21 @@ void stft(NodeContext& context) {
   if (!parts || (*parts != 1 && *parts != 2))
     context.corrupt("its signal has shape " + text(context.dims(0)) +
                     ", expected [batch, length, 1 or 2]");
-  const auto step = context.integers("frame_step", 1);
+  const auto step = context.integers(attr::frame_step, 1);
   if (!step || step->size() != 1 || (*step)[0] < 1)
     context.corrupt("frame_step must be one number, at least 1");
   Transform t;
   t.complex_in = *parts == 2;
   if (context.has(2) && context.rank(2) != 1)
     context.corrupt("its window has shape " + text(context.dims(2)) + ", expected one dimension");
-  t.length = context.has(3)   ? one_number(context, "frame_length", 3)
+  t.length = context.has(3)   ? one_number(context, attr::frame_length, 3)
              : context.has(2) ? context.dims(2)[0]
                               : in[1];
   if (context.has(2) && context.dims(2) != Dims{t.length} && context.dims(2)[0].is_static() &&
       t.length.is_static())
     context.corrupt("its window has shape " + text(context.dims(2)) + ", its frames " +
                     t.length.text() + " elements");
-  const bool onesided = context.node.integer("onesided", 1) != 0;
+  const bool onesided = context.node.integer(attr::onesided, 1) != 0;
   if (onesided && t.complex_in) context.corrupt("a one-sided transform has real input");
   t.rows = t.length;
   t.bins = onesided ? t.length / Dim(2) + Dim(1) : t.length;
@@ -260,40 +261,41 @@ void stft(NodeContext& context) {
   const FftAttributes attributes = {FftKind::kFromReal, uint32_t(*t.length.value()),
                                     uint32_t((*step)[0])};
   const ValueId y = fft(context, inputs, "from_real", attributes, *t.bins.value() * 2);
-  context.finish_shaped("Reshape", y, {in[0], context.run().value(y).dims[1], t.bins, 2});
+  context.finish_shaped(op::Reshape, y, {in[0], context.run().value(y).dims[1], t.bins, 2});
 }
 
 /// As runtime/op/fft.h has it; "row", the elements of a row of y, is in the dims of the output.
 void fft_node(NodeContext& context) {
-  if (!context.node.has("row") && context.settled()) return;
+  if (!context.node.has(attr::row) && context.settled()) return;
   Dims out = context.dims(0);
-  const int64_t length = context.node.integer("length", 1), step = context.node.integer("step", 0);
+  const int64_t length = context.node.integer(attr::length, 1),
+                step = context.node.integer(attr::step, 0);
   if (out.empty() || length < 1 || length > int64_t(kMaxFftLength))
     context.corrupt("it reads " + text(out) + " and transforms " + std::to_string(length));
   if (step > 0) out.insert(out.end() - 1, (out.back() - Dim(length)) / Dim(step) + Dim(1));
-  out.back() = Dim(context.node.integer("row", 2));
+  out.back() = Dim(context.node.integer(attr::row, 2));
   context.set(0, context.dtype(0), std::move(out));
-  context.erase({"row"});
+  context.erase({attr::row});
 }
 
 struct WindowShape {
-  const char* name;
+  Operator op;
   double constant, first, second;
 };
-const WindowShape kWindows[] = {{"HannWindow", 0.5, -0.5, 0},
-                                {"HammingWindow", 25.0 / 46, -21.0 / 46, 0},
-                                {"BlackmanWindow", 0.42, -0.5, 0.08}};
+const WindowShape kWindows[] = {{op::HannWindow, 0.5, -0.5, 0},
+                                {op::HammingWindow, 25.0 / 46, -21.0 / 46, 0},
+                                {op::BlackmanWindow, 0.42, -0.5, 0.08}};
 
 /// constant + first cos(turn n / N) + second cos(2 turn n / N), N the size or, where symmetric, one
 /// less.
 void window(NodeContext& context) {
   const WindowShape* shape = kWindows;
-  while (context.node.op != shape->name) shape++;
-  const Dims given = context.need_dims("size", 0);
+  while (context.node.op != shape->op) shape++;
+  const Dims given = context.need_dims(attr::size, 0);
   if (given.size() != 1) context.corrupt("its size must be one number");
   const Dim size = given[0];
-  const DType dtype = DType(context.node.integer("output_datatype", int64_t(DType::kF32)));
-  const bool periodic = context.node.integer("periodic", 1) != 0;
+  const DType dtype = DType(context.node.integer(attr::output_datatype, int64_t(DType::kF32)));
+  const bool periodic = context.node.integer(attr::periodic, 1) != 0;
   if (const auto n = size.value()) {
     if (*n < 0 || *n > kMaxBasis) context.corrupt("its size is " + size.text());
     const double turn = kTurn / double(periodic ? *n : *n - 1);
@@ -305,15 +307,16 @@ void window(NodeContext& context) {
   }
   const ValueId length = context.cast(context.extent(periodic ? size : size - Dim(1)), DType::kF32);
   const ValueId part =
-      context.make("Div", {context.cast(context.counting(size), DType::kF32), length});
-  const ValueId angle = context.make("Mul", {part, number(context, kTurn)});
+      context.make(op::Div, {context.cast(context.counting(size), DType::kF32), length});
+  const ValueId angle = context.make(op::Mul, {part, number(context, kTurn)});
   const auto wave = [&](ValueId at, double height) {
-    return context.make("Mul", {context.make("Cos", {at}), number(context, height)});
+    return context.make(op::Mul, {context.make(op::Cos, {at}), number(context, height)});
   };
-  ValueId sum = context.make("Add", {wave(angle, shape->first), number(context, shape->constant)});
+  ValueId sum =
+      context.make(op::Add, {wave(angle, shape->first), number(context, shape->constant)});
   if (shape->second != 0)
     sum = context.make(
-        "Add", {sum, wave(context.make("Mul", {angle, number(context, 2)}), shape->second)});
+        op::Add, {sum, wave(context.make(op::Mul, {angle, number(context, 2)}), shape->second)});
   context.same(0, context.cast(sum, dtype));
 }
 
@@ -353,7 +356,7 @@ void mel_weight_matrix(NodeContext& context) {
       at(j) = double(j - left) / double(peak - left);
     for (int64_t j = peak; j < right; j++) at(j) = double(right - j) / double(right - peak);
   }
-  const DType dtype = DType(context.node.integer("output_datatype", int64_t(DType::kF32)));
+  const DType dtype = DType(context.node.integer(attr::output_datatype, int64_t(DType::kF32)));
   if (!is_floating(dtype)) context.refuse("output_datatype", "only floating types are built");
   context.same(0, context.constant(make_floating(dtype, {bins, mels}, values)));
 }
@@ -361,11 +364,11 @@ void mel_weight_matrix(NodeContext& context) {
 }  // namespace
 
 void add_spectral_rules(InferTable& table) {
-  table["DFT"] = dft;
-  table["STFT"] = stft;
-  table["Fft"] = fft_node;
-  table["MelWeightMatrix"] = mel_weight_matrix;
-  for (const WindowShape& shape : kWindows) table[shape.name] = window;
+  table[op::DFT] = dft;
+  table[op::STFT] = stft;
+  table[op::Fft] = fft_node;
+  table[op::MelWeightMatrix] = mel_weight_matrix;
+  for (const WindowShape& shape : kWindows) table[shape.op] = window;
 }
 
 }  // namespace ingot::graph

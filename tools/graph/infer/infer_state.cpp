@@ -19,20 +19,20 @@ class BodyWriter {
     graph->inputs.push_back(id);
     return id;
   }
-  ValueId operator()(const char* op, std::vector<ValueId> inputs,
-                     NodeContext::Attributes attributes = {}) {
+  ValueId operator()(Operator op, std::vector<ValueId> inputs, Attributes attributes = {}) {
     Node node;
     node.op = op;
     node.name = name_;
     node.inputs = std::move(inputs);
     node.attributes = std::move(attributes);
-    const ValueId id = model_.add_value(name_ + "/" + op + std::to_string(model_.values.size()));
+    const ValueId id =
+        model_.add_value(name_ + "/" + text(op) + std::to_string(model_.values.size()));
     node.outputs = {id};
     graph->nodes.push_back(std::move(node));
     return id;
   }
   ValueId with_axis(ValueId x, int64_t axis) {
-    return (*this)("Unsqueeze", {x}, {{"axes", Integers{axis}}});
+    return (*this)(op::Unsqueeze, {x}, {{attr::axes, Integers{axis}}});
   }
 
   const std::shared_ptr<Graph> graph = std::make_shared<Graph>();
@@ -49,11 +49,11 @@ class LinearRecurrence {
 
   void run() {
     const Node& node = context.node;
-    heads_ = node.integer("q_num_heads", 0), kv_heads_ = node.integer("kv_num_heads", 0);
+    heads_ = node.integer(attr::q_num_heads, 0), kv_heads_ = node.integer(attr::kv_num_heads, 0);
     if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
       context.corrupt(std::to_string(heads_) + " query heads do not share " +
                       std::to_string(kv_heads_) + " key heads");
-    const std::string rule = node.text("update_rule", "gated_delta");
+    const std::string rule = node.text(attr::update_rule, "gated_delta");
     const bool gated = rule == "gated" || rule == "gated_delta",
                corrected = rule == "delta" || rule == "gated_delta";
     if (!gated && !corrected && rule != "linear")
@@ -69,12 +69,12 @@ class LinearRecurrence {
     const Dims in = context.dims(0);
     const Dim keys = in[2] / Dim(heads_), values = context.dims(2)[2] / Dim(kv_heads_);
     const auto width = keys.value();
-    const double given = node.number("scale", 0);
+    const double given = node.number(attr::scale, 0);
     if (given == 0 && !width)
       context.refuse("", "the width " + keys.text() + " of its heads is symbolic",
                      "bind it with --dim");
     const double scale = given != 0 ? given : 1 / std::sqrt(double(*width));
-    const ValueId q = context.make("Mul", {split(0, heads_), context.scalar(DType::kF32, scale)});
+    const ValueId q = context.make(op::Mul, {split(0, heads_), context.scalar(DType::kF32, scale)});
     std::vector<ValueId> operands = {
         first_state({in[0], Dim(kv_heads_), keys, values}),
         context.reshape(q, {in[0], in[1], Dim(kv_heads_), Dim(heads_ / kv_heads_), keys}),
@@ -83,11 +83,11 @@ class LinearRecurrence {
     if (corrected) operands.push_back(split(5, context.dims(5)[2] == Dim(1) ? 1 : kv_heads_));
     const int64_t sequences = int64_t(operands.size()) - 1;
     const std::vector<ValueId> made =
-        context.make_many("Scan", std::move(operands),
-                          {{"body", body(gated, corrected)},
-                           {"num_scan_inputs", sequences},
-                           {"scan_input_axes", Integers(size_t(sequences), 1)},
-                           {"scan_output_axes", Integers{1}}},
+        context.make_many(op::Scan, std::move(operands),
+                          {{attr::body, body(gated, corrected)},
+                           {attr::num_scan_inputs, sequences},
+                           {attr::scan_input_axes, Integers(size_t(sequences), 1)},
+                           {attr::scan_output_axes, Integers{1}}},
                           2);
     context.same(
         0, context.cast(context.reshape(made[1], {in[0], in[1], Dim(heads_) * values}), dtype));
@@ -111,16 +111,16 @@ class LinearRecurrence {
     const ValueId q = b.input("q"), k = b.input("k");
     ValueId v = b.input("v");
     if (gated) {
-      const ValueId decay = b("Exp", {b.input("decay")});
-      state = b("Mul", {state, b.with_axis(decay, 3)});
+      const ValueId decay = b(op::Exp, {b.input("decay")});
+      state = b(op::Mul, {state, b.with_axis(decay, 3)});
     }
     if (corrected) {
-      const ValueId known = b("MatMul", {b.with_axis(k, 2), state}),
-                    flat = b("Squeeze", {known}, {{"axes", Integers{2}}});
-      v = b("Mul", {b.input("beta"), b("Sub", {v, flat})});
+      const ValueId known = b(op::MatMul, {b.with_axis(k, 2), state}),
+                    flat = b(op::Squeeze, {known}, {{attr::axes, Integers{2}}});
+      v = b(op::Mul, {b.input("beta"), b(op::Sub, {v, flat})});
     }
-    const ValueId next = b("Add", {state, b("Mul", {b.with_axis(k, 3), b.with_axis(v, 2)})});
-    b.graph->outputs = {next, b("MatMul", {q, next})};
+    const ValueId next = b(op::Add, {state, b(op::Mul, {b.with_axis(k, 3), b.with_axis(v, 2)})});
+    b.graph->outputs = {next, b(op::MatMul, {q, next})};
     return b.graph;
   }
 
@@ -137,23 +137,24 @@ void causal_conv(NodeContext& context) {
   if (taps < 1 || channels < 1)
     context.corrupt("its input has shape " + text(in) + ", its weight " + text(weight) +
                     ", expected [B, channels, T] and [channels, 1, k]");
-  const std::string activation = context.node.text("activation", "none");
+  const std::string activation = context.node.text(attr::activation, "none");
   const bool has_silu = activation == "silu" || activation == "swish";
   if (!has_silu && activation != "none")
     context.refuse("activation", "'" + activation + "', known are none, silu and swish");
   ValueId before = context.in(3);
   if (before == kAbsent)
     before = context.expand(context.scalar(context.dtype(0), 0), {in[0], in[1], Dim(taps - 1)});
-  const ValueId all = taps == 1
-                          ? context.in(0)
-                          : context.make("Concat", {before, context.in(0)}, {{"axis", int64_t(2)}});
+  const ValueId all =
+      taps == 1 ? context.in(0)
+                : context.make(op::Concat, {before, context.in(0)}, {{attr::axis, int64_t(2)}});
   std::vector<ValueId> operands = {all, context.in(1)};
   if (context.has(2)) operands.push_back(context.in(2));
-  ValueId y = context.make("Conv", operands, {{"group", channels}});
-  if (has_silu) y = context.make("Mul", {y, context.make("Sigmoid", {y})});
-  const ValueId kept = context.make(
-      "Slice", {all},
-      {{"starts", Dims{in[2]}}, {"ends", Dims{in[2] + Dim(taps - 1)}}, {"axes", Integers{2}}});
+  ValueId y = context.make(op::Conv, operands, {{attr::group, channels}});
+  if (has_silu) y = context.make(op::Mul, {y, context.make(op::Sigmoid, {y})});
+  const ValueId kept = context.make(op::Slice, {all},
+                                    {{attr::starts, Dims{in[2]}},
+                                     {attr::ends, Dims{in[2] + Dim(taps - 1)}},
+                                     {attr::axes, Integers{2}}});
   context.same(0, y);
   context.same(1, kept);
 }
@@ -161,8 +162,8 @@ void causal_conv(NodeContext& context) {
 /// Rows of an update at places of a cache, which every batch has its own of.
 void tensor_scatter(NodeContext& context) {
   const Dims cache = context.dims(0), update = context.dims(1);
-  const int64_t axis = context.axis(context.node.integer("axis", -2), context.rank(0));
-  const std::string mode = context.node.text("mode", "linear");
+  const int64_t axis = context.axis(context.node.integer(attr::axis, -2), context.rank(0));
+  const std::string mode = context.node.text(attr::mode, "linear");
   if (mode != "linear" && mode != "circular")
     context.refuse("mode", "'" + mode + "', known are linear and circular");
   if (axis == 0 || update.size() != cache.size())
@@ -173,19 +174,21 @@ void tensor_scatter(NodeContext& context) {
   each[0] = cache[0];
   ValueId at = context.reshape(context.counting(update[size_t(axis)]), along);
   if (context.has(2))
-    at = context.make("Add", {at, context.reshape(context.cast(context.in(2), DType::kI64), each)});
+    at = context.make(op::Add,
+                      {at, context.reshape(context.cast(context.in(2), DType::kI64), each)});
   if (mode == "circular")
-    at = context.make("Mod", {at, context.extent(cache[size_t(axis)])}, {{"fmod", int64_t(0)}});
-  context.finish("ScatterElements", {context.in(0), context.expand(at, update), context.in(1)},
-                 {{"axis", axis}, {"reduction", std::string("none")}});
+    at = context.make(op::Mod, {at, context.extent(cache[size_t(axis)])},
+                      {{attr::fmod, int64_t(0)}});
+  context.finish(op::ScatterElements, {context.in(0), context.expand(at, update), context.in(1)},
+                 {{attr::axis, axis}, {attr::reduction, std::string("none")}});
 }
 
 }  // namespace
 
 void add_state_rules(InferTable& table) {
-  table["LinearAttention"] = linear_attention;
-  table["CausalConvWithState"] = causal_conv;
-  table["TensorScatter"] = tensor_scatter;
+  table[op::LinearAttention] = linear_attention;
+  table[op::CausalConvWithState] = causal_conv;
+  table[op::TensorScatter] = tensor_scatter;
 }
 
 }  // namespace ingot::graph

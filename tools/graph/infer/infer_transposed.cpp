@@ -16,12 +16,12 @@ ValueId spread_axis(NodeContext& context, ValueId x, size_t axis, int64_t stride
   Dims pads(column.size() * 2, Dim(0));
   pads[column.size() + axis + 1] = Dim(stride - 1);
   const std::string mode = "constant";
-  const ValueId padded = context.make("Pad", {context.reshape(x, column)},
-                                      {{"pads", pads}, {"mode", mode}, {"value", 0.0}});
-  return context.make("Slice", {context.reshape(padded, wide)},
-                      {{"starts", Dims{Dim(0)}},
-                       {"ends", Dims{kept[axis]}},
-                       {"axes", std::vector<int64_t>{int64_t(axis)}}});
+  const ValueId padded = context.make(op::Pad, {context.reshape(x, column)},
+                                      {{attr::pads, pads}, {attr::mode, mode}, {attr::value, 0.0}});
+  return context.make(op::Slice, {context.reshape(padded, wide)},
+                      {{attr::starts, Dims{Dim(0)}},
+                       {attr::ends, Dims{kept[axis]}},
+                       {attr::axes, std::vector<int64_t>{int64_t(axis)}}});
 }
 
 /// [C, O / group, k...] as a convolution has them: [O, C / group, k...], turned around.
@@ -34,11 +34,12 @@ ValueId turned_weights(NodeContext& context, ValueId w, int64_t group) {
     axes.push_back(int64_t(i)), steps.push_back(-1), perm.push_back(int64_t(i) + 1);
     starts.push_back(Dim(-1)), ends.push_back(Dim(-(int64_t(1) << 40))), parts.push_back(dims[i]);
   }
-  w = context.make("Slice", {w},
-                   {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}});
+  w = context.make(
+      op::Slice, {w},
+      {{attr::starts, starts}, {attr::ends, ends}, {attr::axes, axes}, {attr::steps, steps}});
   Dims out = dims;
   out[0] = dims[1] * group, out[1] = dims[0] / Dim(group);
-  w = context.make("Transpose", {context.reshape(w, parts)}, {{"perm", perm}});
+  w = context.make(op::Transpose, {context.reshape(w, parts)}, {{attr::perm, perm}});
   return context.reshape(w, out);
 }
 
@@ -63,12 +64,12 @@ void spell_transposed(NodeContext& context, const VolumeWindow& window, const Di
   std::vector<ValueId> inputs{x, turned_weights(context, context.in(1), group)};
   if (context.has(2)) inputs.push_back(context.in(2));
   const std::vector<int64_t> ones(rank, 1);
-  context.same(0, context.make("Conv", inputs,
-                               {{"kernel_shape", window.kernel},
-                                {"strides", ones},
-                                {"dilations", window.dilations},
-                                {"pads", pads},
-                                {"group", group}}));
+  context.same(0, context.make(op::Conv, inputs,
+                               {{attr::kernel_shape, window.kernel},
+                                {attr::strides, ones},
+                                {attr::dilations, window.dilations},
+                                {attr::pads, pads},
+                                {attr::group, group}}));
 }
 
 }  // namespace ingot::graph

@@ -16,10 +16,10 @@ void tree_ensemble(NodeContext& context) {
     context.corrupt("its nodes are " + text(nodes) + ", its weights " + text(weights));
   if (x.size() == 1)  // one row
     return context.finish(
-        "TreeEnsemble",
+        op::TreeEnsemble,
         {context.reshape(context.in(0), {Dim(1), x[0]}), context.in(1), context.in(2)},
         context.node.attributes);
-  const int64_t features = context.node.integer("features", 1);
+  const int64_t features = context.node.integer(attr::features, 1);
   if (x.size() != 2 || (x[1].is_static() && x[1].value().value_or(features) < features))
     context.corrupt("its input has shape " + text(x) + ", and its trees read " +
                     std::to_string(features) + " features");
@@ -28,6 +28,6 @@ void tree_ensemble(NodeContext& context) {
 
 }  // namespace
 
-void add_tree_rules(InferTable& table) { table["TreeEnsemble"] = tree_ensemble; }
+void add_tree_rules(InferTable& table) { table[op::TreeEnsemble] = tree_ensemble; }
 
 }  // namespace ingot::graph

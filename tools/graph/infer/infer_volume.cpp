@@ -21,13 +21,14 @@ void convolve_volume(NodeContext& context, const VolumeWindow& w, const Dims& ou
   if (w.kernel[0] > kDeepest)
     context.refuse("", "kernels deeper than " + std::to_string(kDeepest) + " are not built");
   // [N, D, C, H, W], then the depth padded; every tap is a slice of it.
-  ValueId x = context.make("Transpose", {context.in(0)}, {{"perm", forward}});
+  ValueId x = context.make(op::Transpose, {context.in(0)}, {{attr::perm, forward}});
   if (w.pads[0] + w.pads[3] > 0) {
     Dims pads(10, Dim(0));
     pads[1] = Dim(w.pads[0]);
     pads[6] = Dim(w.pads[3]);
-    x = context.make("Pad", {x},
-                     {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+    x = context.make(
+        op::Pad, {x},
+        {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
   }
   const Dim images = in[0] * out[2], channels = in[1];
   const Dims grouped = {images, Dim(group), Dim(1), weight[1], in[3], in[4]};
@@ -35,40 +36,40 @@ void convolve_volume(NodeContext& context, const VolumeWindow& w, const Dims& ou
   for (int64_t k = 0; k < w.kernel[0]; k++) {
     const Dim start(k * w.dilations[0]),
         end = start + (out[2] - Dim(1)) * Dim(w.strides[0]) + Dim(1);
-    const ValueId tap = context.make("Slice", {x},
-                                     {{"starts", Dims{start}},
-                                      {"ends", Dims{end}},
-                                      {"axes", Integers{1}},
-                                      {"steps", Integers{w.strides[0]}}});
+    const ValueId tap = context.make(op::Slice, {x},
+                                     {{attr::starts, Dims{start}},
+                                      {attr::ends, Dims{end}},
+                                      {attr::axes, Integers{1}},
+                                      {attr::steps, Integers{w.strides[0]}}});
     taps.push_back(context.reshape(tap, grouped));
   }
   const ValueId all =
-      taps.size() == 1 ? taps[0] : context.make("Concat", taps, {{"axis", int64_t(2)}});
+      taps.size() == 1 ? taps[0] : context.make(op::Concat, taps, {{attr::axis, int64_t(2)}});
   const ValueId flat_x = context.reshape(all, {images, channels * Dim(w.kernel[0]), in[3], in[4]});
-  ValueId kernel = context.make("Transpose", {context.in(1)}, {{"perm", forward}});
+  ValueId kernel = context.make(op::Transpose, {context.in(1)}, {{attr::perm, forward}});
   kernel = context.reshape(kernel, {weight[0], weight[1] * Dim(w.kernel[0]), weight[3], weight[4]});
   std::vector<ValueId> inputs = {flat_x, kernel};
   if (context.has(2)) inputs.push_back(context.in(2));
-  const ValueId y = context.make("Conv", inputs,
-                                 {{"kernel_shape", flat(w.kernel)},
-                                  {"strides", flat(w.strides)},
-                                  {"dilations", flat(w.dilations)},
-                                  {"pads", flat_pads(w.pads)},
-                                  {"group", group}});
+  const ValueId y = context.make(op::Conv, inputs,
+                                 {{attr::kernel_shape, flat(w.kernel)},
+                                  {attr::strides, flat(w.strides)},
+                                  {attr::dilations, flat(w.dilations)},
+                                  {attr::pads, flat_pads(w.pads)},
+                                  {attr::group, group}});
   const ValueId deep = context.reshape(y, {in[0], out[2], weight[0], out[3], out[4]});
-  context.finish("Transpose", {deep}, {{"perm", forward}});
+  context.finish(op::Transpose, {deep}, {{attr::perm, forward}});
 }
 
 void pool_volume(NodeContext& context, const VolumeWindow& w, const Dims& out) {
   const Dims in = context.dims(0);
-  NodeContext::Attributes attributes = context.node.attributes;
-  for (const char* key : {"auto_pad"}) attributes.erase(key);
+  Attributes attributes = context.node.attributes;
+  attributes.erase(attr::auto_pad);
   const auto pool = [&](ValueId x, const Integers& kernel, const Integers& strides,
                         const Integers& dilations, const Integers& pads) {
-    attributes["kernel_shape"] = kernel;
-    attributes["strides"] = strides;
-    attributes["dilations"] = dilations;
-    attributes["pads"] = pads;
+    attributes[attr::kernel_shape] = kernel;
+    attributes[attr::strides] = strides;
+    attributes[attr::dilations] = dilations;
+    attributes[attr::pads] = pads;
     return context.make(context.node.op, {x}, attributes);
   };
   const ValueId slices = context.reshape(context.in(0), {in[0], in[1] * in[2], in[3], in[4]});
@@ -77,7 +78,7 @@ void pool_volume(NodeContext& context, const VolumeWindow& w, const Dims& out) {
   const ValueId columns = context.reshape(flat_y, {in[0], in[1], in[2], out[3] * out[4]});
   const ValueId y = pool(columns, {w.kernel[0], 1}, {w.strides[0], 1}, {w.dilations[0], 1},
                          {w.pads[0], 0, w.pads[3], 0});
-  context.finish_shaped("Reshape", y, out);
+  context.finish_shaped(op::Reshape, y, out);
 }
 
 }  // namespace ingot::graph

@@ -20,13 +20,13 @@ struct Window {
   int64_t extent(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
 };
 
-std::vector<int64_t> per_axis(NodeContext& context, const char* key, size_t rank, size_t per,
+std::vector<int64_t> per_axis(NodeContext& context, AttributeName key, size_t rank, size_t per,
                               int64_t otherwise) {
   std::vector<int64_t> values = context.node.integers(key);
   if (values.empty()) values.assign(rank * per, otherwise);
   if (values.size() != rank * per) {
-    context.corrupt(std::string(key) + " has " + std::to_string(values.size()) +
-                    " entries, expected " + std::to_string(rank * per));
+    context.corrupt(text(key) + " has " + std::to_string(values.size()) + " entries, expected " +
+                    std::to_string(rank * per));
   }
   return values;
 }
@@ -38,7 +38,7 @@ Window read_window(NodeContext& context, const Dims* weight) {
     context.corrupt("its input has shape " + text(context.dims(0)) +
                     ", expected at least 3 dimensions");
   w.rank = size_t(context.rank(0) - 2);
-  w.kernel = context.node.integers("kernel_shape");
+  w.kernel = context.node.integers(attr::kernel_shape);
   if (weight) {
     if (weight->size() != w.rank + 2)
       context.corrupt("its weight has shape " + text(*weight) + ", its input " +
@@ -56,10 +56,10 @@ Window read_window(NodeContext& context, const Dims* weight) {
   if (w.kernel.size() != w.rank)
     context.corrupt("kernel_shape has " + std::to_string(w.kernel.size()) + " entries, expected " +
                     std::to_string(w.rank));
-  w.strides = per_axis(context, "strides", w.rank, 1, 1);
-  w.dilations = per_axis(context, "dilations", w.rank, 1, 1);
-  w.auto_pad = context.node.text("auto_pad", "NOTSET");
-  w.pads = w.auto_pad == "NOTSET" ? per_axis(context, "pads", w.rank, 2, 0)
+  w.strides = per_axis(context, attr::strides, w.rank, 1, 1);
+  w.dilations = per_axis(context, attr::dilations, w.rank, 1, 1);
+  w.auto_pad = context.node.text(attr::auto_pad, "NOTSET");
+  w.pads = w.auto_pad == "NOTSET" ? per_axis(context, attr::pads, w.rank, 2, 0)
                                   : std::vector<int64_t>(w.rank * 2, 0);
   constexpr int64_t kLimit = int64_t(1) << 31;
   for (size_t i = 0; i < w.rank; i++) {
@@ -82,8 +82,8 @@ void split_same(const std::string& auto_pad, int64_t total, int64_t* before, int
 
 /// What a window over symbolic extents is padded with; nothing where that is not known.
 std::optional<double> border_value(NodeContext& context) {
-  if (context.node.op == "MaxPool") return -std::numeric_limits<double>::infinity();
-  if (context.node.op != "ConvInteger" || !context.has(2)) return 0;
+  if (context.node.op == op::MaxPool) return -std::numeric_limits<double>::infinity();
+  if (context.node.op != op::ConvInteger || !context.has(2)) return 0;
   const Constant* zero = context.model().constant(context.in(2));
   return zero && zero->elements() == 1 ? std::optional<double>(read_number(*zero, 0))
                                        : std::nullopt;
@@ -105,19 +105,19 @@ void pad_in_front(NodeContext& context, Window& w, const Dims& totals) {
     w.outputs.push_back(ceil_div(context.dims(0)[i + 2], w.strides[i]));
   }
   const bool counts_inside =
-      context.node.op == "AveragePool" && context.node.integer("count_include_pad", 0) == 0;
+      context.node.op == op::AveragePool && context.node.integer(attr::count_include_pad, 0) == 0;
   if (counts_inside) {  // the average of all, beside the share that lies inside
-    NodeContext::Attributes attributes = context.node.attributes;
-    attributes["count_include_pad"] = int64_t(1);
+    Attributes attributes = context.node.attributes;
+    attributes[attr::count_include_pad] = int64_t(1);
     const ValueId one = context.scalar(context.dtype(0), 1);
     const ValueId share =
-        context.make("AveragePool", {context.expand(one, context.dims(0))}, attributes);
-    const ValueId all = context.make("AveragePool", {context.in(0)}, attributes);
-    return context.same(0, context.make("Div", {all, share}));
+        context.make(op::AveragePool, {context.expand(one, context.dims(0))}, attributes);
+    const ValueId all = context.make(op::AveragePool, {context.in(0)}, attributes);
+    return context.same(0, context.make(op::Div, {all, share}));
   }
   const std::string mode = "constant";
-  context.node.inputs[0] =
-      context.make("Pad", {context.in(0)}, {{"pads", pads}, {"mode", mode}, {"value", *value}});
+  context.node.inputs[0] = context.make(
+      op::Pad, {context.in(0)}, {{attr::pads, pads}, {attr::mode, mode}, {attr::value, *value}});
 }
 
 /// auto_pad to pads; SAME gives ceil(extent / stride) outputs. May end the node.
@@ -151,11 +151,11 @@ Dim output_extent(NodeContext& context, const Window& w, size_t i, bool ceil_mod
 }
 
 void write_window(NodeContext& context, const Window& w) {
-  context.node.attributes["kernel_shape"] = w.kernel;
-  context.node.attributes["strides"] = w.strides;
-  context.node.attributes["dilations"] = w.dilations;
-  context.node.attributes["pads"] = w.pads;
-  context.erase({"auto_pad"});
+  context.node.attributes[attr::kernel_shape] = w.kernel;
+  context.node.attributes[attr::strides] = w.strides;
+  context.node.attributes[attr::dilations] = w.dilations;
+  context.node.attributes[attr::pads] = w.pads;
+  context.erase({attr::auto_pad});
 }
 
 void expect_bias(NodeContext& context, const Dim& channels) {
@@ -171,9 +171,9 @@ int64_t channels_of(NodeContext& context, const Dim& d) {
   return *d.value();
 }
 int64_t group_of(NodeContext& context) {
-  const int64_t group = context.node.integer("group", 1);
+  const int64_t group = context.node.integer(attr::group, 1);
   if (group < 1) context.corrupt("group is " + std::to_string(group) + ", expected at least 1");
-  context.node.attributes["group"] = group;
+  context.node.attributes[attr::group] = group;
   return group;
 }
 
@@ -216,7 +216,7 @@ void conv(NodeContext& context) {
 bool has_stored_weights(NodeContext& context) {
   if (context.model().constant(context.in(1))) return true;
   const Node* const maker = context.run().maker(context.in(1));
-  return maker && maker->op == "DequantizeLinear" && context.model().constant(maker->inputs[0]);
+  return maker && maker->op == op::DequantizeLinear && context.model().constant(maker->inputs[0]);
 }
 
 void conv_transpose(NodeContext& context) {
@@ -230,8 +230,8 @@ void conv_transpose(NodeContext& context) {
     context.corrupt("its input has " + std::to_string(in) + " channels in " +
                     std::to_string(group) + " groups, its weight is " + text(weight));
   }
-  const std::vector<int64_t> extra = per_axis(context, "output_padding", w.rank, 1, 0);
-  std::vector<int64_t> shape = context.node.integers("output_shape");
+  const std::vector<int64_t> extra = per_axis(context, attr::output_padding, w.rank, 1, 0);
+  std::vector<int64_t> shape = context.node.integers(attr::output_shape);
   if (shape.size() == w.rank + 2)
     shape.erase(shape.begin(), shape.begin() + 2);  // some exporters count batch and channels
   const Dim channels = weight[1] * group;
@@ -270,7 +270,7 @@ void conv_transpose(NodeContext& context) {
   if (w.rank > 2 || !has_stored_weights(context))
     return spell_transposed(context, {w.kernel, w.strides, w.dilations, w.pads}, dims, group);
   write_window(context, w);
-  context.erase({"output_padding", "output_shape"});
+  context.erase({attr::output_padding, attr::output_shape});
   context.set(0, context.dtype(0), std::move(dims));
 }
 
@@ -281,9 +281,9 @@ bool pooled_as_float(NodeContext& context) {
   if (dtype != DType::kI8 && dtype != DType::kU8 && dtype != DType::kI16 && dtype != DType::kU16) {
     context.refuse("", std::string("pooling of ") + dtype_text(dtype) + " is not supported");
   }
-  const ValueId x = context.make("Cast", {context.in(0)}, {{"to", int64_t(DType::kF32)}});
+  const ValueId x = context.make(op::Cast, {context.in(0)}, {{attr::to, int64_t(DType::kF32)}});
   const ValueId y = context.make(context.node.op, {x}, context.node.attributes);
-  context.finish("Cast", {y}, {{"to", int64_t(dtype)}});
+  context.finish(op::Cast, {y}, {{attr::to, int64_t(dtype)}});
   return true;
 }
 
@@ -293,29 +293,29 @@ void lp_by_powers(NodeContext& context, const Window& w, int64_t p) {
   const DType dtype = context.dtype(0);
   double size = 1;
   for (const int64_t k : w.kernel) size *= double(k);
-  const ValueId powers =
-      context.make("Pow", {context.make("Abs", {context.in(0)}), context.scalar(dtype, double(p))});
-  NodeContext::Attributes attributes = context.node.attributes;
-  attributes.erase("p");
-  attributes["count_include_pad"] = int64_t(1);
-  const ValueId mean = context.make("AveragePool", {powers}, std::move(attributes));
-  const ValueId sum = context.make("Mul", {mean, context.scalar(dtype, size)});
-  context.finish("Pow", {sum, context.scalar(dtype, 1.0 / double(p))});
+  const ValueId powers = context.make(
+      op::Pow, {context.make(op::Abs, {context.in(0)}), context.scalar(dtype, double(p))});
+  Attributes attributes = context.node.attributes;
+  attributes.erase(attr::p);
+  attributes[attr::count_include_pad] = int64_t(1);
+  const ValueId mean = context.make(op::AveragePool, {powers}, std::move(attributes));
+  const ValueId sum = context.make(op::Mul, {mean, context.scalar(dtype, size)});
+  context.finish(op::Pow, {sum, context.scalar(dtype, 1.0 / double(p))});
 }
 
 void pool(NodeContext& context) {
   const bool plain = context.node.outputs.size() < 2 || context.node.outputs[1] == kAbsent;
   if (plain && pooled_as_float(context)) return;
   Window w = read_window(context, nullptr);
-  if (const int64_t p = context.node.integer("p", 2);
-      context.node.op == "LpPool" && p != 1 && p != 2) {
-    if (p < 1 || context.node.integer("ceil_mode", 0) != 0)
+  if (const int64_t p = context.node.integer(attr::p, 2);
+      context.node.op == op::LpPool && p != 1 && p != 2) {
+    if (p < 1 || context.node.integer(attr::ceil_mode, 0) != 0)
       context.refuse("p", std::to_string(p) + " is not supported here");
     return lp_by_powers(context, w, p);
   }
   resolve_pads(context, w);
   if (context.finished()) return;
-  const bool ceil_mode = context.node.integer("ceil_mode", 0) != 0;
+  const bool ceil_mode = context.node.integer(attr::ceil_mode, 0) != 0;
   Dims dims = {context.dims(0)[0], context.dims(0)[1]};
   for (size_t i = 0; i < w.rank; i++) {
     if (w.pads[i] >= w.extent(i) || w.pads[i + w.rank] >= w.extent(i))
@@ -330,7 +330,7 @@ void pool(NodeContext& context) {
   if (!plain) return pool_with_positions(context, {w.kernel, w.strides, w.dilations, w.pads}, dims);
   if (w.rank == 3) return pool_volume(context, {w.kernel, w.strides, w.dilations, w.pads}, dims);
   write_window(context, w);
-  context.erase({"ceil_mode"});
+  context.erase({attr::ceil_mode});
   context.set(0, context.dtype(0), std::move(dims));
 }
 
@@ -339,15 +339,15 @@ void global_pool(NodeContext& context) {
     context.corrupt("its input has shape " + text(context.dims(0)) +
                     ", expected at least 3 dimensions");
   std::vector<int64_t> axes;
-  const int64_t first = context.node.integer("channels_last", 0) != 0 ? 1 : 2;
+  const int64_t first = context.node.integer(attr::channels_last, 0) != 0 ? 1 : 2;
   for (int64_t i = 2; i < context.rank(0); i++) axes.push_back(i - 2 + first);
-  std::string op = context.node.op == "GlobalAveragePool" ? "ReduceMean" : "ReduceMax";
-  if (context.node.op == "GlobalLpPool") {
-    const int64_t p = context.node.integer("p", 2);
+  Operator op = context.node.op == op::GlobalAveragePool ? op::ReduceMean : op::ReduceMax;
+  if (context.node.op == op::GlobalLpPool) {
+    const int64_t p = context.node.integer(attr::p, 2);
     if (p != 1 && p != 2) context.refuse("p", std::to_string(p) + ", supported are 1 and 2");
-    op = p == 1 ? "ReduceL1" : "ReduceL2";
+    op = p == 1 ? op::ReduceL1 : op::ReduceL2;
   }
-  context.finish(op, {context.in(0)}, {{"axes", axes}, {"keepdims", int64_t(1)}});
+  context.finish(op, {context.in(0)}, {{attr::axes, axes}, {attr::keepdims, int64_t(1)}});
 }
 
 }  // namespace
@@ -357,15 +357,15 @@ void infer_conv_integer(NodeContext& context) {
 }
 
 void add_window_rules(InferTable& table) {
-  table["Conv"] = conv;
-  table["ConvTranspose"] = conv_transpose;
-  table["MaxPool"] = pool;
-  table["MaxUnpool"] = max_unpool;
-  table["AveragePool"] = pool;
-  table["LpPool"] = pool;
-  table["GlobalAveragePool"] = global_pool;
-  table["GlobalMaxPool"] = global_pool;
-  table["GlobalLpPool"] = global_pool;
+  table[op::Conv] = conv;
+  table[op::ConvTranspose] = conv_transpose;
+  table[op::MaxPool] = pool;
+  table[op::MaxUnpool] = max_unpool;
+  table[op::AveragePool] = pool;
+  table[op::LpPool] = pool;
+  table[op::GlobalAveragePool] = global_pool;
+  table[op::GlobalMaxPool] = global_pool;
+  table[op::GlobalLpPool] = global_pool;
 }
 
 }  // namespace ingot::graph

@@ -87,7 +87,7 @@ const Node* Inference::maker(ValueId id) const {
     const Node& node = (*out_)[i];
     host::charge_work(1);
     if (std::find(node.outputs.begin(), node.outputs.end(), id) == node.outputs.end()) continue;
-    if (node.op != "Reshape" && node.op != "Identity") return &node;
+    if (node.op != op::Reshape && node.op != op::Identity) return &node;
     id = node.inputs[0];
   }
   return nullptr;
@@ -137,7 +137,7 @@ void Inference::walk(Graph& graph) {
       port.dims = value(by).dims;
       port.shape_known = value(by).shape_known;
       Node copy;
-      copy.op = "Identity";
+      copy.op = op::Identity;
       copy.name = port.name;
       copy.inputs = {by};
       copy.outputs = {id};
@@ -180,7 +180,7 @@ void Inference::force_equal(const Dim& a, const Dim& b, const Node& node) {
 
 void Inference::refuse(const Node& node, const Refusal& refusal) {
   Unsupported entry;
-  entry.op = node.op;
+  entry.op = text(node.op);
   entry.node = node.name;
   if (!node.sources.empty() && node.sources[0] < model.source_nodes.size()) {
     const SourceNode& source = model.source_nodes[node.sources[0]];
@@ -216,11 +216,10 @@ void Inference::visit(Node node) {
     return;
   }
   try {
-    if (node.op.find("Sequence") == std::string::npos &&
-        node.op.find("Optional") == std::string::npos && node.op != "Loop")
+    if (class_of(node.op) != OperatorClass::kSequence && node.op != op::Loop)
       for (const ValueId id : node.inputs) refuse_sequence(id);
-    if (node.op == "If") return infer_if(node);
-    if (node.op == "Loop" || node.op == "Scan") return infer_loop(node);
+    if (node.op == op::If) return infer_if(node);
+    if (node.op == op::Loop || node.op == op::Scan) return infer_loop(node);
     const auto rule = infer_table().find(node.op);
     if (rule == infer_table().end()) throw Refusal{"", "the operator is not supported", ""};
     NodeContext context(*this, node);

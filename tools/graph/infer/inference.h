@@ -178,13 +178,13 @@ class NodeContext {
   int64_t rank(size_t i) const { return int64_t(dims(i).size()); }
 
   // Numbers that say how: from the attribute when it is there, else from the input's contents.
-  std::optional<Dims> find_dims(const std::string& key, size_t input) const;
+  std::optional<Dims> find_dims(AttributeName key, size_t input) const;
   // refuses when they are known only at run time
-  Dims need_dims(const std::string& key, size_t input);
+  Dims need_dims(AttributeName key, size_t input);
   // with bounds that the user stated
-  std::optional<Dims> find_or_stated(const std::string& key, size_t input);
+  std::optional<Dims> find_or_stated(AttributeName key, size_t input);
   // refuses symbols
-  std::optional<std::vector<int64_t>> integers(const std::string& key, size_t input);
+  std::optional<std::vector<int64_t>> integers(AttributeName key, size_t input);
   // >= 0, or corrupt
   int64_t axis(int64_t value, int64_t rank, const char* name = "axis") const;
   // sorted, distinct
@@ -194,14 +194,13 @@ class NodeContext {
   bool settled() const;
   void set(size_t output, DType dtype, Dims dims);
   void drop_inputs_from(size_t first);
-  void erase(std::initializer_list<const char*> attributes);
+  void erase(std::initializer_list<AttributeName> attributes);
   void force_equal(const Dim& a, const Dim& b) { run_.force_equal(a, b, node); }
 
   // Rewriting. Each visits the new nodes at once; finish and same end this node.
-  using Attributes = std::map<std::string, Attribute>;
-  ValueId make(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> make_many(const std::string& op, std::vector<ValueId> inputs,
-                                 Attributes attributes, size_t outputs);
+  ValueId make(Operator op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> make_many(Operator op, std::vector<ValueId> inputs, Attributes attributes,
+                                 size_t outputs);
   ValueId reshape(ValueId data, Dims dims);
   ValueId expand(ValueId data, Dims dims);
   ValueId padded(ValueId data, const Dims& dims);  // with zeros, behind what is there
@@ -210,9 +209,9 @@ class NodeContext {
   ValueId counting(const Dim& count);         // i64 [count]: 0, 1, 2, ...
   ValueId extent(const Dim& d);               // i64, rank 0
   ValueId element(size_t input, int64_t at);  // of a small integer input, as i64, rank 0
-  ValueId cast(ValueId x, DType to) { return make("Cast", {x}, {{"to", int64_t(to)}}); }
-  void finish(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
-  void finish_shaped(const std::string& op, ValueId data, Dims dims);  // Reshape, Expand, Tile
+  ValueId cast(ValueId x, DType to) { return make(op::Cast, {x}, {{attr::to, int64_t(to)}}); }
+  void finish(Operator op, std::vector<ValueId> inputs, Attributes attributes = {});
+  void finish_shaped(Operator op, ValueId data, Dims dims);  // Reshape, Expand, Tile
   /// An element of an integer input that is known only at run time, as a data-dependent symbol,
   /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
   std::optional<Dim> stated(size_t input, int64_t element);
@@ -242,7 +241,7 @@ class NodeContext {
 /// ONNX's broadcasting. `who` names the operator in the error.
 Dims broadcast(NodeContext& context, const Dims& a, const Dims& b);
 std::string describe(const Node& node);
-/// Ranks and types of the operands against operands.def, before any rule reads them.
+/// Ranks and types of the operands against operators.def, before any rule reads them.
 /// @throws ConversionError 2 that names the operand, what was expected and what was found.
 void check_operands(const NodeContext& context);
 const char* dtype_text(DType dtype);
@@ -252,7 +251,7 @@ const char* dtype_text(DType dtype);
 bool spell_dynamic_lstm(NodeContext& context);
 /// Whether an operator on f64, f16 or bf16 has no kernel in that type, nor a form in others that
 /// have.
-bool lacks_type(const std::string& op, DType dtype);
+bool lacks_type(Operator op, DType dtype);
 /// Such a node with its operands in f32 and its results in that type again, which is noted.
 void infer_in_single(NodeContext& context);
 /// A normalization in f64 as its steps, behind its own rule. False for any other operator.
@@ -261,7 +260,7 @@ bool spell_double(NodeContext& context);
 void infer_conv_integer(NodeContext& context);
 
 using Infer = void (*)(NodeContext&);
-using InferTable = std::map<std::string, Infer>;
+using InferTable = std::map<Operator, Infer>;
 void add_elementwise_rules(InferTable& table);
 void add_window_rules(InferTable& table);
 void add_matmul_rules(InferTable& table);

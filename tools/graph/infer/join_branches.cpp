@@ -92,11 +92,11 @@ void Inference::place_cut(const Cut& cut, Node node) {
   Dims ends;
   for (size_t i = 0; i < cut.axes.size(); i++)
     ends.push_back(
-        context.data_dependent_dim(context.make("ResolveDim", {cut.numbers[i]}), cut.bounds[i]));
-  replace(
-      cut.result,
-      context.make("Slice", {cut.whole},
-                   {{"starts", Dims(ends.size(), Dim(0))}, {"ends", ends}, {"axes", cut.axes}}));
+        context.data_dependent_dim(context.make(op::ResolveDim, {cut.numbers[i]}), cut.bounds[i]));
+  replace(cut.result, context.make(op::Slice, {cut.whole},
+                                   {{attr::starts, Dims(ends.size(), Dim(0))},
+                                    {attr::ends, ends},
+                                    {attr::axes, cut.axes}}));
 }
 
 }  // namespace ingot::graph

@@ -33,7 +33,7 @@ void Inference::refuse_sequence(ValueId id) const {
 
 std::vector<Inference::AppendedSequence> Inference::take_sequences(Node& loop) {
   std::vector<AppendedSequence> taken;
-  const std::shared_ptr<Graph> body = loop.op == "Loop" ? loop.subgraph("body") : nullptr;
+  const std::shared_ptr<Graph> body = loop.op == op::Loop ? loop.subgraph(attr::body) : nullptr;
   // its counts are checked where the loop is read
   if (!body || loop.inputs.size() < 2 || body->inputs.size() != loop.inputs.size() ||
       body->outputs.size() + 1 < loop.inputs.size())
@@ -44,7 +44,7 @@ std::vector<Inference::AppendedSequence> Inference::take_sequences(Node& loop) {
     if (!before) continue;
     const ValueId inner = body->inputs[carried + 2], next = body->outputs[carried + 1];
     const auto insert = std::find_if(body->nodes.begin(), body->nodes.end(), [&](const Node& node) {
-      return node.op == "SequenceInsert" && node.inputs.size() == 2 && node.inputs[0] == inner &&
+      return node.op == op::SequenceInsert && node.inputs.size() == 2 && node.inputs[0] == inner &&
              !node.outputs.empty() && node.outputs[0] == next;
     });
     if (insert == body->nodes.end() || count_uses(*body, inner) != 1 ||

@@ -8,7 +8,7 @@
 namespace ingot::graph {
 
 std::string describe(const Node& node) {
-  return node.op + (node.name.empty() ? "" : " '" + node.name + "'");
+  return text(node.op) + (node.name.empty() ? "" : " '" + node.name + "'");
 }
 const char* dtype_text(DType dtype) {
   static const char* const kNames[] = {"invalid", "f32", "f16", "bf16", "f64", "i8",  "u8",
@@ -16,7 +16,7 @@ const char* dtype_text(DType dtype) {
   return size_t(dtype) < std::size(kNames) ? kNames[size_t(dtype)] : "invalid";
 }
 
-std::optional<Dims> NodeContext::find_dims(const std::string& key, size_t input) const {
+std::optional<Dims> NodeContext::find_dims(AttributeName key, size_t input) const {
   if (node.has(key)) {
     const Dims given = node.dims(key);
     if (!given.empty()) return given;
@@ -25,7 +25,7 @@ std::optional<Dims> NodeContext::find_dims(const std::string& key, size_t input)
   }
   if (!has(input)) return std::nullopt;
   if (rank(input) > 1)
-    corrupt("input " + std::to_string(input) + " (" + key + ") has rank " +
+    corrupt("input " + std::to_string(input) + " (" + text(key) + ") has rank " +
             std::to_string(rank(input)) + ", expected 1");
   const auto contents = run_.contents(in(input));
   if (!contents) return std::nullopt;
@@ -53,7 +53,7 @@ std::string NodeContext::element_name(size_t input, int64_t element) const {
 int64_t NodeContext::stated_bound(size_t input, int64_t element) const {
   return stated_most(run_.model, element_name(input, element));
 }
-std::optional<Dims> NodeContext::find_or_stated(const std::string& key, size_t input) {
+std::optional<Dims> NodeContext::find_or_stated(AttributeName key, size_t input) {
   if (auto found = find_dims(key, input)) return found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   if (!count || *count > kMaxRank || (dtype(input) != DType::kI64 && dtype(input) != DType::kI32))
@@ -68,11 +68,11 @@ std::optional<Dims> NodeContext::find_or_stated(const std::string& key, size_t i
   }
   return out;
 }
-Dims NodeContext::need_dims(const std::string& key, size_t input) {
+Dims NodeContext::need_dims(AttributeName key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
   std::string hint = "export with fixed shapes";
-  if (count && *count <= kMaxRank && key != "starts" &&
+  if (count && *count <= kMaxRank && key != attr::starts &&
       (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
     const auto contents = run_.contents(in(input));
     Dims out;
@@ -84,19 +84,19 @@ Dims NodeContext::need_dims(const std::string& key, size_t input) {
     }
     if (int64_t(out.size()) == *count) return out;
   }
-  refuse(key,
+  refuse(text(key),
          "its value ('" + (has(input) ? value(input).name : std::string()) +
              "') is known only at run time: the shape of '" +
              (node.outputs.empty() || node.outputs[0] < 0 ? "" : run_.value(node.outputs[0]).name) +
              "' depends on data",
          hint);
 }
-std::optional<std::vector<int64_t>> NodeContext::integers(const std::string& key, size_t input) {
+std::optional<std::vector<int64_t>> NodeContext::integers(AttributeName key, size_t input) {
   if (!node.has(key) && !has(input)) return std::nullopt;
   std::vector<int64_t> out;
   for (const Dim& d : need_dims(key, input)) {
     if (!d.is_static())
-      refuse(key, "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
+      refuse(text(key), "depends on a symbolic dimension (" + d.text() + ")", "bind it with --dim");
     out.push_back(*d.value());
   }
   return out;
@@ -138,15 +138,14 @@ void NodeContext::set(size_t output, DType dtype, Dims dims) {
 void NodeContext::drop_inputs_from(size_t first) {
   if (node.inputs.size() > first) node.inputs.resize(first);
 }
-void NodeContext::erase(std::initializer_list<const char*> attributes) {
-  for (const char* key : attributes) node.attributes.erase(key);
+void NodeContext::erase(std::initializer_list<AttributeName> attributes) {
+  for (AttributeName key : attributes) node.attributes.erase(key);
 }
 
-ValueId NodeContext::make(const std::string& op, std::vector<ValueId> inputs,
-                          Attributes attributes) {
+ValueId NodeContext::make(Operator op, std::vector<ValueId> inputs, Attributes attributes) {
   return make_many(op, std::move(inputs), std::move(attributes), 1)[0];
 }
-std::vector<ValueId> NodeContext::make_many(const std::string& op, std::vector<ValueId> inputs,
+std::vector<ValueId> NodeContext::make_many(Operator op, std::vector<ValueId> inputs,
                                             Attributes attributes, size_t outputs) {
   Node made;
   made.op = op;
@@ -158,7 +157,8 @@ std::vector<ValueId> NodeContext::make_many(const std::string& op, std::vector<V
       node.outputs.empty() || node.outputs[0] < 0 ? node.name : run_.value(node.outputs[0]).name;
   std::vector<ValueId> all;
   for (size_t i = 0; i < outputs; i++)
-    all.push_back(run_.model.add_value(base + "/" + op + std::to_string(run_.model.values.size())));
+    all.push_back(
+        run_.model.add_value(base + "/" + text(op) + std::to_string(run_.model.values.size())));
   made.outputs = all;
   run_.visit(std::move(made));
   for (ValueId& each : all) each = run_.resolve(each);
@@ -166,18 +166,18 @@ std::vector<ValueId> NodeContext::make_many(const std::string& op, std::vector<V
 }
 ValueId NodeContext::reshape(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
-  return make("Reshape", {data}, {{"shape", std::move(dims)}, {"allowzero", int64_t(1)}});
+  return make(op::Reshape, {data}, {{attr::shape, std::move(dims)}, {attr::allowzero, int64_t(1)}});
 }
 ValueId NodeContext::expand(ValueId data, Dims dims) {
   if (run_.value(data).dims == dims) return data;
-  return make("Expand", {data}, {{"shape", std::move(dims)}});
+  return make(op::Expand, {data}, {{attr::shape, std::move(dims)}});
 }
 ValueId NodeContext::padded(ValueId data, const Dims& dims) {
   const Dims from = run_.value(data).dims;
   if (from == dims) return data;
   Dims pads(from.size(), Dim(0));
   for (size_t i = 0; i < from.size(); i++) pads.push_back(dims[i] - from[i]);
-  return make("Pad", {data}, {{"pads", pads}, {"mode", std::string("constant")}});
+  return make(op::Pad, {data}, {{attr::pads, pads}, {attr::mode, std::string("constant")}});
 }
 ValueId NodeContext::constant(Constant constant) {
   return run_.model.add_constant("constant" + std::to_string(run_.model.values.size()),
@@ -190,13 +190,15 @@ ValueId NodeContext::counting(const Dim& count) {
     return constant(make_integer(DType::kI64, {*n}, values));
   }
   const ValueId ones = expand(scalar(DType::kI64, 1), {count});  // an exclusive running sum of them
-  return make("CumSum", {ones},
-              {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+  return make(
+      op::CumSum, {ones},
+      {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(1)}, {attr::reverse, int64_t(0)}});
 }
 ValueId NodeContext::extent(const Dim& d) {
   if (const auto n = d.value()) return scalar(DType::kI64, double(*n));
   const ValueId ones = expand(scalar(DType::kI64, 1), {d});
-  return make("ReduceSum", {ones}, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}});
+  return make(op::ReduceSum, {ones},
+              {{attr::axes, std::vector<int64_t>{0}}, {attr::keepdims, int64_t(0)}});
 }
 ValueId NodeContext::element(size_t input, int64_t at) {
   if (const auto contents = run_.contents(in(input)); contents && size_t(at) < contents->size())
@@ -207,15 +209,14 @@ ValueId NodeContext::element(size_t input, int64_t at) {
 ValueId NodeContext::element_of(ValueId value, int64_t at) {
   ValueId one = value;
   if (product(run_.value(value).dims) != Dim(1))
-    one = make("Gather", {one, scalar(DType::kI64, double(at))}, {{"axis", int64_t(0)}});
+    one = make(op::Gather, {one, scalar(DType::kI64, double(at))}, {{attr::axis, int64_t(0)}});
   if (run_.value(one).dtype != DType::kI64) one = cast(one, DType::kI64);
   return run_.value(one).dims.empty() ? one : reshape(one, {});
 }
 ValueId NodeContext::scalar(DType dtype, double value) {
   return constant(make_scalar(dtype, value));
 }
-void NodeContext::finish(const std::string& op, std::vector<ValueId> inputs,
-                         Attributes attributes) {
+void NodeContext::finish(Operator op, std::vector<ValueId> inputs, Attributes attributes) {
   Node made;
   made.op = op;
   made.name = node.name;
@@ -226,9 +227,9 @@ void NodeContext::finish(const std::string& op, std::vector<ValueId> inputs,
   finished_ = true;
   run_.visit(std::move(made));
 }
-void NodeContext::finish_shaped(const std::string& op, ValueId data, Dims dims) {
-  Attributes attributes{{"shape", std::move(dims)}};
-  if (op == "Reshape") attributes["allowzero"] = int64_t(1);  // its dims are dims, no words
+void NodeContext::finish_shaped(Operator op, ValueId data, Dims dims) {
+  Attributes attributes{{attr::shape, std::move(dims)}};
+  if (op == op::Reshape) attributes[attr::allowzero] = int64_t(1);  // its dims are dims, no words
   finish(op, {data}, std::move(attributes));
 }
 std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
@@ -237,7 +238,7 @@ std::optional<Dim> NodeContext::stated(size_t input, int64_t element) {
   const int64_t high = stated_bound(input, element);
   if (high == 0) return std::nullopt;
   const Element origin = origin_of(input, element);
-  const ValueId count = make("ResolveDim", {element_of(origin.value, origin.at)});
+  const ValueId count = make(op::ResolveDim, {element_of(origin.value, origin.at)});
   const Dim made = data_dependent_dim(count, Dim(high), name);
   run_.set_stated_dim(name, made);
   return made;

@@ -1,6 +1,6 @@
-// tools/graph/infer/operand_check.cpp - operands against the rows of operands.def.
+// tools/graph/infer/operand_check.cpp - operands against the rows of operators.def.
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
@@ -37,14 +37,14 @@ std::vector<OperandRule> parse_row(std::string_view row) {
   return rules;
 }
 
-using OperandTable = std::unordered_map<std::string, std::vector<OperandRule>>;
-const OperandTable& operand_table() {
-  static const OperandTable kTable = {
-#define OPERANDS(name, row) {name, parse_row(row)},
-#include "tools/graph/infer/operands.def"
-#undef OPERANDS
-  };
-  return kTable;
+/// By Operator.
+const std::vector<std::vector<OperandRule>>& operand_rules() {
+  static const auto* const kRules = [] {
+    auto* rules = new std::vector<std::vector<OperandRule>>;
+    for (const OperatorRow& row : kOperators) rules->push_back(parse_row(row.operands));
+    return rules;
+  }();
+  return *kRules;
 }
 
 bool has_type(char type, DType dtype) {
@@ -73,9 +73,7 @@ std::string rank_text(const OperandRule& rule) {
 }  // namespace
 
 void check_operands(const NodeContext& context) {
-  const auto found = operand_table().find(context.node.op);
-  if (found == operand_table().end()) return;
-  const std::vector<OperandRule>& rules = found->second;
+  const std::vector<OperandRule>& rules = operand_rules()[size_t(context.node.op)];
   for (size_t i = 0; i < rules.size(); i++) {
     OperandRule rule = rules[i];
     const std::string which = "operand " + std::to_string(i);

@@ -65,18 +65,18 @@ void LoopBuilder::read_row(ValueId sequence, ValueId row, int64_t axis, bool rev
     throw Refusal{
         "", "its sequences have lengths " + trips_.text() + " and " + dims[size_t(axis)].text(),
         "bind the dimensions"};
-  run_.replace(row, inside("Gather", {sequence, index(reverse)}, {{"axis", axis}}));
+  run_.replace(row, inside(op::Gather, {sequence, index(reverse)}, {{attr::axis, axis}}));
 }
 
 void LoopBuilder::read_scan() {
-  const size_t sequences = size_t(node_.integer("num_scan_inputs", 0));
+  const size_t sequences = size_t(node_.integer(attr::num_scan_inputs, 0));
   if (sequences == 0 || sequences > node_.inputs.size() ||
       body_->inputs.size() != node_.inputs.size() ||
       body_->outputs.size() != node_.outputs.size() ||
       body_->outputs.size() < node_.inputs.size() - sequences)
     fail_conversion(2, describe(node_) + ": its inputs and outputs do not match its body's");
   const size_t carried = node_.inputs.size() - sequences;
-  const auto at = [&](const char* key, size_t i) {
+  const auto at = [&](AttributeName key, size_t i) {
     const std::vector<int64_t> all = node_.integers(key);
     return i < all.size() ? all[i] : 0;
   };
@@ -89,8 +89,8 @@ void LoopBuilder::read_scan() {
     set_type_of(body_->inputs[i], node_.inputs[i]);
   }
   for (size_t i = 0; i < sequences; i++)
-    read_row(node_.inputs[carried + i], body_->inputs[carried + i], at("scan_input_axes", i),
-             at("scan_input_directions", i) != 0);
+    read_row(node_.inputs[carried + i], body_->inputs[carried + i], at(attr::scan_input_axes, i),
+             at(attr::scan_input_directions, i) != 0);
   for (const Node& each : body) body_->nodes.push_back(each);
   made_by_.clear();
   for (const Node& each : body_->nodes)
@@ -100,8 +100,8 @@ void LoopBuilder::read_scan() {
   std::vector<Written> rows;
   for (size_t i = carried; i < node_.outputs.size(); i++)
     if (node_.outputs[i] != kAbsent)
-      rows.push_back({body_->outputs[i], node_.outputs[i], at("scan_output_axes", i - carried),
-                      at("scan_output_directions", i - carried) != 0});
+      rows.push_back({body_->outputs[i], node_.outputs[i], at(attr::scan_output_axes, i - carried),
+                      at(attr::scan_output_directions, i - carried) != 0});
   finish(rows);
 }
 

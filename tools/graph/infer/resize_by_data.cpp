@@ -18,41 +18,41 @@ class Resampler {
   explicit Resampler(NodeContext& context)
       : context_(context),
         numbers_(context),
-        coordinate_(context.node.text("coordinate_transformation_mode", "half_pixel")),
-        nearest_(context.node.text("nearest_mode", "round_prefer_floor")),
-        is_linear_(context.node.text("mode", "nearest") == "linear") {}
+        coordinate_(context.node.text(attr::coordinate_transformation_mode, "half_pixel")),
+        nearest_(context.node.text(attr::nearest_mode, "round_prefer_floor")),
+        is_linear_(context.node.text(attr::mode, "nearest") == "linear") {}
 
   ValueId along(ValueId x, const Axis& axis) {
-    const ValueId last = floats(numbers_.make("Sub", context_.extent(axis.in), numbers_.of(1)));
+    const ValueId last = floats(numbers_.make(op::Sub, context_.extent(axis.in), numbers_.of(1)));
     const ValueId at = coordinates(axis, last);
     if (!is_linear_) {
       const ValueId place = limited(rounded(at), last);
       return numbers_.gather(x, context_.cast(place, DType::kI64), axis.axis);
     }
-    const ValueId place = limited(at, last), low = context_.make("Floor", {place});
-    const ValueId high = numbers_.make("Min", add(low, 1), last);
-    const ValueId part = aligned(numbers_.make("Sub", place, low), x, axis);
+    const ValueId place = limited(at, last), low = context_.make(op::Floor, {place});
+    const ValueId high = numbers_.make(op::Min, add(low, 1), last);
+    const ValueId part = aligned(numbers_.make(op::Sub, place, low), x, axis);
     const ValueId a = numbers_.gather(x, context_.cast(low, DType::kI64), axis.axis);
     const ValueId b = numbers_.gather(x, context_.cast(high, DType::kI64), axis.axis);
-    return numbers_.make("Add", a, numbers_.make("Mul", part, numbers_.make("Sub", b, a)));
+    return numbers_.make(op::Add, a, numbers_.make(op::Mul, part, numbers_.make(op::Sub, b, a)));
   }
 
  private:
   ValueId number(double value) { return context_.scalar(DType::kF32, value); }
   ValueId floats(ValueId whole) { return context_.cast(whole, DType::kF32); }
-  ValueId add(ValueId x, double value) { return numbers_.make("Add", x, number(value)); }
+  ValueId add(ValueId x, double value) { return numbers_.make(op::Add, x, number(value)); }
   ValueId limited(ValueId at, ValueId last) {
-    return numbers_.make("Min", numbers_.make("Max", at, number(0)), last);
+    return numbers_.make(op::Min, numbers_.make(op::Max, at, number(0)), last);
   }
   ValueId rounded(ValueId at) {
-    if (nearest_ == "floor") return context_.make("Floor", {at});
-    if (nearest_ == "ceil") return context_.make("Ceil", {at});
-    const ValueId low = context_.make("Floor", {at});
+    if (nearest_ == "floor") return context_.make(op::Floor, {at});
+    if (nearest_ == "ceil") return context_.make(op::Ceil, {at});
+    const ValueId low = context_.make(op::Floor, {at});
     const bool ceil = nearest_ == "round_prefer_ceil";
     const ValueId up =
-        numbers_.make(ceil ? "GreaterOrEqual" : "Greater", numbers_.make("Sub", at, low),
+        numbers_.make(ceil ? op::GreaterOrEqual : op::Greater, numbers_.make(op::Sub, at, low),
                       number(ceil ? 0.5f - kResizeTie : 0.5f + kResizeTie));
-    return numbers_.make("Add", low, floats(up));
+    return numbers_.make(op::Add, low, floats(up));
   }
   /// Parts of an axis, shaped to be broadcast over x.
   ValueId aligned(ValueId parts, ValueId x, const Axis& axis) {
@@ -63,26 +63,27 @@ class Resampler {
   ValueId coordinates(const Axis& axis, ValueId last) {
     const ValueId k = floats(context_.counting(axis.out)),
                   count = floats(context_.extent(axis.out));
-    if (coordinate_ == "asymmetric") return numbers_.make("Div", k, axis.scale);
+    if (coordinate_ == "asymmetric") return numbers_.make(op::Div, k, axis.scale);
     if (coordinate_ == "align_corners") {
-      const ValueId steps = numbers_.make("Max", add(count, -1), number(1));
-      return numbers_.make("Div", numbers_.make("Mul", k, last), steps);
+      const ValueId steps = numbers_.make(op::Max, add(count, -1), number(1));
+      return numbers_.make(op::Div, numbers_.make(op::Mul, k, last), steps);
     }
-    if (coordinate_ == "tf_half_pixel_for_nn") return numbers_.make("Div", add(k, 0.5), axis.scale);
-    const ValueId middle = add(numbers_.make("Div", add(k, 0.5), axis.scale), -0.5);
+    if (coordinate_ == "tf_half_pixel_for_nn")
+      return numbers_.make(op::Div, add(k, 0.5), axis.scale);
+    const ValueId middle = add(numbers_.make(op::Div, add(k, 0.5), axis.scale), -0.5);
     if (coordinate_ == "pytorch_half_pixel")
-      return numbers_.choose(numbers_.make("Greater", count, number(1)), middle, number(0));
+      return numbers_.choose(numbers_.make(op::Greater, count, number(1)), middle, number(0));
     if (coordinate_ != "half_pixel_symmetric") return middle;
     const ValueId in = floats(context_.extent(axis.in));
-    const ValueId exact = numbers_.make("Mul", axis.scale, in);
-    const ValueId lack = numbers_.make("Sub", number(1), numbers_.make("Div", count, exact));
-    const ValueId shift = numbers_.make("Mul", numbers_.make("Mul", in, number(0.5)), lack);
+    const ValueId exact = numbers_.make(op::Mul, axis.scale, in);
+    const ValueId lack = numbers_.make(op::Sub, number(1), numbers_.make(op::Div, count, exact));
+    const ValueId shift = numbers_.make(op::Mul, numbers_.make(op::Mul, in, number(0.5)), lack);
     // in f64 from here, as runtime/op/resize.h has it
     const auto wide = [&](ValueId x) { return context_.cast(x, DType::kF64); };
     const ValueId half = context_.scalar(DType::kF64, 0.5);
     const ValueId place =
-        numbers_.make("Div", numbers_.make("Add", wide(k), half), wide(axis.scale));
-    return floats(numbers_.make("Sub", numbers_.make("Add", wide(shift), place), half));
+        numbers_.make(op::Div, numbers_.make(op::Add, wide(k), half), wide(axis.scale));
+    return floats(numbers_.make(op::Sub, numbers_.make(op::Add, wide(shift), place), half));
   }
 
   NodeContext& context_;
@@ -94,8 +95,8 @@ class Resampler {
 }  // namespace
 
 void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
-  const std::string mode = context.node.text("mode", "nearest");
-  if ((mode != "nearest" && mode != "linear") || context.node.integer("antialias", 0) != 0)
+  const std::string mode = context.node.text(attr::mode, "nearest");
+  if ((mode != "nearest" && mode != "linear") || context.node.integer(attr::antialias, 0) != 0)
     context.refuse("scales",
                    "its value ('" + context.value(2).name + "') is known only at run time, and " +
                        (mode == "cubic" ? "cubic" : "antialias") + " needs it",
@@ -111,14 +112,14 @@ void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
     Axis each;
     each.axis = axes[i];
     each.in = context.dims(0)[size_t(axes[i])];
-    each.scale = context.make("Gather", {context.in(2), context.scalar(DType::kI64, double(i))},
-                              {{"axis", int64_t(0)}});
+    each.scale = context.make(op::Gather, {context.in(2), context.scalar(DType::kI64, double(i))},
+                              {{attr::axis, int64_t(0)}});
     if (axes[i] > 1 || context.rank(0) < 3 || known) {
       resized.push_back(each);
       continue;
     }
-    const ValueId is_one = numbers.make("Equal", each.scale, one);
-    valid = valid == kAbsent ? is_one : numbers.make("And", valid, is_one);
+    const ValueId is_one = numbers.make(op::Equal, each.scale, one);
+    valid = valid == kAbsent ? is_one : numbers.make(op::And, valid, is_one);
     context.note("Resize keeps batch and channels, whose scales ('" + context.value(2).name +
                  "') only a run tells; a run in which one is not 1 ends with an error");
   }
@@ -133,7 +134,7 @@ void resize_by_data(NodeContext& context, const std::vector<int64_t>& axes) {
                      how_to_bound(context, name, 2));
     const ValueId in = context.cast(context.extent(each.in), DType::kF32);
     const ValueId count =
-        context.cast(context.make("Floor", {numbers.make("Mul", each.scale, in)}), DType::kI64);
+        context.cast(context.make(op::Floor, {numbers.make(op::Mul, each.scale, in)}), DType::kI64);
     each.out = numbers.dim(count, valid, Dim(high), name);
   }
   Resampler resampler(context);

@@ -19,7 +19,8 @@ ValueId entry(NodeContext& context, RunNumbers& numbers, size_t at, const std::o
   const ValueId given = context.element(1, int64_t(at));
   const Dims in = context.dims(0);
   if (!zero_copies || at >= in.size()) return given;
-  return numbers.choose(numbers.make("Equal", given, numbers.of(0)), context.extent(in[at]), given);
+  return numbers.choose(numbers.make(op::Equal, given, numbers.of(0)), context.extent(in[at]),
+                        given);
 }
 
 /// Whether its elements may be sizes: a few integers in a row.
@@ -36,7 +37,7 @@ bool may_be_sizes(const Inference& run, ValueId id) {
 
 Dim RunNumbers::dim(ValueId number, ValueId valid, const Dim& bound, const std::string& name) {
   if (valid != kAbsent) number = choose(valid, number, of(-1));
-  return context_.data_dependent_dim(context_.make("ResolveDim", {number}), bound, name);
+  return context_.data_dependent_dim(context_.make(op::ResolveDim, {number}), bound, name);
 }
 
 void bind_inputs(Inference& run) {
@@ -65,11 +66,12 @@ void bind_inputs(Inference& run) {
 
 std::string how_to_bound(NodeContext& context, const std::string& name, size_t input) {
   // the way back through arithmetic of integers
-  static const std::set<std::string> kArithmetic = {
-      "Add",     "Sub",       "Mul",     "Div",       "Mod",    "Min",  "Max",  "Cast",
-      "Floor",   "Ceil",      "Round",   "Neg",       "Abs",    "Pow",  "Sqrt", "Where",
-      "Concat",  "Gather",    "Slice",   "Squeeze",   "Equal",  "Less", "Clip", "Identity",
-      "Reshape", "Unsqueeze", "Greater", "Transpose", "Expand", "Tile"};
+  static constexpr graph::Operators kArithmetic = {
+      op::Add,     op::Sub,       op::Mul,     op::Div,       op::Mod,    op::Min,
+      op::Max,     op::Cast,      op::Floor,   op::Ceil,      op::Round,  op::Neg,
+      op::Abs,     op::Pow,       op::Sqrt,    op::Where,     op::Concat, op::Gather,
+      op::Slice,   op::Squeeze,   op::Equal,   op::Less,      op::Clip,   op::Identity,
+      op::Reshape, op::Unsqueeze, op::Greater, op::Transpose, op::Expand, op::Tile};
   constexpr size_t kMaxSteps = 64;
   const Inference& run = context.run();
   std::vector<ValueId> open = {context.in(input)};
@@ -86,7 +88,7 @@ std::string how_to_bound(NodeContext& context, const std::string& name, size_t i
       continue;
     }
     const Node* maker = run.maker(id);
-    if (!maker || !kArithmetic.count(maker->op)) continue;
+    if (!maker || !kArithmetic.has(maker->op)) continue;
     for (const ValueId each : maker->inputs)
       if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
         open.push_back(each);
@@ -119,9 +121,9 @@ ValueId fit_axis(NodeContext& context, ValueId x, size_t axis, const Dim& to, bo
   if (from == to) return x;
   RunNumbers numbers(context);
   const ValueId has = context.extent(from), wants = context.extent(to);
-  const ValueId last = numbers.make("Sub", has, numbers.of(1));
-  ValueId fits = numbers.make("Equal", has, wants);
-  if (is_broadcast) fits = numbers.make("Or", fits, numbers.make("Equal", has, numbers.of(1)));
+  const ValueId last = numbers.make(op::Sub, has, numbers.of(1));
+  ValueId fits = numbers.make(op::Equal, has, wants);
+  if (is_broadcast) fits = numbers.make(op::Or, fits, numbers.make(op::Equal, has, numbers.of(1)));
   const ValueId places = numbers.places(to, last);
   return numbers.gather(x, numbers.choose(fits, places, numbers.of(kOutside)), int64_t(axis));
 }
@@ -172,25 +174,25 @@ void fit_operands(NodeContext& context, size_t but) {
 void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>& wanted) {
   RunNumbers numbers(context);
   const Dim total = product(context.dims(0));
-  const bool zero_copies = context.node.integer("allowzero", 0) == 0;
+  const bool zero_copies = context.node.integer(attr::allowzero, 0) == 0;
   std::vector<ValueId> entries;
   Dim fixed(1);
   ValueId others = numbers.of(1), one = numbers.of(1), rest = numbers.of(-1);
   for (size_t i = 0; i < wanted.size(); i++) {
     entries.push_back(entry(context, numbers, i, wanted[i], zero_copies));
-    const ValueId is_open = numbers.make("Equal", entries.back(), rest);
-    others = numbers.make("Mul", others, numbers.choose(is_open, one, entries.back()));
+    const ValueId is_open = numbers.make(op::Equal, entries.back(), rest);
+    others = numbers.make(op::Mul, others, numbers.choose(is_open, one, entries.back()));
     const bool counts = wanted[i] && !is_data_dependent(context.model(), *wanted[i]);
     if (counts && *wanted[i] != Dim(-1)) fixed = fixed * max(*wanted[i], Dim(1));
   }
   const ValueId elements = context.extent(total);
-  const ValueId left = numbers.make("Div", elements, numbers.make("Max", others, one));
+  const ValueId left = numbers.make(op::Div, elements, numbers.make(op::Max, others, one));
   ValueId made = one;
   for (ValueId& each : entries) {
-    each = numbers.choose(numbers.make("Equal", each, rest), left, each);
-    made = numbers.make("Mul", made, each);
+    each = numbers.choose(numbers.make(op::Equal, each, rest), left, each);
+    made = numbers.make(op::Mul, made, each);
   }
-  const ValueId valid = numbers.make("Equal", made, elements);
+  const ValueId valid = numbers.make(op::Equal, made, elements);
   const Dim most = total / fixed;
   Dims out;
   bool is_checked = false;  // a dim made here is refused where the elements do not fit
@@ -203,7 +205,7 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
     Dim bound = most;
     if (!wanted[i]) {
       const int64_t high = context.stated_bound(1, int64_t(i));
-      if (high == 0) context.need_dims("shape", 1);  // refuses
+      if (high == 0) context.need_dims(attr::shape, 1);  // refuses
       bound = proven_at_least(most, 1) ? min(most, Dim(high)) : Dim(high);
     }
     out.push_back(numbers.dim(entries[i], valid, bound,
@@ -211,9 +213,9 @@ void reshape_by_data(NodeContext& context, const std::vector<std::optional<Dim>>
   }
   const ValueId flat = context.reshape(context.in(0), {total});
   const ValueId count = is_checked ? elements : context.extent(numbers.dim(elements, valid, total));
-  const ValueId last = numbers.make("Sub", count, one);
+  const ValueId last = numbers.make(op::Sub, count, one);
   const ValueId moved = numbers.gather(flat, numbers.places(product(out), last), 0);
-  context.finish_shaped("Reshape", moved, out);
+  context.finish_shaped(op::Reshape, moved, out);
 }
 
 void split_by_data(NodeContext& context, int64_t axis) {
@@ -228,18 +230,18 @@ void split_by_data(NodeContext& context, int64_t axis) {
   ValueId sum = numbers.of(0);
   for (size_t i = 0; i < parts; i++) {
     sizes.push_back(context.element(1, int64_t(i)));
-    sum = numbers.make("Add", sum, sizes.back());
+    sum = numbers.make(op::Add, sum, sizes.back());
   }
-  const ValueId valid = numbers.make("Equal", sum, elements);
-  const ValueId last = numbers.make("Sub", elements, numbers.of(1));
+  const ValueId valid = numbers.make(op::Equal, sum, elements);
+  const ValueId last = numbers.make(op::Sub, elements, numbers.of(1));
   std::vector<ValueId> made;
   ValueId from = numbers.of(0);
   for (size_t i = 0; i < parts; i++) {
     const Dim size = numbers.dim(sizes[i], valid, extent, context.element_name(1, int64_t(i)));
     const ValueId places =
-        numbers.make("Min", numbers.make("Add", context.counting(size), from), last);
+        numbers.make(op::Min, numbers.make(op::Add, context.counting(size), from), last);
     made.push_back(numbers.gather(data, places, axis));
-    from = numbers.make("Add", from, sizes[i]);
+    from = numbers.make(op::Add, from, sizes[i]);
   }
   for (size_t i = 0; i < parts; i++) context.same(i, made[i]);
 }
@@ -251,28 +253,28 @@ ValueId stepped(NodeContext& context, ValueId x, int64_t axis, ValueId start, Va
   RunNumbers numbers(context);
   const Dim bound = context.run().value(x).dims[size_t(axis)];
   const ValueId extent = context.extent(bound), zero = numbers.of(0), one = numbers.of(1);
-  const ValueId last = numbers.make("Sub", extent, one);
-  const ValueId back = numbers.make("Less", step, zero);
+  const ValueId last = numbers.make(op::Sub, extent, one);
+  const ValueId back = numbers.make(op::Less, step, zero);
   const ValueId lowest = numbers.choose(back, numbers.of(-1), zero),
                 highest = numbers.choose(back, last, extent);
   const auto limited = [&](ValueId at, ValueId low) {
     const ValueId front =
-        numbers.choose(numbers.make("Less", at, zero), numbers.make("Add", at, extent), at);
-    return numbers.make("Min", numbers.make("Max", front, low), highest);
+        numbers.choose(numbers.make(op::Less, at, zero), numbers.make(op::Add, at, extent), at);
+    return numbers.make(op::Min, numbers.make(op::Max, front, low), highest);
   };
   const ValueId from = limited(start, zero), to = limited(end, lowest);
-  const ValueId span = numbers.make("Sub", to, from);
+  const ValueId span = numbers.make(op::Sub, to, from);
   const ValueId toward = numbers.choose(back, one, numbers.of(-1));
-  const ValueId is_step = context.make("Not", {numbers.make("Equal", step, zero)});
+  const ValueId is_step = context.make(op::Not, {numbers.make(op::Equal, step, zero)});
   // No extent is as long, so a longer step gives the same one element, and nothing overflows.
   const ValueId limit = numbers.of(kLongestStep), least = numbers.of(-kLongestStep);
-  const ValueId by =
-      numbers.choose(is_step, numbers.make("Min", numbers.make("Max", step, least), limit), one);
+  const ValueId by = numbers.choose(
+      is_step, numbers.make(op::Min, numbers.make(op::Max, step, least), limit), one);
   const ValueId steps =
-      numbers.make("Div", numbers.make("Add", numbers.make("Add", span, by), toward), by);
-  const Dim count = numbers.dim(numbers.make("Max", steps, zero), is_step, bound);
+      numbers.make(op::Div, numbers.make(op::Add, numbers.make(op::Add, span, by), toward), by);
+  const Dim count = numbers.dim(numbers.make(op::Max, steps, zero), is_step, bound);
   const ValueId places =
-      numbers.make("Add", numbers.make("Mul", context.counting(count), by), from);
+      numbers.make(op::Add, numbers.make(op::Mul, context.counting(count), by), from);
   return numbers.gather(x, places, axis);
 }
 

@@ -13,19 +13,19 @@ class RunNumbers {
   explicit RunNumbers(NodeContext& context) : context_(context) {}
 
   ValueId of(int64_t number) { return context_.scalar(DType::kI64, double(number)); }
-  ValueId make(const char* op, ValueId a, ValueId b) { return context_.make(op, {a, b}); }
+  ValueId make(Operator op, ValueId a, ValueId b) { return context_.make(op, {a, b}); }
   ValueId choose(ValueId condition, ValueId yes, ValueId no) {
-    return context_.make("Where", {condition, yes, no});
+    return context_.make(op::Where, {condition, yes, no});
   }
   /// The number as a dim of at most `bound`. A run that finds more, less than 0, or that `valid`
   /// (bool; kAbsent: always) does not hold, ends with an error that names the dim.
   Dim dim(ValueId number, ValueId valid, const Dim& bound, const std::string& name = "");
   /// 0, 1, ... `count` - 1, each at most `last`.
   ValueId places(const Dim& count, ValueId last) {
-    return make("Min", context_.counting(count), last);
+    return make(op::Min, context_.counting(count), last);
   }
   ValueId gather(ValueId data, ValueId positions, int64_t axis) {
-    return context_.make("Gather", {data, positions}, {{"axis", axis}});
+    return context_.make(op::Gather, {data, positions}, {{attr::axis, axis}});
   }
 
  private:

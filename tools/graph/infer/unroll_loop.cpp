@@ -51,11 +51,11 @@ void give_own_values(Model& model, const std::string& suffix, Graph& graph, Rena
 }  // namespace
 
 bool Inference::unroll(Node& loop) {
-  if (loop.op != "Loop" || !loop.subgraph("body")) return false;
+  if (loop.op != op::Loop || !loop.subgraph(attr::body)) return false;
   Node read = cloned(loop);
   const auto trips = LoopBuilder(*this, read, {}).fixed_trips();
   if (!trips || *trips > kMaxIterations ||
-      count_nodes(*loop.subgraph("body")) * size_t(*trips) > kMaxNodes)
+      count_nodes(*loop.subgraph(attr::body)) * size_t(*trips) > kMaxNodes)
     return false;
   const size_t refused = unsupported_->size(), carried = read.inputs.size() - 2;
   std::vector<ValueId> values(read.inputs.begin() + 2, read.inputs.end());
@@ -66,7 +66,7 @@ bool Inference::unroll(Node& loop) {
   const ValueId always = context.constant(make_constant(DType::kBool, {}, &yes));
   for (int64_t i = 0; i < *trips; i++) {
     Node own = cloned(loop);
-    Graph& body = *own.subgraph("body");
+    Graph& body = *own.subgraph(attr::body);
     Renamed names = {{body.inputs[0], context.scalar(DType::kI64, double(i))},
                      {body.inputs[1], always}};
     for (size_t c = 0; c < carried; c++) names[body.inputs[c + 2]] = values[c];
@@ -75,14 +75,14 @@ bool Inference::unroll(Node& loop) {
     if (unsupported_->size() > refused) return false;
     for (size_t c = 0; c < carried; c++) values[c] = resolve(body.outputs[c + 1]);
     for (size_t r = 0; r < rows.size(); r++)
-      rows[r].push_back(context.make("Unsqueeze", {body.outputs[carried + 1 + r]},
-                                     {{"axes", std::vector<int64_t>{0}}}));
+      rows[r].push_back(context.make(op::Unsqueeze, {body.outputs[carried + 1 + r]},
+                                     {{attr::axes, std::vector<int64_t>{0}}}));
   }
   for (size_t o = 0; o < loop.outputs.size(); o++)
     if (loop.outputs[o] != kAbsent)
-      replace(loop.outputs[o],
-              o < carried ? values[o]
-                          : context.make("Concat", rows[o - carried], {{"axis", int64_t(0)}}));
+      replace(loop.outputs[o], o < carried ? values[o]
+                                           : context.make(op::Concat, rows[o - carried],
+                                                          {{attr::axis, int64_t(0)}}));
   return true;
 }
 

@@ -25,25 +25,25 @@ struct Term {
   Term slice(int64_t axis, const Dim& start, const Dim& end) const {
     return of(b->slice(id, axis, start, end));
   }
-  Term reduce(const char* op, std::vector<int64_t> axes, bool keep = false) const {
+  Term reduce(graph::Operator op, std::vector<int64_t> axes, bool keep = false) const {
     return of(b->reduce(op, id, std::move(axes), keep));
   }
 };
 
-inline Term call(const char* op, const Term& x, Attributes attributes = {}) {
+inline Term call(graph::Operator op, const Term& x, Attributes attributes = {}) {
   return x.of(x.b->emit(op, {x.id}, std::move(attributes)));
 }
-inline Term call(const char* op, const Term& x, const Term& y, Attributes attributes = {}) {
+inline Term call(graph::Operator op, const Term& x, const Term& y, Attributes attributes = {}) {
   return x.of(x.b->emit(op, {x.id, y.id}, std::move(attributes)));
 }
-inline Term operator+(const Term& x, const Term& y) { return call("Add", x, y); }
-inline Term operator-(const Term& x, const Term& y) { return call("Sub", x, y); }
-inline Term operator*(const Term& x, const Term& y) { return call("Mul", x, y); }
-inline Term operator/(const Term& x, const Term& y) { return call("Div", x, y); }
-inline Term operator<(const Term& x, const Term& y) { return call("Less", x, y); }
-inline Term operator>(const Term& x, const Term& y) { return call("Greater", x, y); }
-inline Term operator<=(const Term& x, const Term& y) { return call("LessOrEqual", x, y); }
-inline Term operator>=(const Term& x, const Term& y) { return call("GreaterOrEqual", x, y); }
+inline Term operator+(const Term& x, const Term& y) { return call(op::Add, x, y); }
+inline Term operator-(const Term& x, const Term& y) { return call(op::Sub, x, y); }
+inline Term operator*(const Term& x, const Term& y) { return call(op::Mul, x, y); }
+inline Term operator/(const Term& x, const Term& y) { return call(op::Div, x, y); }
+inline Term operator<(const Term& x, const Term& y) { return call(op::Less, x, y); }
+inline Term operator>(const Term& x, const Term& y) { return call(op::Greater, x, y); }
+inline Term operator<=(const Term& x, const Term& y) { return call(op::LessOrEqual, x, y); }
+inline Term operator>=(const Term& x, const Term& y) { return call(op::GreaterOrEqual, x, y); }
 inline Term operator+(const Term& x, double y) { return x + x.number(y); }
 inline Term operator-(const Term& x, double y) { return x - x.number(y); }
 inline Term operator*(const Term& x, double y) { return x * x.number(y); }
@@ -56,18 +56,18 @@ inline Term operator+(double x, const Term& y) { return y.number(x) + y; }
 inline Term operator-(double x, const Term& y) { return y.number(x) - y; }
 inline Term operator*(double x, const Term& y) { return y.number(x) * y; }
 inline Term operator/(double x, const Term& y) { return y.number(x) / y; }
-inline Term operator-(const Term& x) { return call("Neg", x); }
-inline Term operator!(const Term& x) { return call("Not", x); }
-inline Term both(const Term& x, const Term& y) { return call("And", x, y); }
-inline Term either(const Term& x, const Term& y) { return call("Or", x, y); }
-inline Term equal(const Term& x, const Term& y) { return call("Equal", x, y); }
+inline Term operator-(const Term& x) { return call(op::Neg, x); }
+inline Term operator!(const Term& x) { return call(op::Not, x); }
+inline Term both(const Term& x, const Term& y) { return call(op::And, x, y); }
+inline Term either(const Term& x, const Term& y) { return call(op::Or, x, y); }
+inline Term equal(const Term& x, const Term& y) { return call(op::Equal, x, y); }
 inline Term equal(const Term& x, double y) { return equal(x, x.number(y)); }
-inline Term larger(const Term& x, const Term& y) { return call("Max", x, y); }
+inline Term larger(const Term& x, const Term& y) { return call(op::Max, x, y); }
 inline Term larger(const Term& x, double y) { return larger(x, x.number(y)); }
-inline Term smaller(const Term& x, const Term& y) { return call("Min", x, y); }
+inline Term smaller(const Term& x, const Term& y) { return call(op::Min, x, y); }
 inline Term smaller(const Term& x, double y) { return smaller(x, x.number(y)); }
 inline Term where(const Term& condition, const Term& x, const Term& y) {
-  return x.of(x.b->emit("Where", {condition.id, x.id, y.id}));
+  return x.of(x.b->emit(op::Where, {condition.id, x.id, y.id}));
 }
 inline Term where(const Term& condition, const Term& x, double y) {
   return where(condition, x, x.number(y));
@@ -75,28 +75,28 @@ inline Term where(const Term& condition, const Term& x, double y) {
 inline Term where(const Term& condition, double x, const Term& y) {
   return where(condition, y.number(x), y);
 }
-inline Term is_not_a_number(const Term& x) { return call("IsNaN", x); }
-inline Term absolute(const Term& x) { return call("Abs", x); }
-inline Term exponential(const Term& x) { return call("Exp", x); }
-inline Term logarithm(const Term& x) { return call("Log", x); }
-inline Term square_root(const Term& x) { return call("Sqrt", x); }
-inline Term product(const Term& x, const Term& y) { return call("MatMul", x, y); }
+inline Term is_not_a_number(const Term& x) { return call(op::IsNaN, x); }
+inline Term absolute(const Term& x) { return call(op::Abs, x); }
+inline Term exponential(const Term& x) { return call(op::Exp, x); }
+inline Term logarithm(const Term& x) { return call(op::Log, x); }
+inline Term square_root(const Term& x) { return call(op::Sqrt, x); }
+inline Term product(const Term& x, const Term& y) { return call(op::MatMul, x, y); }
 inline Term concat(const std::vector<Term>& parts, int64_t axis) {
   std::vector<ValueId> ids;
   for (const Term& part : parts) ids.push_back(part.id);
   if (ids.size() == 1) return parts[0];
-  return parts[0].of(parts[0].b->emit("Concat", ids, {{"axis", axis}}));
+  return parts[0].of(parts[0].b->emit(op::Concat, ids, {{attr::axis, axis}}));
 }
 inline Term gathered(const Term& x, const Term& index, int64_t axis) {
-  return call("Gather", x, index, {{"axis", axis}});
+  return call(op::Gather, x, index, {{attr::axis, axis}});
 }
 inline Term gathered_along(const Term& x, const Term& index, int64_t axis) {
-  return call("GatherElements", x, index, {{"axis", axis}});
+  return call(op::GatherElements, x, index, {{attr::axis, axis}});
 }
 inline Term scattered(const Term& x, const Term& index, const Term& updates, int64_t axis,
                       const char* reduction = "none") {
-  return x.of(x.b->emit("ScatterElements", {x.id, index.id, updates.id},
-                        {{"axis", axis}, {"reduction", std::string(reduction)}}));
+  return x.of(x.b->emit(op::ScatterElements, {x.id, index.id, updates.id},
+                        {{attr::axis, axis}, {attr::reduction, std::string(reduction)}}));
 }
 inline void require_axis(const Term& x, int64_t axis) {
   if (axis < 0 || axis >= x.rank())
@@ -148,7 +148,7 @@ inline int64_t fixed(const Operands& o, const char* argument, const Dim& extent)
 }
 /// log(exp(x) + exp(y)); of equal ones, infinite ones too, log(2) more.
 inline Term log_add_exponentials(const Term& x, const Term& y) {
-  const Term more = call("Softplus", -absolute(x - y));
+  const Term more = call(op::Softplus, -absolute(x - y));
   return larger(x, y) + where(equal(x, y), std::log(2.0), more);
 }
 

@@ -183,17 +183,21 @@ std::string Builder::unique(const std::string& wanted) {
     if (names_.emplace(name, 1).second) return name;
   }
 }
-ValueId Builder::emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes) {
+ValueId Builder::emit(graph::Operator op, std::vector<ValueId> inputs, Attributes attributes) {
   return emit_many(op, std::move(inputs), std::move(attributes), 1)[0];
 }
-std::vector<ValueId> Builder::emit_many(const std::string& op, std::vector<ValueId> inputs,
+std::vector<ValueId> Builder::emit_many(graph::Operator op, std::vector<ValueId> inputs,
                                         Attributes attributes, size_t outputs) {
   graph::Node node;
   node.op = op;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
+  return emit_node(std::move(node), outputs);
+}
+std::vector<ValueId> Builder::emit_node(graph::Node node, size_t outputs) {
   for (size_t i = 0; i < outputs; i++) {
-    node.outputs.push_back(model.add_value(op + "." + std::to_string(model.values.size())));
+    node.outputs.push_back(
+        model.add_value(text(node.op) + "." + std::to_string(model.values.size())));
     unnamed_.insert(node.outputs.back());
   }
   std::vector<ValueId> made = node.outputs;
@@ -222,8 +226,8 @@ ValueId Builder::integers(const std::vector<int64_t>& values) {
 }
 ValueId Builder::extent(const Dim& d) {
   if (const auto n = d.value()) return constant(graph::make_constant(DType::kI64, {}, &*n));
-  const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{d}}});
-  const ValueId count = reduce("ReduceSum", ones, {0}, false);
+  const ValueId ones = emit(op::Expand, {scalar(DType::kI64, 1)}, {{attr::shape, Dims{d}}});
+  const ValueId count = reduce(op::ReduceSum, ones, {0}, false);
   inference_.state(count, {graph::Scalar::of(d)});
   return count;
 }
@@ -233,39 +237,40 @@ ValueId Builder::counting(const Dim& count) {
     std::iota(values.begin(), values.end(), 0);
     return integers(values);
   }
-  const ValueId ones = emit("Expand", {scalar(DType::kI64, 1)}, {{"shape", Dims{count}}});
-  return emit("CumSum", {ones},
-              {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+  const ValueId ones = emit(op::Expand, {scalar(DType::kI64, 1)}, {{attr::shape, Dims{count}}});
+  return emit(
+      op::CumSum, {ones},
+      {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(1)}, {attr::reverse, int64_t(0)}});
 }
 ValueId Builder::cast(ValueId x, DType to) {
   if (dtype(x) == to) return x;
-  return emit("Cast", {x}, {{"to", int64_t(to)}});
+  return emit(op::Cast, {x}, {{attr::to, int64_t(to)}});
 }
 ValueId Builder::reshape(ValueId x, Dims to) {
   if (dims(x) == to) return x;
-  return emit("Reshape", {x}, {{"shape", std::move(to)}, {"allowzero", int64_t(1)}});
+  return emit(op::Reshape, {x}, {{attr::shape, std::move(to)}, {attr::allowzero, int64_t(1)}});
 }
 ValueId Builder::expand(ValueId x, const Dims& to) {
   if (dims(x) == to) return x;
-  return emit("Expand", {x}, {{"shape", to}});
+  return emit(op::Expand, {x}, {{attr::shape, to}});
 }
 ValueId Builder::transpose(ValueId x, std::vector<int64_t> perm) {
   if (std::is_sorted(perm.begin(), perm.end())) return x;
-  return emit("Transpose", {x}, {{"perm", std::move(perm)}});
+  return emit(op::Transpose, {x}, {{attr::perm, std::move(perm)}});
 }
 ValueId Builder::slice(ValueId x, int64_t axis, const Dim& start, const Dim& end, int64_t step) {
-  return emit("Slice", {x},
-              {{"starts", Dims{start}},
-               {"ends", Dims{end}},
-               {"axes", std::vector<int64_t>{axis}},
-               {"steps", std::vector<int64_t>{step}}});
+  return emit(op::Slice, {x},
+              {{attr::starts, Dims{start}},
+               {attr::ends, Dims{end}},
+               {attr::axes, std::vector<int64_t>{axis}},
+               {attr::steps, std::vector<int64_t>{step}}});
 }
-ValueId Builder::reduce(const std::string& op, ValueId x, std::vector<int64_t> axes, bool keep) {
+ValueId Builder::reduce(graph::Operator op, ValueId x, std::vector<int64_t> axes, bool keep) {
   if (axes.empty()) {
     axes.resize(size_t(rank(x)));
     std::iota(axes.begin(), axes.end(), 0);
   }
-  return emit(op, {x}, {{"axes", std::move(axes)}, {"keepdims", int64_t(keep)}});
+  return emit(op, {x}, {{attr::axes, std::move(axes)}, {attr::keepdims, int64_t(keep)}});
 }
 std::optional<graph::Scalar> Builder::content(ValueId id) const {
   const auto all = contents(id);

@@ -16,7 +16,7 @@
 
 namespace ingot::aten {
 
-using Attributes = std::map<std::string, graph::Attribute>;
+using Attributes = graph::Attributes;
 
 /// Thrown while one call is lowered; lower_call() gathers it.
 struct Refused {
@@ -104,9 +104,11 @@ class Builder {
   uint64_t tensors() const { return tensors_; }  // that were made
 
   // Nodes, in ONNX semantics.
-  ValueId emit(const std::string& op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> emit_many(const std::string& op, std::vector<ValueId> inputs,
+  ValueId emit(graph::Operator op, std::vector<ValueId> inputs, Attributes attributes = {});
+  std::vector<ValueId> emit_many(graph::Operator op, std::vector<ValueId> inputs,
                                  Attributes attributes, size_t outputs);
+  /// The same of a node without outputs.
+  std::vector<ValueId> emit_node(graph::Node node, size_t outputs);
   /// A node with subgraphs, say, whose outputs the caller has made. @throws Reported.
   void add(graph::Node node);
   /// What `id`, an output of a node that was added, is now.
@@ -123,7 +125,7 @@ class Builder {
   ValueId expand(ValueId x, const Dims& dims);  // broadcast to exactly these
   ValueId transpose(ValueId x, std::vector<int64_t> perm);
   ValueId slice(ValueId x, int64_t axis, const Dim& start, const Dim& end, int64_t step = 1);
-  ValueId reduce(const std::string& op, ValueId x, std::vector<int64_t> axes, bool keep);
+  ValueId reduce(graph::Operator op, ValueId x, std::vector<int64_t> axes, bool keep);
 
   // a copy: values move when others are made
   Dims dims(ValueId id) const { return model.values[size_t(id)].dims; }

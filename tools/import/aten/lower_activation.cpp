@@ -5,64 +5,68 @@
 namespace ingot::aten {
 namespace {
 
-Results hard_swish(Operands& o) { return o.result(o.b.emit("HardSwish", {o.read("self")})); }
-Results mish(Operands& o) { return o.result(o.b.emit("Mish", {o.read("self")})); }
+Results hard_swish(Operands& o) { return o.result(o.b.emit(op::HardSwish, {o.read("self")})); }
+Results mish(Operands& o) { return o.result(o.b.emit(op::Mish, {o.read("self")})); }
 Results silu(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Mul", {x, o.b.emit("Sigmoid", {x})}));
+  return o.result(o.b.emit(op::Mul, {x, o.b.emit(op::Sigmoid, {x})}));
 }
 Results hard_sigmoid(Operands& o) {
-  return o.result(o.b.emit("HardSigmoid", {o.read("self")}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}));
+  return o.result(
+      o.b.emit(op::HardSigmoid, {o.read("self")}, {{attr::alpha, 1.0 / 6}, {attr::beta, 0.5}}));
 }
 Results relu6(Operands& o) {
-  return o.result(o.b.emit("Clip", {o.read("self")}, {{"min", 0.0}, {"max", 6.0}}));
+  return o.result(o.b.emit(op::Clip, {o.read("self")}, {{attr::min, 0.0}, {attr::max, 6.0}}));
 }
 Results hard_tanh(Operands& o) {
-  return o.result(o.b.emit("Clip", {o.read("self")},
-                           {{"min", o.number("min_val")}, {"max", o.number("max_val")}}));
+  return o.result(o.b.emit(op::Clip, {o.read("self")},
+                           {{attr::min, o.number("min_val")}, {attr::max, o.number("max_val")}}));
 }
 Results gelu(Operands& o) {
   const std::string form = o.text("approximate");
   if (form != "none" && form != "tanh") o.refuse("approximate", "'" + form + "' is not known");
-  return o.result(o.b.emit("Gelu", {o.read("self")}, {{"approximate", form}}));
+  return o.result(o.b.emit(op::Gelu, {o.read("self")}, {{attr::approximate, form}}));
 }
 Results leaky_relu(Operands& o) {
-  return o.result(o.b.emit("LeakyRelu", {o.read("self")}, {{"alpha", o.number("negative_slope")}}));
+  return o.result(
+      o.b.emit(op::LeakyRelu, {o.read("self")}, {{attr::alpha, o.number("negative_slope")}}));
 }
 Results elu(Operands& o) {
   if (o.number("input_scale") != 1) o.refuse("input_scale", "only 1 is supported");
   const ValueId x = o.read("self");
   const double scale = o.number("scale");
-  if (scale == 1) return o.result(o.b.emit("Elu", {x}, {{"alpha", o.number("alpha")}}));
-  return o.result(o.b.emit("Selu", {x}, {{"alpha", o.number("alpha")}, {"gamma", scale}}));
+  if (scale == 1) return o.result(o.b.emit(op::Elu, {x}, {{attr::alpha, o.number("alpha")}}));
+  return o.result(
+      o.b.emit(op::Selu, {x}, {{attr::alpha, o.number("alpha")}, {attr::gamma, scale}}));
 }
 Results selu(Operands& o) {
-  return o.result(o.b.emit("Selu", {o.read("self")},
-                           {{"alpha", 1.6732632423543772}, {"gamma", 1.0507009873554805}}));
+  return o.result(o.b.emit(op::Selu, {o.read("self")},
+                           {{attr::alpha, 1.6732632423543772}, {attr::gamma, 1.0507009873554805}}));
 }
 Results celu(Operands& o) {
-  return o.result(o.b.emit("Celu", {o.read("self")}, {{"alpha", o.number("alpha")}}));
+  return o.result(o.b.emit(op::Celu, {o.read("self")}, {{attr::alpha, o.number("alpha")}}));
 }
 /// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on where nothing
 /// is multiplied.
 Results softplus(Operands& o) {
   const ValueId x = o.read("self");
   const double beta = o.number("beta"), threshold = o.number("threshold");
-  if (beta == 1 && threshold >= 20) return o.result(o.b.emit("Softplus", {x}));
+  if (beta == 1 && threshold >= 20) return o.result(o.b.emit(op::Softplus, {x}));
   const DType dtype = o.b.dtype(x);
-  const ValueId scaled = o.b.emit("Mul", {x, o.b.scalar(dtype, beta)});
-  const ValueId made = o.b.emit("Div", {o.b.emit("Softplus", {scaled}), o.b.scalar(dtype, beta)});
-  const ValueId above = o.b.emit("Greater", {scaled, o.b.scalar(dtype, threshold)});
-  return o.result(o.b.emit("Where", {above, x, made}));
+  const ValueId scaled = o.b.emit(op::Mul, {x, o.b.scalar(dtype, beta)});
+  const ValueId made =
+      o.b.emit(op::Div, {o.b.emit(op::Softplus, {scaled}), o.b.scalar(dtype, beta)});
+  const ValueId above = o.b.emit(op::Greater, {scaled, o.b.scalar(dtype, threshold)});
+  return o.result(o.b.emit(op::Where, {above, x, made}));
 }
-Results softsign(Operands& o) { return o.result(o.b.emit("Softsign", {o.read("self")})); }
+Results softsign(Operands& o) { return o.result(o.b.emit(op::Softsign, {o.read("self")})); }
 Results log_sigmoid(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Neg", {o.b.emit("Softplus", {o.b.emit("Neg", {x})})}));
+  return o.result(o.b.emit(op::Neg, {o.b.emit(op::Softplus, {o.b.emit(op::Neg, {x})})}));
 }
 Results tanh_shrink(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Sub", {x, o.b.emit("Tanh", {x})}));
+  return o.result(o.b.emit(op::Sub, {x, o.b.emit(op::Tanh, {x})}));
 }
 /// NaN stays NaN.
 Results shrink(Operands& o) {
@@ -71,17 +75,17 @@ Results shrink(Operands& o) {
   const double lambda = o.number("lambd");
   if (o.op() == "hardshrink") {
     const ValueId small =
-        o.b.emit("LessOrEqual", {o.b.emit("Abs", {x}), o.b.scalar(dtype, lambda)});
-    return o.result(o.b.emit("Where", {small, o.b.scalar(dtype, 0), x}));
+        o.b.emit(op::LessOrEqual, {o.b.emit(op::Abs, {x}), o.b.scalar(dtype, lambda)});
+    return o.result(o.b.emit(op::Where, {small, o.b.scalar(dtype, 0), x}));
   }
-  const ValueId made = o.b.emit("Shrink", {x}, {{"lambd", lambda}, {"bias", lambda}});
-  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {x}), x, made}));
+  const ValueId made = o.b.emit(op::Shrink, {x}, {{attr::lambd, lambda}, {attr::bias, lambda}});
+  return o.result(o.b.emit(op::Where, {o.b.emit(op::IsNaN, {x}), x, made}));
 }
 Results threshold(Operands& o) {
   const ValueId x = o.read("self");
   const DType dtype = o.b.dtype(x);
-  const ValueId below = o.b.emit("LessOrEqual", {x, o.b.scalar(dtype, o.number("threshold"))});
-  return o.result(o.b.emit("Where", {below, o.b.scalar(dtype, o.number("value")), x}));
+  const ValueId below = o.b.emit(op::LessOrEqual, {x, o.b.scalar(dtype, o.number("threshold"))});
+  return o.result(o.b.emit(op::Where, {below, o.b.scalar(dtype, o.number("value")), x}));
 }
 /// Slopes belong to dimension 1.
 Results prelu(Operands& o) {
@@ -93,14 +97,14 @@ Results prelu(Operands& o) {
     dims[0] = o.b.dims(slope)[0];
     slope = o.b.reshape(slope, dims);
   }
-  return o.result(o.b.emit("PRelu", {x, slope}));
+  return o.result(o.b.emit(op::PRelu, {x, slope}));
 }
 Results glu(Operands& o) {
   const ValueId x = o.read("self");
   const int64_t axis = o.axis("dim", o.b.rank(x));
   const std::vector<ValueId> halves =
-      o.b.emit_many("Split", {x}, {{"axis", axis}, {"num_outputs", int64_t(2)}}, 2);
-  return o.result(o.b.emit("Mul", {halves[0], o.b.emit("Sigmoid", {halves[1]})}));
+      o.b.emit_many(op::Split, {x}, {{attr::axis, axis}, {attr::num_outputs, int64_t(2)}}, 2);
+  return o.result(o.b.emit(op::Mul, {halves[0], o.b.emit(op::Sigmoid, {halves[1]})}));
 }
 
 /// The same tensor object.
@@ -158,7 +162,7 @@ Results to_copy(Operands& o) {
   // A matrix of bytes as weights: computed now it would lie in the file as f32.
   if (to == DType::kF32 && held && held->dtype == DType::kI8 && held->dims.size() == 2)
     return o.result(
-        o.b.emit("DequantizeLinear", {x, o.b.scalar(DType::kF32, 1), o.b.scalar(DType::kI8, 0)}));
+        o.b.emit(op::DequantizeLinear, {x, o.b.scalar(DType::kF32, 1), o.b.scalar(DType::kI8, 0)}));
   return o.result(o.b.cast(x, to));
 }
 Results named_type(Operands& o) {

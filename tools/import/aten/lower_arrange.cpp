@@ -15,7 +15,8 @@ Term padded_row(const Term& x, int64_t before, int64_t after) {
   pads[size_t(x.rank()) - 1] = Dim(before);
   pads.back() = Dim(after);
   if (before == 0 && after == 0) return x;
-  return call("Pad", x, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+  return call(op::Pad, x,
+              {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
 }
 /// Whether column - row is `offset`: [rows, columns].
 Term on_diagonal(Builder& b, const Dim& rows, const Dim& columns, int64_t offset) {
@@ -136,10 +137,10 @@ Results block_diagonal(Operands& o) {
   Dim before(0);
   for (const Term& block : blocks) {
     const Dim own = block.dims()[1];
-    rows.push_back(call("Pad", block,
-                        {{"pads", Dims{Dim(0), before, Dim(0), width - before - own}},
-                         {"mode", std::string("constant")},
-                         {"value", 0.0}}));
+    rows.push_back(call(op::Pad, block,
+                        {{attr::pads, Dims{Dim(0), before, Dim(0), width - before - own}},
+                         {attr::mode, std::string("constant")},
+                         {attr::value, 0.0}}));
     before = before + own;
   }
   return result_of(concat(rows, 0));
@@ -222,7 +223,7 @@ Results count_non_zero(Operands& o) {
   const Term x = term(o, "self");
   const Term made = x.cast(DType::kBool).cast(DType::kI64);
   if (x.rank() == 0) return result_of(made);
-  return result_of(made.reduce("ReduceSum", axes_given(o, x.rank())));
+  return result_of(made.reduce(op::ReduceSum, axes_given(o, x.rank())));
 }
 /// Without what is no number.
 Results sum_of_numbers(Operands& o) {
@@ -233,9 +234,9 @@ Results sum_of_numbers(Operands& o) {
   if (x.rank() == 0) return result_of(numbers);
   const std::vector<int64_t> axes = axes_given(o, x.rank());
   const bool keep = o.flag("keepdim");
-  const Term sum = numbers.reduce("ReduceSum", axes, keep);
+  const Term sum = numbers.reduce(op::ReduceSum, axes, keep);
   if (o.op() == "nansum") return result_of(sum);
-  return result_of(sum / (!none).cast(x.dtype()).reduce("ReduceSum", axes, keep));
+  return result_of(sum / (!none).cast(x.dtype()).reduce(op::ReduceSum, axes, keep));
 }
 Results distance_of_tensors(Operands& o) {
   const Terms t = two_terms(o, "self", "other");
@@ -285,8 +286,8 @@ Results matrix_norm(Operands& o) {
   if (!rows && std::abs(number) != 1)
     o.refuse("ord", std::to_string(number) + " of matrices is not supported");
   const int64_t summed = rows ? axes[1] : axes[0], other = rows ? axes[0] : axes[1];
-  const Term sums = absolute(x).reduce("ReduceSum", {summed}, true);
-  const Term made = sums.reduce(number > 0 ? "ReduceMax" : "ReduceMin", {other}, true);
+  const Term sums = absolute(x).reduce(op::ReduceSum, {summed}, true);
+  const Term made = sums.reduce(number > 0 ? op::ReduceMax : op::ReduceMin, {other}, true);
   if (keep) return result_of(made);
   Dims out;
   for (int64_t i = 0; i < made.rank(); i++)
@@ -331,7 +332,7 @@ Results bags(Operands& o) {
   if (mode < 0 || mode > 2) o.corrupt("has mode " + std::to_string(mode));
   const Term at = counting(b, count).reshape({count, Dim(1)});
   const Term bag =
-      (begins.reshape({Dim(1), total}) <= at).cast(DType::kI64).reduce("ReduceSum", {1}) - 1.0;
+      (begins.reshape({Dim(1), total}) <= at).cast(DType::kI64).reduce(op::ReduceSum, {1}) - 1.0;
   Term rows = gathered(weight, index, 0);
   if (o.given("per_sample_weights"))
     rows = rows * term(o, "per_sample_weights").reshape({count, Dim(1)});

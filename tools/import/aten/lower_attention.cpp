@@ -42,14 +42,14 @@ Results attention(Operands& o) {
     }
     inputs.push_back(mask);
   }
-  Attributes attributes = {{"is_causal", int64_t(causal)},
-                           {"q_num_heads", int64_t(0)},
-                           {"kv_num_heads", int64_t(0)},
-                           {"softcap", 0.0}};
-  if (o.given("scale")) attributes["scale"] = o.number("scale");
+  Attributes attributes = {{attr::is_causal, int64_t(causal)},
+                           {attr::q_num_heads, int64_t(0)},
+                           {attr::kv_num_heads, int64_t(0)},
+                           {attr::softcap, 0.0}};
+  if (o.given("scale")) attributes[attr::scale] = o.number("scale");
   Dims out = in;
   out.back() = values.back();
-  Results results = o.result(o.b.reshape(o.b.emit("Attention", inputs, attributes), out));
+  Results results = o.result(o.b.reshape(o.b.emit(op::Attention, inputs, attributes), out));
   if (o.op() != "scaled_dot_product_attention")
     results.push_back(Value::unavailable("the logarithms of sums of an attention are not made"));
   return results;

@@ -15,13 +15,13 @@ class Cell {
       o.corrupt("hx has " + std::to_string(hx.size()) + " tensors, expected h and c");
     const ValueId gates =
         // i f g o
-        b.emit("Add", {product(o.read("input"), "w_ih", "b_ih"), product(hx[0], "w_hh", "b_hh")});
+        b.emit(op::Add, {product(o.read("input"), "w_ih", "b_ih"), product(hx[0], "w_hh", "b_hh")});
     const ValueId i = part(gates, 0, 4), f = part(gates, 1, 4), g = part(gates, 2, 4),
                   out = part(gates, 3, 4);
-    const ValueId kept = b.emit("Mul", {b.emit("Sigmoid", {f}), hx[1]});
+    const ValueId kept = b.emit(op::Mul, {b.emit(op::Sigmoid, {f}), hx[1]});
     const ValueId c =
-        b.emit("Add", {kept, b.emit("Mul", {b.emit("Sigmoid", {i}), b.emit("Tanh", {g})})});
-    const ValueId h = b.emit("Mul", {b.emit("Sigmoid", {out}), b.emit("Tanh", {c})});
+        b.emit(op::Add, {kept, b.emit(op::Mul, {b.emit(op::Sigmoid, {i}), b.emit(op::Tanh, {g})})});
+    const ValueId h = b.emit(op::Mul, {b.emit(op::Sigmoid, {out}), b.emit(op::Tanh, {c})});
     return {Value::of(b.own(h)), Value::of(b.own(c))};
   }
 
@@ -30,25 +30,25 @@ class Cell {
     // r z n
     const ValueId x = product(o.read("input"), "w_ih", "b_ih"), y = product(h, "w_hh", "b_hh");
     const auto gate = [&](int64_t i) {
-      return b.emit("Sigmoid", {b.emit("Add", {part(x, i, 3), part(y, i, 3)})});
+      return b.emit(op::Sigmoid, {b.emit(op::Add, {part(x, i, 3), part(y, i, 3)})});
     };
     const ValueId r = gate(0), z = gate(1);
     const ValueId n =
-        b.emit("Tanh", {b.emit("Add", {part(x, 2, 3), b.emit("Mul", {r, part(y, 2, 3)})})});
-    return o.result(b.emit("Add", {n, b.emit("Mul", {z, b.emit("Sub", {h, n})})}));
+        b.emit(op::Tanh, {b.emit(op::Add, {part(x, 2, 3), b.emit(op::Mul, {r, part(y, 2, 3)})})});
+    return o.result(b.emit(op::Add, {n, b.emit(op::Mul, {z, b.emit(op::Sub, {h, n})})}));
   }
 
   Results rnn() {
     const ValueId sum = b.emit(
-        "Add", {product(o.read("input"), "w_ih", "b_ih"), product(o.read("hx"), "w_hh", "b_hh")});
-    return o.result(b.emit(o.op() == "rnn_relu_cell" ? "Relu" : "Tanh", {sum}));
+        op::Add, {product(o.read("input"), "w_ih", "b_ih"), product(o.read("hx"), "w_hh", "b_hh")});
+    return o.result(b.emit(o.op() == "rnn_relu_cell" ? op::Relu : op::Tanh, {sum}));
   }
 
  private:
   /// x times the weight's transpose, plus the bias where there is one.
   ValueId product(ValueId x, const char* weight, const char* bias) {
-    const ValueId y = b.emit("MatMul", {x, b.transpose(o.read(weight), {1, 0})});
-    return o.given(bias) ? b.emit("Add", {y, o.read(bias)}) : y;
+    const ValueId y = b.emit(op::MatMul, {x, b.transpose(o.read(weight), {1, 0})});
+    return o.given(bias) ? b.emit(op::Add, {y, o.read(bias)}) : y;
   }
   ValueId part(ValueId gates, int64_t index, int64_t count) {
     const Dim width = b.dims(gates).back();

@@ -246,7 +246,7 @@ Results absolute_value(Operands& o) {
 Results exponential_of_complex(Operands& o) {
   const Parts x = parts_of(o, "self");
   const Term size = exponential(x.real);
-  return complex_of(size * call("Cos", x.imaginary), size * call("Sin", x.imaginary));
+  return complex_of(size * call(op::Cos, x.imaginary), size * call(op::Sin, x.imaginary));
 }
 /// The type of the parts of complex numbers of a type of PyTorch; kInvalid where that is real.
 DType type_of_parts(int64_t scalar_type) {
@@ -309,7 +309,7 @@ Results complex_angle(Operands& o) {
     return result_of(where(is_not_a_number(x), x, where(x < 0, x.number(3.141592653589793), 0)));
   }
   const Parts x = parts_of(o, "self");
-  return result_of(call("Atan2", x.imaginary, x.real));
+  return result_of(call(op::Atan2, x.imaginary, x.real));
 }
 Results conjugate(Operands& o) {
   if (!Builder::pairs(o.tensor("self"))) return {o.value("self")};
@@ -336,7 +336,7 @@ Results view_as_complex(Operands& o) { return {Value::of(o.b.complex(o.tensor("s
 Results complex_from_parts(Operands& o) { return complex_of(term(o, "real"), term(o, "imag")); }
 Results complex_from_angle(Operands& o) {
   const Term size = term(o, "abs"), angle = term(o, "angle");
-  return complex_of(size * call("Cos", angle), size * call("Sin", angle));
+  return complex_of(size * call(op::Cos, angle), size * call(op::Sin, angle));
 }
 
 }  // namespace
@@ -349,15 +349,15 @@ ValueId part_of_pairs(Builder& b, ValueId pairs, int64_t which) {
 }
 ValueId pairs_of(Builder& b, ValueId real, ValueId imaginary) {
   if (b.dims(real) != b.dims(imaginary)) {  // the shape of their sum, which nobody reads
-    const Dims both = b.dims(b.emit("Add", {real, imaginary}));
+    const Dims both = b.dims(b.emit(op::Add, {real, imaginary}));
     real = b.expand(real, both);
     imaginary = b.expand(imaginary, both);
   }
   Dims column = b.dims(real);
   const int64_t last = int64_t(column.size());
   column.push_back(Dim(1));
-  return b.emit("Concat", {b.reshape(real, column), b.reshape(imaginary, column)},
-                {{"axis", last}});
+  return b.emit(op::Concat, {b.reshape(real, column), b.reshape(imaginary, column)},
+                {{attr::axis, last}});
 }
 
 Results lower_complex(Builder& b, const Schema& schema, const std::vector<Value>& arguments) {

@@ -14,30 +14,30 @@ ValueId like(Builder& b, ValueId x, double number) { return b.scalar(b.dtype(x),
 Results is_finite(Operands& o) {
   const ValueId x = floating(o, "self");
   const bool both = o.op() == "isfinite";
-  const Attributes sides = {{"detect_negative", int64_t(both || o.op() == "isneginf")},
-                            {"detect_positive", int64_t(both || o.op() == "isposinf")}};
-  const ValueId infinite = o.b.emit("IsInf", {x}, sides);
+  const Attributes sides = {{attr::detect_negative, int64_t(both || o.op() == "isneginf")},
+                            {attr::detect_positive, int64_t(both || o.op() == "isposinf")}};
+  const ValueId infinite = o.b.emit(op::IsInf, {x}, sides);
   if (!both) return o.result(infinite);
-  return o.result(o.b.emit("Not", {o.b.emit("Or", {infinite, o.b.emit("IsNaN", {x})})}));
+  return o.result(o.b.emit(op::Not, {o.b.emit(op::Or, {infinite, o.b.emit(op::IsNaN, {x})})}));
 }
 Results exp2(Operands& o) {
   const ValueId x = floating(o, "self");
-  return o.result(o.b.emit("Pow", {like(o.b, x, 2), x}));
+  return o.result(o.b.emit(op::Pow, {like(o.b, x, 2), x}));
 }
 Results angle_unit(Operands& o) {
   const ValueId x = floating(o, "self");
   const double degree = 0.017453292519943295;
-  return o.result(o.b.emit("Mul", {x, like(o.b, x, o.op() == "deg2rad" ? degree : 1 / degree)}));
+  return o.result(o.b.emit(op::Mul, {x, like(o.b, x, o.op() == "deg2rad" ? degree : 1 / degree)}));
 }
 /// log(x / (1 - x)), kept from both ends where eps is given.
 Results logit(Operands& o) {
   ValueId x = floating(o, "self");
   if (o.given("eps")) {
     const double eps = o.number("eps");
-    x = o.b.emit("Min", {o.b.emit("Max", {x, like(o.b, x, eps)}), like(o.b, x, 1 - eps)});
+    x = o.b.emit(op::Min, {o.b.emit(op::Max, {x, like(o.b, x, eps)}), like(o.b, x, 1 - eps)});
   }
-  const ValueId odds = o.b.emit("Div", {x, o.b.emit("Sub", {like(o.b, x, 1), x})});
-  return o.result(o.b.emit("Log", {odds}));
+  const ValueId odds = o.b.emit(op::Div, {x, o.b.emit(op::Sub, {like(o.b, x, 1), x})});
+  return o.result(o.b.emit(op::Log, {odds}));
 }
 Results log_add_exp(Operands& o) {
   const Terms t = two_terms(o, "self", "other");
@@ -48,34 +48,34 @@ Results heaviside(Operands& o) {
   const ValueId x = o.read("self"), at_zero = o.read("values");
   const DType dtype = o.b.dtype(x);
   const ValueId zero = like(o.b, x, 0);
-  const ValueId step = o.b.cast(o.b.emit("Greater", {x, zero}), dtype);
+  const ValueId step = o.b.cast(o.b.emit(op::Greater, {x, zero}), dtype);
   return o.result(
-      o.b.emit("Where", {o.b.emit("Equal", {x, zero}), o.b.cast(at_zero, dtype), step}));
+      o.b.emit(op::Where, {o.b.emit(op::Equal, {x, zero}), o.b.cast(at_zero, dtype), step}));
 }
 /// In inference form the slope is the middle of both.
 Results random_slope(Operands& o) {
   if (o.flag("training"))
     o.refuse("training", "random slopes are not supported", "save the model in eval mode");
-  return o.result(o.b.emit("LeakyRelu", {o.read("self")},
-                           {{"alpha", (o.number("lower") + o.number("upper")) / 2}}));
+  return o.result(o.b.emit(op::LeakyRelu, {o.read("self")},
+                           {{attr::alpha, (o.number("lower") + o.number("upper")) / 2}}));
 }
 
 /// The p-norm along the last dimension.
 ValueId norm_of(Builder& b, ValueId x, double p, bool keep) {
   const std::vector<int64_t> last = {b.rank(x) - 1};
-  if (p == 2) return b.reduce("ReduceL2", x, last, keep);
-  if (p == 1) return b.reduce("ReduceL1", x, last, keep);
-  const ValueId size = b.emit("Abs", {x});
-  if (std::isinf(p)) return b.reduce("ReduceMax", size, last, keep);
-  const ValueId sum = b.reduce("ReduceSum", b.emit("Pow", {size, like(b, x, p)}), last, keep);
-  return b.emit("Pow", {sum, like(b, x, 1 / p)});
+  if (p == 2) return b.reduce(op::ReduceL2, x, last, keep);
+  if (p == 1) return b.reduce(op::ReduceL1, x, last, keep);
+  const ValueId size = b.emit(op::Abs, {x});
+  if (std::isinf(p)) return b.reduce(op::ReduceMax, size, last, keep);
+  const ValueId sum = b.reduce(op::ReduceSum, b.emit(op::Pow, {size, like(b, x, p)}), last, keep);
+  return b.emit(op::Pow, {sum, like(b, x, 1 / p)});
 }
 Results pairwise_distance(Operands& o) {
   const double p = o.number("p");
   if (!(p > 0)) o.refuse("p", "is " + std::to_string(p) + ", only numbers above 0 are supported");
-  const ValueId apart = o.b.emit("Sub", {floating(o, "x1"), floating(o, "x2")});
+  const ValueId apart = o.b.emit(op::Sub, {floating(o, "x1"), floating(o, "x2")});
   if (o.b.rank(apart) == 0) o.corrupt("measures numbers, expected vectors");
-  const ValueId moved = o.b.emit("Add", {apart, like(o.b, apart, o.number("eps"))});
+  const ValueId moved = o.b.emit(op::Add, {apart, like(o.b, apart, o.number("eps"))});
   return o.result(norm_of(o.b, moved, p, o.flag("keepdim")));
 }
 /// Euclidean distances of very many points come from products, which lose the small ones; the
@@ -92,7 +92,7 @@ Results distances(Operands& o) {
   const Dim differences = graph::product(one) * other[other.size() - 2];
   if (p == 2 && !graph::proven_at_least(Dim(kMaxDifferences), differences)) {
     const auto squares = [&](ValueId id) {
-      return b.reduce("ReduceSum", b.emit("Mul", {id, id}), {b.rank(id) - 1}, true);
+      return b.reduce(op::ReduceSum, b.emit(op::Mul, {id, id}), {b.rank(id) - 1}, true);
     };
     const auto turned = [&](ValueId id) {
       std::vector<int64_t> perm;
@@ -100,14 +100,14 @@ Results distances(Operands& o) {
       std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
       return b.transpose(id, perm);
     };
-    const ValueId twice = b.emit("Mul", {b.emit("MatMul", {x, turned(y)}), like(b, x, -2)});
-    const ValueId sum = b.emit("Add", {b.emit("Add", {twice, squares(x)}), turned(squares(y))});
-    return o.result(b.emit("Sqrt", {b.emit("Max", {sum, like(b, x, 0)})}));
+    const ValueId twice = b.emit(op::Mul, {b.emit(op::MatMul, {x, turned(y)}), like(b, x, -2)});
+    const ValueId sum = b.emit(op::Add, {b.emit(op::Add, {twice, squares(x)}), turned(squares(y))});
+    return o.result(b.emit(op::Sqrt, {b.emit(op::Max, {sum, like(b, x, 0)})}));
   }
   Dims wide = one, tall = other;
   wide.insert(wide.end() - 1, Dim(1));
   tall.insert(tall.end() - 2, Dim(1));
-  return o.result(norm_of(b, b.emit("Sub", {b.reshape(x, wide), b.reshape(y, tall)}), p, false));
+  return o.result(norm_of(b, b.emit(op::Sub, {b.reshape(x, wide), b.reshape(y, tall)}), p, false));
 }
 
 /// hstack, vstack, dstack and column_stack: with so many dimensions at least, then joined along
@@ -129,7 +129,7 @@ Results joined(Operands& o) {
     axis = o.op() == "vstack" ? 0 : o.op() == "dstack" ? 2 : o.op() == "hstack" && rank < 2 ? 0 : 1;
     id = o.b.cast(o.b.reshape(id, dims), dtype);
   }
-  return o.result(o.b.emit("Concat", parts, {{"axis", int64_t(axis)}}));
+  return o.result(o.b.emit(op::Concat, parts, {{attr::axis, int64_t(axis)}}));
 }
 
 /// `index` along one dimension, wide as `part`.
@@ -155,15 +155,15 @@ Results by_index(Operands& o) {
   if (o.has("source")) {
     part = b.cast(o.read("source"), dtype);
     if (b.rank(part) != int64_t(whole.size())) o.corrupt("reads " + graph::text(b.dims(part)));
-    if (o.has("alpha")) part = b.emit("Mul", {part, as_type(b, o.value("alpha"), dtype)});
+    if (o.has("alpha")) part = b.emit(op::Mul, {part, as_type(b, o.value("alpha"), dtype)});
   } else {
     Dims dims = whole;
     dims[size_t(axis)] = graph::product(b.dims(o.read("index")));
     part = b.expand(as_type(b, o.value("value"), dtype), dims);
   }
-  return o.result(
-      b.emit("ScatterElements", {x, wide_index(o, b.dims(part), axis), part},
-             {{"axis", axis}, {"reduction", std::string(o.op() == "index_add" ? "add" : "none")}}));
+  return o.result(b.emit(op::ScatterElements, {x, wide_index(o, b.dims(part), axis), part},
+                         {{attr::axis, axis},
+                          {attr::reduction, std::string(o.op() == "index_add" ? "add" : "none")}}));
 }
 /// What is written to begins at the number that changes nothing, unless it counts itself.
 Term reduced_into(Operands& o, Term x, const Term& index, const Term& source, int64_t axis,
@@ -189,7 +189,7 @@ Term reduced_into(Operands& o, Term x, const Term& index, const Term& source, in
                                x.number(1).expand(index.dims()), axis, "add");
   if (is_floating_type(x.dtype())) return where(equal(count, 0), given, made / larger(count, 1));
   const Term times = larger(count, 1);
-  const Term whole = (made - call("Mod", made, times, {{"fmod", int64_t(0)}})) / times;
+  const Term whole = (made - call(op::Mod, made, times, {{attr::fmod, int64_t(0)}})) / times;
   return where(equal(count, 0), given, whole);
 }
 Results scatter_reduce(Operands& o) {

@@ -55,7 +55,7 @@ Results vector_dot(Operands& o) {
   const Terms t = two_terms(o, first, second);
   const Term made = t.x * t.y;
   const int64_t axis = o.has("dim") ? o.axis("dim", made.rank()) : made.rank() - 1;
-  return result_of(made.reduce("ReduceSum", {axis}));
+  return result_of(made.reduce(op::ReduceSum, {axis}));
 }
 /// y[k] = sum over i, j of x1[i] weight[k, i, j] x2[j].
 Results bilinear(Operands& o) {
@@ -70,7 +70,7 @@ Results bilinear(Operands& o) {
       Term{&o.b, o.b.transpose(w.id, {1, 0, 2})}.reshape({weight[1], weight[0] * weight[2]});
   const Term all =
       product(x.reshape({rows, weight[1]}), flat).reshape({rows, weight[0], weight[2]});
-  Term made = (all * y.reshape({rows, Dim(1), weight[2]})).reduce("ReduceSum", {2});
+  Term made = (all * y.reshape({rows, Dim(1), weight[2]})).reduce(op::ReduceSum, {2});
   if (o.given("bias")) made = made + term(o, "bias");
   lead.push_back(weight[0]);
   return result_of(made.reshape(lead));
@@ -120,7 +120,7 @@ Results added_to(Operands& o) {
     const Term x = term(o, "vec1");
     made = x.reshape({x.dims()[0], Dim(1)}) * term(o, "vec2");
   } else {
-    made = product(term(o, "batch1"), term(o, "batch2")).reduce("ReduceSum", {0});
+    made = product(term(o, "batch1"), term(o, "batch2")).reduce(op::ReduceSum, {0});
   }
   const double alpha = o.number("alpha"), beta = o.number("beta");
   if (alpha != 1) made = made * alpha;
@@ -136,8 +136,8 @@ Results convolution_over_time(Operands& o) {
     return Term{&o.b, o.b.transpose(t.id, std::move(perm))};
   };
   const ValueId made =
-      o.b.emit("Conv", {turn(x, {1, 2, 0}).id, turn(w, {2, 1, 0}).id, o.read("bias")},
-               {{"pads", std::vector<int64_t>{pad, pad}}, {"group", int64_t(1)}});
+      o.b.emit(op::Conv, {turn(x, {1, 2, 0}).id, turn(w, {2, 1, 0}).id, o.read("bias")},
+               {{attr::pads, std::vector<int64_t>{pad, pad}}, {attr::group, int64_t(1)}});
   return result_of(turn({&o.b, made}, {2, 0, 1}));
 }
 

@@ -26,8 +26,7 @@ std::vector<int64_t> named_pads(Operands& o, const std::string& padding, const D
 }
 
 /// Without a batch dimension, one is added and taken away again.
-Results convolved(Operands& o, const std::string& op, const Attributes& attributes,
-                  size_t spatial) {
+Results convolved(Operands& o, graph::Operator op, const Attributes& attributes, size_t spatial) {
   ValueId x = o.read("input");
   const bool batched = o.b.rank(x) == int64_t(spatial) + 2;
   if (!batched) {
@@ -60,14 +59,14 @@ Results convolve(Operands& o) {
     w.pads = o.integers("padding", rank);
     w.pads.insert(w.pads.end(), w.pads.begin(), w.pads.begin() + int64_t(rank));
   }
-  Attributes attributes = {{"strides", w.strides},
-                           {"dilations", w.dilations},
-                           {"pads", w.pads},
-                           {"group", o.integer("groups")}};
+  Attributes attributes = {{attr::strides, w.strides},
+                           {attr::dilations, w.dilations},
+                           {attr::pads, w.pads},
+                           {attr::group, o.integer("groups")}};
   const bool transposed =
       o.op().rfind("conv_transpose", 0) == 0 || (o.has("transposed") && o.flag("transposed"));
-  if (transposed) attributes["output_padding"] = o.integers("output_padding", rank);
-  return convolved(o, transposed ? "ConvTranspose" : "Conv", attributes, rank);
+  if (transposed) attributes[attr::output_padding] = o.integers("output_padding", rank);
+  return convolved(o, transposed ? op::ConvTranspose : op::Conv, attributes, rank);
 }
 
 }  // namespace

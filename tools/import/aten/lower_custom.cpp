@@ -13,7 +13,7 @@ namespace ingot::aten {
 namespace {
 
 using Kind = Value::Kind;
-using Attributes = std::map<std::string, graph::Attribute>;
+using Attributes = graph::Attributes;
 
 /// The namespace and the name of "space::name"; nothing of PyTorch's own.
 std::optional<std::pair<std::string, std::string>> parts_of(const std::string& name) {
@@ -51,19 +51,18 @@ class Arguments {
  public:
   explicit Arguments(Builder& b) : b_(b) {}
   std::vector<ValueId> inputs;
-  Attributes attributes;
+  std::map<std::string, graph::Attribute> custom;
 
   void add(const std::string& name, const Value& value) {
-    const std::string key = graph::kCustomAttribute + name;
     switch (value.kind) {
       case Kind::kTensor: return inputs.push_back(b_.read(value.tensor));
       case Kind::kNone: return inputs.push_back(graph::kAbsent);
       case Kind::kInt:
-      case Kind::kBool: attributes[key] = number_of(value, name); return;
-      case Kind::kFloat: attributes[key] = value.number; return;
-      case Kind::kString: attributes[key] = value.text; return;
+      case Kind::kBool: custom[name] = number_of(value, name); return;
+      case Kind::kFloat: custom[name] = value.number; return;
+      case Kind::kString: custom[name] = value.text; return;
       case Kind::kList:
-      case Kind::kTuple: return add_list(name, key, *value.items);
+      case Kind::kTuple: return add_list(name, *value.items);
       case Kind::kUnknown:
       case Kind::kForeign: break;
     }
@@ -71,9 +70,9 @@ class Arguments {
   }
 
  private:
-  void add_list(const std::string& name, const std::string& key, const std::vector<Value>& items) {
+  void add_list(const std::string& name, const std::vector<Value>& items) {
     const bool tensors = !items.empty() && items[0].is(Kind::kTensor);
-    if (!tensors) return void(attributes[key] = numbers_of(items, name));
+    if (!tensors) return void(custom[name] = numbers_of(items, name));
     for (const Value& item : items) {
       if (!item.is(Kind::kTensor))
         throw Refused{name, "is a list of tensors and of " + item.describe(), ""};
@@ -99,12 +98,14 @@ Results lower_custom(Builder& b, const Call& call) {
   for (const auto& [name, value] : call.keywords) arguments.add(name, value);
   while (!arguments.inputs.empty() && arguments.inputs.back() == graph::kAbsent)
     arguments.inputs.pop_back();
-  arguments.attributes["domain"] = parts->first;
-  arguments.attributes["operator"] = parts->second;
   const size_t outputs = std::max<size_t>(1, call.outputs.size());
   Results results;
-  for (const ValueId id :
-       b.emit_many("Custom", arguments.inputs, std::move(arguments.attributes), outputs))
+  graph::Node node;
+  node.op = op::Custom;
+  node.inputs = arguments.inputs;
+  node.attributes = {{attr::domain, parts->first}, {attr::operator_name, parts->second}};
+  node.custom = std::move(arguments.custom);
+  for (const ValueId id : b.emit_node(std::move(node), outputs))
     results.push_back(Value::of(b.own(id)));
   return results;
 }

@@ -72,9 +72,9 @@ ValueId floats(Builder& b, ValueId x) { return b.cast(x, DType::kF32); }
 
 /// round(x / scale) + zero, in a range that is not that of a type.
 ValueId steps_of(Builder& b, ValueId x, ValueId scale, ValueId zero, const Range& range) {
-  const ValueId steps =
-      b.emit("Add", {b.emit("Round", {b.emit("Div", {floats(b, x), scale})}), floats(b, zero)});
-  return b.emit("Clip", {steps}, {{"min", range.low}, {"max", range.high}});
+  const ValueId steps = b.emit(
+      op::Add, {b.emit(op::Round, {b.emit(op::Div, {floats(b, x), scale})}), floats(b, zero)});
+  return b.emit(op::Clip, {steps}, {{attr::min, range.low}, {attr::max, range.high}});
 }
 
 struct Names {
@@ -86,14 +86,14 @@ ValueId quantized_along(Operands& o, const Names& names, DType type, int64_t axi
                 zero = value_of(o, names.zero_point, type);
   const Range range = stated_range(o, type);
   if (is_whole(range, type))
-    return b.emit("QuantizeLinear", {floats(b, x), scale, zero}, {{"axis", axis}});
+    return b.emit(op::QuantizeLinear, {floats(b, x), scale, zero}, {{attr::axis, axis}});
   const graph::Constant *const known = b.model.constant(scale), *const at = b.model.constant(zero);
   if (known && at && known->elements() == 1 && at->elements() == 1) {
     const double by = graph::read_number(*known, 0), from = graph::read_number(*at, 0);
-    const ValueId kept = b.emit("Clip", {floats(b, x)},
-                                {{"min", double(float(range.low - from) * float(by))},
-                                 {"max", double(float(range.high - from) * float(by))}});
-    return b.emit("QuantizeLinear", {kept, scale, zero}, {{"axis", axis}});
+    const ValueId kept = b.emit(op::Clip, {floats(b, x)},
+                                {{attr::min, double(float(range.low - from) * float(by))},
+                                 {attr::max, double(float(range.high - from) * float(by))}});
+    return b.emit(op::QuantizeLinear, {kept, scale, zero}, {{attr::axis, axis}});
   }
   return b.cast(steps_of(b, x, along(b, scale, x, axis), along(b, zero, x, axis), range), type);
 }
@@ -120,7 +120,7 @@ Results dequantize_per_tensor(Operands& o) {
   check_type(o, x);
   const ValueId scale = value_of(o, "scale", DType::kF32),
                 zero = value_of(o, "zero_point", o.b.dtype(x));
-  return typed(o, o.b.emit("DequantizeLinear", {x, scale, zero}), "out_dtype");
+  return typed(o, o.b.emit(op::DequantizeLinear, {x, scale, zero}), "out_dtype");
 }
 /// Zero points of embeddings are no whole numbers.
 Results dequantize_per_channel(Operands& o) {
@@ -131,11 +131,12 @@ Results dequantize_per_channel(Operands& o) {
   const ValueId scale = value_of(o, "scales", DType::kF32);
   ValueId zero = o.read_or_absent("zero_points");
   if (zero >= 0 && is_floating_type(b.dtype(zero))) {
-    const ValueId apart = b.emit("Sub", {floats(b, x), along(b, floats(b, zero), x, axis)});
-    return typed(o, b.emit("Mul", {apart, along(b, scale, x, axis)}), "out_dtype");
+    const ValueId apart = b.emit(op::Sub, {floats(b, x), along(b, floats(b, zero), x, axis)});
+    return typed(o, b.emit(op::Mul, {apart, along(b, scale, x, axis)}), "out_dtype");
   }
   if (zero >= 0) zero = value_of(o, "zero_points", b.dtype(x));
-  return typed(o, b.emit("DequantizeLinear", {x, scale, zero}, {{"axis", axis}}), "out_dtype");
+  return typed(o, b.emit(op::DequantizeLinear, {x, scale, zero}, {{attr::axis, axis}}),
+               "out_dtype");
 }
 
 /// Groups of elements of the last dimension, [.., K / group] scales.
@@ -148,9 +149,10 @@ Results dequantize_per_group(Operands& o) {
       o.given("zero_points") ? value_of(o, "zero_points", b.dtype(x)) : graph::kAbsent;
   const int64_t group = o.integer("group_size"), axis = b.rank(x) - 1;
   if (group < 1 || axis < 0) o.corrupt("has groups of " + std::to_string(group) + " elements");
-  return typed(
-      o, b.emit("DequantizeLinear", {x, scale, zero}, {{"axis", axis}, {"block_size", group}}),
-      "output_dtype");
+  return typed(o,
+               b.emit(op::DequantizeLinear, {x, scale, zero},
+                      {{attr::axis, axis}, {attr::block_size, group}}),
+               "output_dtype");
 }
 
 /// Scale and zero point of what x holds, zero included.
@@ -165,30 +167,30 @@ Results give(Operands& o, const Chosen& chosen, Dims dims) {
   return {as(chosen.scale, DType::kF64), as(chosen.zero, DType::kI64)};
 }
 ValueId at_least(Builder& b, ValueId x, double number) {
-  return b.emit("Max", {x, b.scalar(DType::kF32, number)});
+  return b.emit(op::Max, {x, b.scalar(DType::kF32, number)});
 }
 Results choose(Operands& o) {
   Builder& b = o.b;
   const Range range = stated_range(o, stated_type(o));
   const ValueId x = floats(b, o.read("input")), nothing = b.scalar(DType::kF32, 0);
-  const ValueId high = b.emit("Max", {b.reduce("ReduceMax", x, {}, false), nothing}),
-                low = b.emit("Min", {b.reduce("ReduceMin", x, {}, false), nothing});
+  const ValueId high = b.emit(op::Max, {b.reduce(op::ReduceMax, x, {}, false), nothing}),
+                low = b.emit(op::Min, {b.reduce(op::ReduceMin, x, {}, false), nothing});
   const double steps = range.high - range.low;
   Chosen chosen;
   if (o.op().find("symmetric") != std::string::npos) {
     if (stated_type(o) != DType::kI8) o.refuse("dtype", "of symmetric steps is not int8");
-    const ValueId most = b.emit("Max", {high, b.emit("Neg", {low})});
+    const ValueId most = b.emit(op::Max, {high, b.emit(op::Neg, {low})});
     chosen.scale =
-        at_least(b, b.emit("Div", {most, b.scalar(DType::kF32, steps / 2)}), o.number("eps"));
+        at_least(b, b.emit(op::Div, {most, b.scalar(DType::kF32, steps / 2)}), o.number("eps"));
     chosen.zero = b.scalar(DType::kI64, 0);
     return give(o, chosen, {});
   }
   chosen.scale =
-      at_least(b, b.emit("Div", {b.emit("Sub", {high, low}), b.scalar(DType::kF32, steps)}),
+      at_least(b, b.emit(op::Div, {b.emit(op::Sub, {high, low}), b.scalar(DType::kF32, steps)}),
                o.number("eps"));
-  const ValueId below = b.emit("Round", {b.emit("Div", {low, chosen.scale})});
-  chosen.zero = b.emit("Clip", {b.emit("Sub", {b.scalar(DType::kF32, range.low), below})},
-                       {{"min", range.low}, {"max", range.high}});
+  const ValueId below = b.emit(op::Round, {b.emit(op::Div, {low, chosen.scale})});
+  chosen.zero = b.emit(op::Clip, {b.emit(op::Sub, {b.scalar(DType::kF32, range.low), below})},
+                       {{attr::min, range.low}, {attr::max, range.high}});
   return give(o, chosen, {});
 }
 /// One of each row of the last dimension, over all steps of i8.
@@ -199,23 +201,27 @@ Results choose_per_token(Operands& o) {
   const std::vector<int64_t> last = {b.rank(x) - 1};
   Chosen chosen;
   if (o.op().find("asymmetric") == std::string::npos) {
-    const ValueId most = b.reduce("ReduceMax", b.emit("Abs", {x}), last, true);
-    chosen.scale = b.emit("Div", {at_least(b, most, 1e-5), b.scalar(DType::kF32, 127)});
-    chosen.zero = b.emit("Mul", {chosen.scale, b.scalar(DType::kF32, 0)});
+    const ValueId most = b.reduce(op::ReduceMax, b.emit(op::Abs, {x}), last, true);
+    chosen.scale = b.emit(op::Div, {at_least(b, most, 1e-5), b.scalar(DType::kF32, 127)});
+    chosen.zero = b.emit(op::Mul, {chosen.scale, b.scalar(DType::kF32, 0)});
     return give(o, chosen, b.dims(chosen.scale));
   }
   const ValueId nothing = b.scalar(DType::kF32, 0);
-  const ValueId high = b.emit("Max", {b.reduce("ReduceMax", x, last, true), nothing}),
-                low = b.emit("Min", {b.reduce("ReduceMin", x, last, true), nothing});
+  const ValueId high = b.emit(op::Max, {b.reduce(op::ReduceMax, x, last, true), nothing}),
+                low = b.emit(op::Min, {b.reduce(op::ReduceMin, x, last, true), nothing});
   constexpr double kEpsilon = 1.1920928955078125e-07;
   chosen.scale = at_least(
-      b, b.emit("Div", {b.emit("Sub", {high, low}), b.scalar(DType::kF32, 255)}), kEpsilon);
-  const ValueId down = b.emit("Div", {low, chosen.scale}), up = b.emit("Div", {high, chosen.scale});
+      b, b.emit(op::Div, {b.emit(op::Sub, {high, low}), b.scalar(DType::kF32, 255)}), kEpsilon);
+  const ValueId down = b.emit(op::Div, {low, chosen.scale}),
+                up = b.emit(op::Div, {high, chosen.scale});
   const ValueId least = b.scalar(DType::kF32, -128), most = b.scalar(DType::kF32, 127);
-  const ValueId errors = b.emit("Add", {b.emit("Add", {least, down}), b.emit("Add", {most, up})});
-  const ValueId zero = b.emit("Where", {b.emit("Greater", {errors, nothing}),
-                                        b.emit("Sub", {least, down}), b.emit("Sub", {most, up})});
-  chosen.zero = b.emit("Round", {b.emit("Clip", {zero}, {{"min", -128.0}, {"max", 127.0}})});
+  const ValueId errors =
+      b.emit(op::Add, {b.emit(op::Add, {least, down}), b.emit(op::Add, {most, up})});
+  const ValueId zero =
+      b.emit(op::Where, {b.emit(op::Greater, {errors, nothing}), b.emit(op::Sub, {least, down}),
+                         b.emit(op::Sub, {most, up})});
+  chosen.zero =
+      b.emit(op::Round, {b.emit(op::Clip, {zero}, {{attr::min, -128.0}, {attr::max, 127.0}})});
   return give(o, chosen, b.dims(chosen.scale));
 }
 Results quantize_per_token(Operands& o) {
@@ -224,15 +230,16 @@ Results quantize_per_token(Operands& o) {
   const Range range = stated_range(o, type);
   const ValueId scale = floats(b, o.read("scales")), zero = floats(b, o.read("zero_points"));
   const ValueId steps =
-      b.emit("Round", {b.emit("Add", {b.emit("Div", {o.read("input"), scale}), zero})});
-  return o.result(b.cast(b.emit("Clip", {steps}, {{"min", range.low}, {"max", range.high}}), type));
+      b.emit(op::Round, {b.emit(op::Add, {b.emit(op::Div, {o.read("input"), scale}), zero})});
+  return o.result(
+      b.cast(b.emit(op::Clip, {steps}, {{attr::min, range.low}, {attr::max, range.high}}), type));
 }
 Results dequantize_per_token(Operands& o) {
   Builder& b = o.b;
   check_type(o, o.read("input"));
   const ValueId apart =
-      b.emit("Sub", {floats(b, o.read("input")), floats(b, o.read("zero_points"))});
-  return typed(o, b.emit("Mul", {apart, floats(b, o.read("scales"))}), "output_dtype");
+      b.emit(op::Sub, {floats(b, o.read("input")), floats(b, o.read("zero_points"))});
+  return typed(o, b.emit(op::Mul, {apart, floats(b, o.read("scales"))}), "output_dtype");
 }
 
 /// Rows of bytes, which become numbers behind the choice.
@@ -245,14 +252,14 @@ Results embed(Operands& o) {
     return table;
   };
   const auto chosen = [&](ValueId table) {
-    return b.emit("Gather", {table, indices}, {{"axis", int64_t(0)}});
+    return b.emit(op::Gather, {table, indices}, {{attr::axis, int64_t(0)}});
   };
   if (b.rank(o.read("weight")) != 2 || b.dims(rows("weight_scales")).back() != Dim(1))
     o.refuse("weight_scales", "are in groups of a row");
   ValueId numbers = floats(b, chosen(o.read("weight")));
   if (o.given("weight_zero_points"))
-    numbers = b.emit("Sub", {numbers, chosen(rows("weight_zero_points"))});
-  return typed(o, b.emit("Mul", {numbers, chosen(rows("weight_scales"))}), "dtype");
+    numbers = b.emit(op::Sub, {numbers, chosen(rows("weight_zero_points"))});
+  return typed(o, b.emit(op::Mul, {numbers, chosen(rows("weight_scales"))}), "dtype");
 }
 
 // What training imitates.
@@ -275,13 +282,13 @@ Results imitate(Operands& o) {
   ValueId made;
   if (type && !is_float) {
     const ValueId bytes = quantized_along(o, {"self", "scale", "zero_point"}, *type, axis);
-    made = b.emit("DequantizeLinear",
+    made = b.emit(op::DequantizeLinear,
                   {bytes, value_of(o, "scale", DType::kF32), value_of(o, "zero_point", *type)},
-                  {{"axis", axis}});
+                  {{attr::axis, axis}});
   } else {
     const ValueId scale = along(b, value_of(o, "scale", DType::kF32), x, axis),
                   zero = along(b, value_of(o, "zero_point", DType::kF32), x, axis);
-    made = b.emit("Mul", {b.emit("Sub", {steps_of(b, x, scale, zero, range), zero}), scale});
+    made = b.emit(op::Mul, {b.emit(op::Sub, {steps_of(b, x, scale, zero, range), zero}), scale});
   }
   const Value mask = Value::unavailable("the mask of a gradient is not made");
   if (o.op().find("cachemask") != std::string::npos) return {Value::of(b.own(made)), mask};

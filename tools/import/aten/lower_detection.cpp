@@ -17,10 +17,10 @@ Results non_max_suppression(Operands& o) {
               graph::text(scores.dims()) + ", expected [N, 4] and [N]");
   const Dim count = scores.dims()[0];
   const ValueId found = b.emit(
-      "NonMaxSuppression",
+      op::NonMaxSuppression,
       {boxes.reshape({Dim(1), count, Dim(4)}).id, scores.reshape({Dim(1), Dim(1), count}).id,
        b.reshape(b.extent(count), {Dim(1)}), b.scalar(DType::kF32, o.number("iou_threshold"))},
-      {{"center_point_box", int64_t(0)}});
+      {{attr::center_point_box, int64_t(0)}});
   const Dim kept = b.dims(found)[0];
   return o.result(b.reshape(b.slice(found, 1, Dim(2), Dim(3)), {kept}));
 }
@@ -31,13 +31,13 @@ ValueId roi_align_of(Operands& o, const Term& x, const Term& rois, bool aligned)
     o.corrupt("has rois of " + graph::text(dims) + ", expected [K, 5]");
   const int64_t samples = o.integer("sampling_ratio");
   const Term images = rois.slice(1, Dim(0), Dim(1)).reshape({dims[0]}).cast(DType::kI64);
-  return o.b.emit("RoiAlign", {x.id, rois.slice(1, Dim(1), Dim(5)).id, images.id},
-                  {{"mode", std::string("avg")},
-                   {"aligned", int64_t(aligned)},
-                   {"sampling_ratio", samples < 0 ? int64_t(0) : samples},
-                   {"spatial_scale", o.number("spatial_scale")},
-                   {"output_height", o.integer("pooled_height")},
-                   {"output_width", o.integer("pooled_width")}});
+  return o.b.emit(op::RoiAlign, {x.id, rois.slice(1, Dim(1), Dim(5)).id, images.id},
+                  {{attr::mode, std::string("avg")},
+                   {attr::aligned, int64_t(aligned)},
+                   {attr::sampling_ratio, samples < 0 ? int64_t(0) : samples},
+                   {attr::spatial_scale, o.number("spatial_scale")},
+                   {attr::output_height, o.integer("pooled_height")},
+                   {attr::output_width, o.integer("pooled_width")}});
 }
 /// Bin (i, j) of output channel c is that of channel (c * height + i) * width + j: all bins of all
 /// channels, of which one in height * width is kept. Also says which channel, [K, C, height,
@@ -60,8 +60,8 @@ Results aligned_by_position(Operands& o) {
   for (int64_t i = 0; i < bins; i++) places.push_back(i * (bins + 1));
   for (int64_t c = 0; c < channels; c++) numbers.push_back(c);
   const ValueId own =
-      b.emit("Gather", {all.reshape({count, out, Dim(bins * bins)}).id, b.integers(places)},
-             {{"axis", int64_t(2)}});
+      b.emit(op::Gather, {all.reshape({count, out, Dim(bins * bins)}).id, b.integers(places)},
+             {{attr::axis, int64_t(2)}});
   const Dims shape = {count, out, Dim(height), Dim(width)};
   const ValueId mapping = b.reshape(b.integers(numbers), {Dim(1), out, Dim(height), Dim(width)});
   return {Value::of(b.own(b.reshape(own, shape))),
@@ -79,12 +79,12 @@ Results deformable_convolution(Operands& o) {
   };
   const std::vector<int64_t> pads = two("pad_h", "pad_w");
   const bool masked = o.flag("use_mask");
-  return o.result(b.emit("DeformConv", {x, weight, offset, bias, masked ? mask : graph::kAbsent},
-                         {{"strides", two("stride_h", "stride_w")},
-                          {"pads", std::vector<int64_t>{pads[0], pads[1], pads[0], pads[1]}},
-                          {"dilations", two("dilation_h", "dilation_w")},
-                          {"group", o.integer("groups")},
-                          {"offset_group", o.integer("offset_groups")}}));
+  return o.result(b.emit(op::DeformConv, {x, weight, offset, bias, masked ? mask : graph::kAbsent},
+                         {{attr::strides, two("stride_h", "stride_w")},
+                          {attr::pads, std::vector<int64_t>{pads[0], pads[1], pads[0], pads[1]}},
+                          {attr::dilations, two("dilation_h", "dilation_w")},
+                          {attr::group, o.integer("groups")},
+                          {attr::offset_group, o.integer("offset_groups")}}));
 }
 
 /// The largest of any range of an axis in two reads: of 2^j elements from each place, for each j.
@@ -112,7 +112,7 @@ struct Bins {
 };
 /// Half away from zero.
 Term rounded(const Term& x) {
-  const Term size = absolute(x), low = call("Floor", size);
+  const Term size = absolute(x), low = call(op::Floor, size);
   const Term up = where(size - low >= 0.5, low + 1, low);
   return where(x < 0, -up, up);
 }
@@ -125,8 +125,8 @@ Bins bins_of(const Term& low, const Term& high, double scale, int64_t count, int
   const auto inside = [&](const Term& at) {
     return smaller(larger(at + start, 0), double(extent)).cast(DType::kI64);
   };
-  const Term first = inside(call("Floor", number * each));
-  return {first, inside(call("Ceil", (number + 1) * each)) - first};
+  const Term first = inside(call(op::Floor, number * each));
+  return {first, inside(call(op::Ceil, (number + 1) * each)) - first};
 }
 /// For each bin, places in a table of the two ranges that cover it; of an empty bin any.
 std::pair<Term, Term> places_in(const RangeTable& table, const Bins& bins) {
@@ -135,7 +135,7 @@ std::pair<Term, Term> places_in(const RangeTable& table, const Bins& bins) {
   Dims apart = length.dims();
   apart.push_back(Dim(1));
   const Term reached = length.reshape(apart) >= table.powers;
-  const Term level = reached.cast(DType::kI64).reduce("ReduceSum", {2}) - 1;
+  const Term level = reached.cast(DType::kI64).reduce(op::ReduceSum, {2}) - 1;
   const Term first = smaller(bins.first, double(table.extent - 1));
   const Term last = larger(first + length - gathered(table.powers, level, 0), 0);
   const Term begin = smaller(level, double(levels - 1)) * double(table.extent);

@@ -13,105 +13,108 @@ ValueId as_floating(Operands& o, const char* name) {
   const ValueId x = o.read(name);
   return is_floating_type(o.b.dtype(x)) ? x : o.b.cast(x, DType::kF32);
 }
-const std::map<std::string, const char*>& floating_unary() {
-  static const std::map<std::string, const char*> kTable = {{"sigmoid", "Sigmoid"},
-                                                            {"tanh", "Tanh"},
-                                                            {"exp", "Exp"},
-                                                            {"log", "Log"},
-                                                            {"sqrt", "Sqrt"},
-                                                            {"sin", "Sin"},
-                                                            {"cos", "Cos"},
-                                                            {"tan", "Tan"},
-                                                            {"asin", "Asin"},
-                                                            {"acos", "Acos"},
-                                                            {"atan", "Atan"},
-                                                            {"sinh", "Sinh"},
-                                                            {"cosh", "Cosh"},
-                                                            {"asinh", "Asinh"},
-                                                            {"acosh", "Acosh"},
-                                                            {"atanh", "Atanh"},
-                                                            {"erf", "Erf"},
-                                                            {"reciprocal", "Reciprocal"},
-                                                            {"arcsin", "Asin"},
-                                                            {"arccos", "Acos"},
-                                                            {"arctan", "Atan"},
-                                                            {"arcsinh", "Asinh"},
-                                                            {"arccosh", "Acosh"},
-                                                            {"arctanh", "Atanh"},
-                                                            {"special_expit", "Sigmoid"},
-                                                            {"special_erf", "Erf"}};
+const std::map<std::string, graph::Operator>& floating_unary() {
+  static const std::map<std::string, graph::Operator> kTable = {{"sigmoid", op::Sigmoid},
+                                                                {"tanh", op::Tanh},
+                                                                {"exp", op::Exp},
+                                                                {"log", op::Log},
+                                                                {"sqrt", op::Sqrt},
+                                                                {"sin", op::Sin},
+                                                                {"cos", op::Cos},
+                                                                {"tan", op::Tan},
+                                                                {"asin", op::Asin},
+                                                                {"acos", op::Acos},
+                                                                {"atan", op::Atan},
+                                                                {"sinh", op::Sinh},
+                                                                {"cosh", op::Cosh},
+                                                                {"asinh", op::Asinh},
+                                                                {"acosh", op::Acosh},
+                                                                {"atanh", op::Atanh},
+                                                                {"erf", op::Erf},
+                                                                {"reciprocal", op::Reciprocal},
+                                                                {"arcsin", op::Asin},
+                                                                {"arccos", op::Acos},
+                                                                {"arctan", op::Atan},
+                                                                {"arcsinh", op::Asinh},
+                                                                {"arccosh", op::Acosh},
+                                                                {"arctanh", op::Atanh},
+                                                                {"special_expit", op::Sigmoid},
+                                                                {"special_erf", op::Erf}};
   return kTable;
 }
 Results floating(Operands& o) {
   return o.result(o.b.emit(floating_unary().at(o.op()), {as_floating(o, "self")}));
 }
 
-const std::map<std::string, const char*>& plain_unary() {
-  static const std::map<std::string, const char*> kTable = {
-      {"abs", "Abs"},     {"neg", "Neg"},   {"floor", "Floor"},  {"ceil", "Ceil"},
-      {"round", "Round"}, {"relu", "Relu"}, {"absolute", "Abs"}, {"negative", "Neg"}};
+const std::map<std::string, graph::Operator>& plain_unary() {
+  static const std::map<std::string, graph::Operator> kTable = {
+      {"abs", op::Abs},     {"neg", op::Neg},   {"floor", op::Floor},  {"ceil", op::Ceil},
+      {"round", op::Round}, {"relu", op::Relu}, {"absolute", op::Abs}, {"negative", op::Neg}};
   return kTable;
 }
 Results plain(Operands& o) {
   const ValueId x = o.read("self");
   const bool whole = !is_floating_type(o.b.dtype(x));
   if (whole && (o.op() == "floor" || o.op() == "ceil" || o.op() == "round")) return o.result(x);
-  if (whole && o.op() == "relu") return o.result(o.b.emit("Max", {x, o.b.scalar(o.b.dtype(x), 0)}));
+  if (whole && o.op() == "relu")
+    return o.result(o.b.emit(op::Max, {x, o.b.scalar(o.b.dtype(x), 0)}));
   return o.result(o.b.emit(plain_unary().at(o.op()), {x}));
 }
 Results rsqrt(Operands& o) {
-  return o.result(o.b.emit("Reciprocal", {o.b.emit("Sqrt", {as_floating(o, "self")})}));
+  return o.result(o.b.emit(op::Reciprocal, {o.b.emit(op::Sqrt, {as_floating(o, "self")})}));
 }
 Results square(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Mul", {x, x}));
+  return o.result(o.b.emit(op::Mul, {x, x}));
 }
 Results log_of_base(Operands& o) {
   const ValueId x = as_floating(o, "self");
   const double base = o.op() == "log2" ? 0.6931471805599453 : 2.302585092994046;
-  return o.result(o.b.emit("Mul", {o.b.emit("Log", {x}), o.b.scalar(o.b.dtype(x), 1 / base)}));
+  return o.result(o.b.emit(op::Mul, {o.b.emit(op::Log, {x}), o.b.scalar(o.b.dtype(x), 1 / base)}));
 }
 /// log(1 + x) of small x from what 1 + x lost: with u = 1 + x it is log(u) * x / (u - 1).
 Results log1p(Operands& o) {
   const ValueId x = as_floating(o, "self");
   const DType dtype = o.b.dtype(x);
-  const ValueId one = o.b.scalar(dtype, 1), u = o.b.emit("Add", {x, one});
-  const ValueId made =
-      o.b.emit("Mul", {o.b.emit("Log", {u}), o.b.emit("Div", {x, o.b.emit("Sub", {u, one})})});
+  const ValueId one = o.b.scalar(dtype, 1), u = o.b.emit(op::Add, {x, one});
+  const ValueId made = o.b.emit(
+      op::Mul, {o.b.emit(op::Log, {u}), o.b.emit(op::Div, {x, o.b.emit(op::Sub, {u, one})})});
   // Where 1 + x is 1 or infinite there is nothing to divide.
-  const ValueId infinite =
-      o.b.emit("IsInf", {u}, {{"detect_negative", int64_t(0)}, {"detect_positive", int64_t(1)}});
+  const ValueId infinite = o.b.emit(
+      op::IsInf, {u}, {{attr::detect_negative, int64_t(0)}, {attr::detect_positive, int64_t(1)}});
   return o.result(
-      o.b.emit("Where", {o.b.emit("Or", {o.b.emit("Equal", {u, one}), infinite}), x, made}));
+      o.b.emit(op::Where, {o.b.emit(op::Or, {o.b.emit(op::Equal, {u, one}), infinite}), x, made}));
 }
 /// exp(x) - 1 without cancellation: Elu is that below 0, and above exp(x) * (1 - exp(-x)).
 Results expm1(Operands& o) {
   const ValueId x = as_floating(o, "self");
-  const auto below = [&](ValueId id) { return o.b.emit("Elu", {id}, {{"alpha", 1.0}}); };
-  const ValueId above =
-      o.b.emit("Mul", {o.b.emit("Neg", {below(o.b.emit("Neg", {x}))}), o.b.emit("Exp", {x})});
-  const ValueId negative = o.b.emit("Less", {x, o.b.scalar(o.b.dtype(x), 0)});
-  return o.result(o.b.emit("Where", {negative, below(x), above}));
+  const auto below = [&](ValueId id) { return o.b.emit(op::Elu, {id}, {{attr::alpha, 1.0}}); };
+  const ValueId above = o.b.emit(
+      op::Mul, {o.b.emit(op::Neg, {below(o.b.emit(op::Neg, {x}))}), o.b.emit(op::Exp, {x})});
+  const ValueId negative = o.b.emit(op::Less, {x, o.b.scalar(o.b.dtype(x), 0)});
+  return o.result(o.b.emit(op::Where, {negative, below(x), above}));
 }
 /// 0 of NaN, as PyTorch has it.
 Results sign(Operands& o) {
-  const ValueId x = o.read("self"), made = o.b.emit("Sign", {x});
+  const ValueId x = o.read("self"), made = o.b.emit(op::Sign, {x});
   if (!is_floating_type(o.b.dtype(x))) return o.result(made);
-  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {x}), o.b.scalar(o.b.dtype(x), 0), made}));
+  return o.result(
+      o.b.emit(op::Where, {o.b.emit(op::IsNaN, {x}), o.b.scalar(o.b.dtype(x), 0), made}));
 }
-ValueId truncated(Builder& b, ValueId x) { return b.emit("Trunc", {x}); }
+ValueId truncated(Builder& b, ValueId x) { return b.emit(op::Trunc, {x}); }
 Results trunc(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(is_floating_type(o.b.dtype(x)) ? truncated(o.b, x) : x);
 }
 Results frac(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit("Sub", {x, truncated(o.b, x)}));
+  return o.result(o.b.emit(op::Sub, {x, truncated(o.b, x)}));
 }
-Results is_nan(Operands& o) { return o.result(o.b.emit("IsNaN", {as_floating(o, "self")})); }
+Results is_nan(Operands& o) { return o.result(o.b.emit(op::IsNaN, {as_floating(o, "self")})); }
 Results is_inf(Operands& o) {
-  return o.result(o.b.emit("IsInf", {as_floating(o, "self")},
-                           {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}}));
+  return o.result(
+      o.b.emit(op::IsInf, {as_floating(o, "self")},
+               {{attr::detect_negative, int64_t(1)}, {attr::detect_positive, int64_t(1)}}));
 }
 
 struct Pair {
@@ -130,25 +133,25 @@ ValueId scaled(Operands& o, ValueId x, DType dtype) {
   if ((alpha.is(Value::Kind::kInt) && alpha.integer == Dim(1)) ||
       (alpha.is(Value::Kind::kFloat) && alpha.number == 1))
     return x;
-  return o.b.emit("Mul", {x, as_type(o.b, alpha, dtype)});
+  return o.b.emit(op::Mul, {x, as_type(o.b, alpha, dtype)});
 }
 Results add(Operands& o) {
   const Pair p = pair_of(o);
   const ValueId second = scaled(o, p.b, p.dtype);
-  if (p.dtype == DType::kBool) return o.result(o.b.emit("Or", {p.a, second}));
-  return o.result(o.b.emit("Add", {p.a, second}));
+  if (p.dtype == DType::kBool) return o.result(o.b.emit(op::Or, {p.a, second}));
+  return o.result(o.b.emit(op::Add, {p.a, second}));
 }
 Results sub(Operands& o) {
   const Pair p = pair_of(o);
-  return o.result(o.b.emit("Sub", {p.a, scaled(o, p.b, p.dtype)}));
+  return o.result(o.b.emit(op::Sub, {p.a, scaled(o, p.b, p.dtype)}));
 }
 Results rsub(Operands& o) {
   const Pair p = pair_of(o);
-  return o.result(o.b.emit("Sub", {p.b, scaled(o, p.a, p.dtype)}));
+  return o.result(o.b.emit(op::Sub, {p.b, scaled(o, p.a, p.dtype)}));
 }
 Results mul(Operands& o) {
   const Pair p = pair_of(o);
-  return o.result(o.b.emit(p.dtype == DType::kBool ? "And" : "Mul", {p.a, p.b}));
+  return o.result(o.b.emit(p.dtype == DType::kBool ? op::And : op::Mul, {p.a, p.b}));
 }
 /// What is left of a float division that rounds towards zero, and where its sign is not the
 /// divisor's.
@@ -157,9 +160,10 @@ struct Remainder {
 };
 Remainder remainder_of(Builder& b, const Pair& p) {
   const ValueId zero = b.scalar(p.dtype, 0),
-                rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(1)}});
-  const ValueId signs = b.emit("Xor", {b.emit("Less", {p.b, zero}), b.emit("Less", {rest, zero})});
-  return {rest, b.emit("And", {signs, b.emit("Not", {b.emit("Equal", {rest, zero})})})};
+                rest = b.emit(op::Mod, {p.a, p.b}, {{attr::fmod, int64_t(1)}});
+  const ValueId signs =
+      b.emit(op::Xor, {b.emit(op::Less, {p.b, zero}), b.emit(op::Less, {rest, zero})});
+  return {rest, b.emit(op::And, {signs, b.emit(op::Not, {b.emit(op::Equal, {rest, zero})})})};
 }
 /// Of the quotient, downwards. The rest is taken off before dividing, since a quotient that rounds
 /// up to a whole number is one too many.
@@ -167,38 +171,38 @@ ValueId floor_quotient(Builder& b, const Pair& p) {
   if (is_floating_type(p.dtype)) {
     const Remainder r = remainder_of(b, p);
     const ValueId one = b.scalar(p.dtype, 1),
-                  exact = b.emit("Div", {b.emit("Sub", {p.a, r.rest}), p.b});
-    const ValueId whole =
-        b.emit("Round", {b.emit("Where", {r.other_sign, b.emit("Sub", {exact, one}), exact})});
-    const ValueId by_zero = b.emit("Equal", {p.b, b.scalar(p.dtype, 0)});
-    return b.emit("Where", {by_zero, b.emit("Div", {p.a, p.b}), whole});
+                  exact = b.emit(op::Div, {b.emit(op::Sub, {p.a, r.rest}), p.b});
+    const ValueId whole = b.emit(
+        op::Round, {b.emit(op::Where, {r.other_sign, b.emit(op::Sub, {exact, one}), exact})});
+    const ValueId by_zero = b.emit(op::Equal, {p.b, b.scalar(p.dtype, 0)});
+    return b.emit(op::Where, {by_zero, b.emit(op::Div, {p.a, p.b}), whole});
   }
-  const ValueId rest = b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}});
-  return b.emit("Div", {b.emit("Sub", {p.a, rest}), p.b});
+  const ValueId rest = b.emit(op::Mod, {p.a, p.b}, {{attr::fmod, int64_t(0)}});
+  return b.emit(op::Div, {b.emit(op::Sub, {p.a, rest}), p.b});
 }
 Results div(Operands& o) {
   if (!o.given("rounding_mode")) {
     const Pair p = pair_of(o, "self", "other", true);
-    return o.result(o.b.emit("Div", {p.a, p.b}));
+    return o.result(o.b.emit(op::Div, {p.a, p.b}));
   }
   const std::string mode = o.text("rounding_mode");
   const Pair p = pair_of(o);
   if (mode == "floor") return o.result(floor_quotient(o.b, p));
   if (mode != "trunc") o.refuse("rounding_mode", "'" + mode + "' is not known");
-  const ValueId quotient = o.b.emit("Div", {p.a, p.b});
+  const ValueId quotient = o.b.emit(op::Div, {p.a, p.b});
   return o.result(is_floating_type(p.dtype) ? truncated(o.b, quotient) : quotient);
 }
 Results floor_divide(Operands& o) { return o.result(floor_quotient(o.b, pair_of(o))); }
 Results remainder(Operands& o) {
   const Pair p = pair_of(o);
   if (!is_floating_type(p.dtype))
-    return o.result(o.b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(0)}}));
+    return o.result(o.b.emit(op::Mod, {p.a, p.b}, {{attr::fmod, int64_t(0)}}));
   const Remainder r = remainder_of(o.b, p);
-  return o.result(o.b.emit("Where", {r.other_sign, o.b.emit("Add", {r.rest, p.b}), r.rest}));
+  return o.result(o.b.emit(op::Where, {r.other_sign, o.b.emit(op::Add, {r.rest, p.b}), r.rest}));
 }
 Results fmod(Operands& o) {
   const Pair p = pair_of(o);
-  return o.result(o.b.emit("Mod", {p.a, p.b}, {{"fmod", int64_t(1)}}));
+  return o.result(o.b.emit(op::Mod, {p.a, p.b}, {{attr::fmod, int64_t(1)}}));
 }
 Results pow(Operands& o) {
   const Value& exponent = o.value("exponent");
@@ -206,74 +210,79 @@ Results pow(Operands& o) {
                    (exponent.is(Value::Kind::kFloat) && exponent.number == 2);
   if (two && o.value("self").is(Value::Kind::kTensor)) {
     const ValueId x = as_type(o.b, o.value("self"), result_type(o.b, {o.value("self"), exponent}));
-    return o.result(o.b.emit("Mul", {x, x}));
+    return o.result(o.b.emit(op::Mul, {x, x}));
   }
   if (exponent.is(Value::Kind::kFloat) && exponent.number == 0.5 &&
       o.value("self").is(Value::Kind::kTensor))
-    return o.result(o.b.emit("Sqrt", {as_floating(o, "self")}));
+    return o.result(o.b.emit(op::Sqrt, {as_floating(o, "self")}));
   const Pair p = pair_of(o, "self", "exponent");
-  return o.result(o.b.emit("Pow", {p.a, p.b}));
+  return o.result(o.b.emit(op::Pow, {p.a, p.b}));
 }
 Results extreme(Operands& o) {
   const Pair p = pair_of(o);
   const bool largest = o.op() == "maximum" || o.op() == "max" || o.op() == "fmax";
-  if (p.dtype == DType::kBool) return o.result(o.b.emit(largest ? "Or" : "And", {p.a, p.b}));
-  const ValueId made = o.b.emit(largest ? "Max" : "Min", {p.a, p.b});
+  if (p.dtype == DType::kBool) return o.result(o.b.emit(largest ? op::Or : op::And, {p.a, p.b}));
+  const ValueId made = o.b.emit(largest ? op::Max : op::Min, {p.a, p.b});
   if ((o.op() != "fmax" && o.op() != "fmin") || !is_floating_type(p.dtype)) return o.result(made);
   // The number where one of both is none.
-  const ValueId second = o.b.emit("Where", {o.b.emit("IsNaN", {p.b}), p.a, made});
-  return o.result(o.b.emit("Where", {o.b.emit("IsNaN", {p.a}), p.b, second}));
+  const ValueId second = o.b.emit(op::Where, {o.b.emit(op::IsNaN, {p.b}), p.a, made});
+  return o.result(o.b.emit(op::Where, {o.b.emit(op::IsNaN, {p.a}), p.b, second}));
 }
 Results atan2(Operands& o) {
   const Pair p = pair_of(o, "self", "other", true);
-  return o.result(o.b.emit("Atan2", {p.a, p.b}));
+  return o.result(o.b.emit(op::Atan2, {p.a, p.b}));
 }
 
 Results compare(Operands& o) {
-  static const std::map<std::string, const char*> kTable = {
-      {"eq", "Equal"},        {"ne", "Equal"},
-      {"lt", "Less"},         {"le", "LessOrEqual"},
-      {"gt", "Greater"},      {"ge", "GreaterOrEqual"},
-      {"less", "Less"},       {"less_equal", "LessOrEqual"},
-      {"greater", "Greater"}, {"greater_equal", "GreaterOrEqual"},
-      {"not_equal", "Equal"}, {"__eq__", "Equal"}};
+  static const std::map<std::string, graph::Operator> kTable = {
+      {"eq", op::Equal},        {"ne", op::Equal},
+      {"lt", op::Less},         {"le", op::LessOrEqual},
+      {"gt", op::Greater},      {"ge", op::GreaterOrEqual},
+      {"less", op::Less},       {"less_equal", op::LessOrEqual},
+      {"greater", op::Greater}, {"greater_equal", op::GreaterOrEqual},
+      {"not_equal", op::Equal}, {"__eq__", op::Equal}};
   Pair p = pair_of(o);
   if (p.dtype == DType::kBool)
     p = {o.b.cast(p.a, DType::kI32), o.b.cast(p.b, DType::kI32), DType::kI32};
   const ValueId made = o.b.emit(kTable.at(o.op()), {p.a, p.b});
-  return o.result(o.op() == "ne" || o.op() == "not_equal" ? o.b.emit("Not", {made}) : made);
+  return o.result(o.op() == "ne" || o.op() == "not_equal" ? o.b.emit(op::Not, {made}) : made);
 }
 /// Whether each element is other than 0.
 ValueId truth_of(Builder& b, ValueId x) { return b.cast(x, DType::kBool); }
 Results logical(Operands& o) {
-  static const std::map<std::string, const char*> kTable = {
-      {"logical_and", "And"}, {"logical_or", "Or"}, {"logical_xor", "Xor"}};
+  static const std::map<std::string, graph::Operator> kTable = {
+      {"logical_and", op::And}, {"logical_or", op::Or}, {"logical_xor", op::Xor}};
   const ValueId a = truth_of(o.b, o.read("self")), b = truth_of(o.b, o.read("other"));
   return o.result(o.b.emit(kTable.at(o.op()), {a, b}));
 }
 Results logical_not(Operands& o) {
-  return o.result(o.b.emit("Not", {truth_of(o.b, o.read("self"))}));
+  return o.result(o.b.emit(op::Not, {truth_of(o.b, o.read("self"))}));
 }
 Results bitwise(Operands& o) {
   const bool all = o.op() == "bitwise_and" || o.op() == "__and__",
              any = o.op() == "bitwise_or" || o.op() == "__or__";
   const Pair p = pair_of(o);
-  const std::string name = all ? "And" : any ? "Or" : "Xor";
-  return o.result(o.b.emit(p.dtype == DType::kBool ? name : "Bitwise" + name, {p.a, p.b}));
+  const graph::Operator of_bits = all   ? op::BitwiseAnd
+                                  : any ? op::BitwiseOr
+                                        : op::BitwiseXor,
+                        of_truth = all   ? op::And
+                                   : any ? op::Or
+                                         : op::Xor;
+  return o.result(o.b.emit(p.dtype == DType::kBool ? of_truth : of_bits, {p.a, p.b}));
 }
 Results bitwise_not(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(o.b.emit(o.b.dtype(x) == DType::kBool ? "Not" : "BitwiseNot", {x}));
+  return o.result(o.b.emit(o.b.dtype(x) == DType::kBool ? op::Not : op::BitwiseNot, {x}));
 }
 
 Results where(Operands& o) {
   const Pair p = pair_of(o);
-  return o.result(o.b.emit("Where", {truth_of(o.b, o.read("condition")), p.a, p.b}));
+  return o.result(o.b.emit(op::Where, {truth_of(o.b, o.read("condition")), p.a, p.b}));
 }
 Results masked_fill(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(
-      "Where", {truth_of(o.b, o.read("mask")), as_type(o.b, o.value("value"), o.b.dtype(x)), x}));
+      op::Where, {truth_of(o.b, o.read("mask")), as_type(o.b, o.value("value"), o.b.dtype(x)), x}));
 }
 Results clamp(Operands& o) {
   const char* const low = o.op() == "clamp_max" ? "" : "min";
@@ -288,28 +297,28 @@ Results clamp(Operands& o) {
   };
   if (is_floating_type(dtype) && plain_number(low) && plain_number(high)) {
     Attributes limits;
-    if (o.given(low)) limits["min"] = o.number(low);
-    if (o.given(high)) limits["max"] = o.number(high);
-    return o.result(o.b.emit("Clip", {x}, limits));
+    if (o.given(low)) limits[attr::min] = o.number(low);
+    if (o.given(high)) limits[attr::max] = o.number(high);
+    return o.result(o.b.emit(op::Clip, {x}, limits));
   }
-  if (o.given(low)) x = o.b.emit("Max", {x, as_type(o.b, o.value(low), dtype)});
-  if (o.given(high)) x = o.b.emit("Min", {x, as_type(o.b, o.value(high), dtype)});
+  if (o.given(low)) x = o.b.emit(op::Max, {x, as_type(o.b, o.value(low), dtype)});
+  if (o.given(high)) x = o.b.emit(op::Min, {x, as_type(o.b, o.value(high), dtype)});
   return o.result(x);
 }
 /// self + value * a * b, or a / b.
 Results addc(Operands& o) {
   const DType dtype = o.b.dtype(o.read("self"));
   const ValueId a = o.b.cast(o.read("tensor1"), dtype), b = o.b.cast(o.read("tensor2"), dtype);
-  ValueId x = o.b.emit(o.op() == "addcmul" ? "Mul" : "Div", {a, b});
-  if (o.number("value") != 1) x = o.b.emit("Mul", {x, o.b.scalar(dtype, o.number("value"))});
-  return o.result(o.b.emit("Add", {o.read("self"), x}));
+  ValueId x = o.b.emit(o.op() == "addcmul" ? op::Mul : op::Div, {a, b});
+  if (o.number("value") != 1) x = o.b.emit(op::Mul, {x, o.b.scalar(dtype, o.number("value"))});
+  return o.result(o.b.emit(op::Add, {o.read("self"), x}));
 }
 Results lerp(Operands& o) {
   const ValueId start = o.read("self");
-  const ValueId difference = o.b.emit("Sub", {o.read("end"), start});
+  const ValueId difference = o.b.emit(op::Sub, {o.read("end"), start});
   return o.result(o.b.emit(
-      "Add",
-      {start, o.b.emit("Mul", {difference, as_type(o.b, o.value("weight"), o.b.dtype(start))})}));
+      op::Add,
+      {start, o.b.emit(op::Mul, {difference, as_type(o.b, o.value("weight"), o.b.dtype(start))})}));
 }
 /// NaN and infinities by numbers.
 Results nan_to_num(Operands& o) {
@@ -322,13 +331,13 @@ Results nan_to_num(Operands& o) {
   };
   const auto infinite = [&](bool negative) {
     return o.b.emit(
-        "IsInf", {x},
-        {{"detect_negative", int64_t(negative)}, {"detect_positive", int64_t(!negative)}});
+        op::IsInf, {x},
+        {{attr::detect_negative, int64_t(negative)}, {attr::detect_positive, int64_t(!negative)}});
   };
-  const ValueId above = infinite(false), below = infinite(true), nan = o.b.emit("IsNaN", {x});
-  x = o.b.emit("Where", {above, number("posinf", largest), x});
-  x = o.b.emit("Where", {below, number("neginf", -largest), x});
-  return o.result(o.b.emit("Where", {nan, number("nan", 0), x}));
+  const ValueId above = infinite(false), below = infinite(true), nan = o.b.emit(op::IsNaN, {x});
+  x = o.b.emit(op::Where, {above, number("posinf", largest), x});
+  x = o.b.emit(op::Where, {below, number("neginf", -largest), x});
+  return o.result(o.b.emit(op::Where, {nan, number("nan", 0), x}));
 }
 
 }  // namespace

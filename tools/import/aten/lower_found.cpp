@@ -11,7 +11,7 @@ namespace {
 /// [rank, n] of the elements that are not 0.
 Term coordinates_of(const Term& x) {
   const Term row = x.rank() == 0 ? x.reshape({Dim(1)}) : x;
-  return call("NonZero", row);
+  return call(op::NonZero, row);
 }
 Results non_zero(Operands& o) { return result_of(swapped(coordinates_of(term(o, "self")), 0, 1)); }
 Results non_zero_each(Operands& o) {
@@ -24,7 +24,7 @@ Results masked_select(Operands& o) {
   Builder& b = o.b;
   const Term x = term(o, "self"), mask = term(o, "mask");
   // the shape of both, which nobody reads
-  const Dims whole = b.dims(b.emit("Add", {x.cast(DType::kF32).id, mask.cast(DType::kF32).id}));
+  const Dims whole = b.dims(b.emit(op::Add, {x.cast(DType::kF32).id, mask.cast(DType::kF32).id}));
   const Dim count = graph::product(whole);
   const Term flat = x.expand(whole).reshape({count}), held = mask.expand(whole).reshape({count});
   return result_of(gathered(flat, {&b, positions_where(b, held.id)[0]}, 0));
@@ -40,9 +40,9 @@ Results unique(Operands& o) {
   Builder& b = o.b;
   const Term x = term(o, "self");
   const bool along = o.has("dim") && o.given("dim");
-  Attributes attributes = {{"sorted", int64_t(1)}};
-  if (along) attributes["axis"] = o.axis("dim", x.rank());
-  const std::vector<ValueId> made = b.emit_many("Unique", {x.id}, attributes, 4);
+  Attributes attributes = {{attr::sorted, int64_t(1)}};
+  if (along) attributes[attr::axis] = o.axis("dim", x.rank());
+  const std::vector<ValueId> made = b.emit_many(op::Unique, {x.id}, attributes, 4);
   Results results = {Value::of(b.own(made[0]))};
   const Value none = Value::unavailable("was not asked for");
   const Term places = {&b, made[2]};
@@ -66,8 +66,8 @@ Results unique_consecutive(Operands& o) {
   Results results = result_of(gathered(x, places, 0));
   const Value none = Value::unavailable("was not asked for");
   const Term runs =
-      call("CumSum", differs.cast(DType::kI64),
-           {{"axis", int64_t(0)}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}});
+      call(op::CumSum, differs.cast(DType::kI64),
+           {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}});
   results.push_back(o.flag("return_inverse") ? value_of((runs - 1.0).reshape(given.dims())) : none);
   if (o.flag("return_counts")) {
     const Dim found = places.dims()[0];
@@ -104,8 +104,8 @@ ValueId with_rows_where(Builder& b, ValueId whole, ValueId mask, ValueId rows) {
   const Dim count = graph::product(over), width = graph::product(rest);
   const Term held = Term{&b, mask}.reshape({count});
   const Term number =
-      call("CumSum", held.cast(DType::kI64),
-           {{"axis", int64_t(0)}, {"exclusive", int64_t(1)}, {"reverse", int64_t(0)}});
+      call(op::CumSum, held.cast(DType::kI64),
+           {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(1)}, {attr::reverse, int64_t(0)}});
   const Dim given = graph::product(b.dims(rows)) / width;
   const Term source = Term{&b, rows}.reshape({given, width});
   // Behind the last row that holds, any row does: it is not taken.

@@ -30,10 +30,10 @@ Term transformed(const Term& x, int64_t axis, const Dim* length, const Direction
   Builder& b = *x.b;
   std::vector<ValueId> inputs = {x.id};
   if (length) inputs.push_back(b.reshape(b.extent(*length), {Dim(1)}));
-  const Term made = x.of(b.emit("DFT", inputs,
-                                {{"axis", std::vector<int64_t>{axis}},
-                                 {"inverse", int64_t(by.inverse)},
-                                 {"onesided", int64_t(by.onesided)}}));
+  const Term made = x.of(b.emit(op::DFT, inputs,
+                                {{attr::axis, std::vector<int64_t>{axis}},
+                                 {attr::inverse, int64_t(by.inverse)},
+                                 {attr::onesided, int64_t(by.onesided)}}));
   // The node divides an inverse transform by its length.
   const Norm done = by.inverse ? Norm::kLength : Norm::kNone;
   if (by.norm == done) return made;

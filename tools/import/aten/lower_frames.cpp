@@ -27,10 +27,10 @@ Frames frames_of(Operands& o) {
               std::to_string(given) + "]");
   if (given < f.length) {
     const int64_t before = (f.length - given) / 2;
-    window = b.emit("Pad", {window},
-                    {{"pads", Dims{Dim(before), Dim(f.length - given - before)}},
-                     {"mode", std::string("constant")},
-                     {"value", 0.0}});
+    window = b.emit(op::Pad, {window},
+                    {{attr::pads, Dims{Dim(before), Dim(f.length - given - before)}},
+                     {attr::mode, std::string("constant")},
+                     {attr::value, 0.0}});
   }
   f.tensor = {&b, window};
   if (const graph::Constant* constant = b.model.constant(window))
@@ -44,8 +44,9 @@ Term with_half_a_frame(Operands& o, const Term& x, int64_t length, const std::st
   if (name != "reflect" && name != "constant" && name != "edge" && name != "wrap")
     o.refuse("pad_mode", "'" + mode + "' is not known");
   const Dim half(length / 2);
-  return call("Pad", x,
-              {{"pads", Dims{Dim(0), half, Dim(0), half}}, {"mode", name}, {"value", 0.0}});
+  return call(
+      op::Pad, x,
+      {{attr::pads, Dims{Dim(0), half, Dim(0), half}}, {attr::mode, name}, {attr::value, 0.0}});
 }
 
 /// x [B, L] or [L] -> [B, bins, frames] of complex numbers, or of pairs.
@@ -64,10 +65,10 @@ Results short_time_fourier(Operands& o) {
     o.value("pad_mode");  // of center alone
   const bool onesided = !o.given("onesided") || o.flag("onesided");
   const Dims in = x.dims();
-  Term made = {&b, b.emit("STFT",
+  Term made = {&b, b.emit(op::STFT,
                           {x.reshape({in[0], in[1], Dim(1)}).id, b.integers({f.step}), f.tensor.id,
                            b.integers({f.length})},
-                          {{"onesided", int64_t(onesided)}})};
+                          {{attr::onesided, int64_t(onesided)}})};
   made = {&b, b.transpose(made.id, {0, 2, 1, 3})};
   if (o.flag("normalized")) made = made * (1 / std::sqrt(double(f.length)));
   Dims out = made.dims();
@@ -120,10 +121,11 @@ Results inverse_short_time_fourier(Operands& o) {
   const Term basis = {&b,
                       b.constant(graph::make_floating(DType::kF32, {bins * 2, 1, n},
                                                       inverse_basis(f, bins, onesided, scale)))};
-  const Attributes apart = {{"strides", std::vector<int64_t>{f.step}}, {"group", int64_t(1)}};
+  const Attributes apart = {{attr::strides, std::vector<int64_t>{f.step}},
+                            {attr::group, int64_t(1)}};
   const Term columns =
       Term{&b, b.transpose(x.id, {0, 1, 3, 2})}.reshape({in[0], in[1] * Dim(2), in[2]});
-  const Term sum = call("ConvTranspose", columns, basis, apart);
+  const Term sum = call(op::ConvTranspose, columns, basis, apart);
   std::vector<double> squares;
   for (const double w : f.window) squares.push_back(w * w);
   const Term one = Term{&b, b.scalar(DType::kF32, 1)}.expand({Dim(1), Dim(1), in[2]});
@@ -133,13 +135,13 @@ Results inverse_short_time_fourier(Operands& o) {
   const Dim usual = o.flag("center") ? whole - Dim(n / 2) : whole;
   const Dim end = o.given("length") ? min(whole, start + o.dim("length")) : usual;
   const auto cut = [&](const Term& t) { return t.slice(2, start, end); };
-  Term made = cut(sum) / cut(call("ConvTranspose", one, square, apart));
+  Term made = cut(sum) / cut(call(op::ConvTranspose, one, square, apart));
   if (o.given("length") && start + o.dim("length") != end) {
     const Dim missing = start + o.dim("length") - end;
-    made = call("Pad", made,
-                {{"pads", Dims{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), missing}},
-                 {"mode", std::string("constant")},
-                 {"value", 0.0}});
+    made = call(op::Pad, made,
+                {{attr::pads, Dims{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), missing}},
+                 {attr::mode, std::string("constant")},
+                 {attr::value, 0.0}});
   }
   const Dim length = made.dims()[2];
   return result_of(made.reshape(single ? Dims{length} : Dims{in[0], length}));

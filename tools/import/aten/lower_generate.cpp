@@ -129,8 +129,8 @@ Results arange(Operands& o) {
   if (sized.is_static() && *sized.value() > int64_t(1) << 24)
     o.refuse("end", "makes more than 16 million elements");
   ValueId made = o.b.counting(sized);
-  if (*by != 1) made = o.b.emit("Mul", {made, o.b.scalar(DType::kI64, double(*by))});
-  if (start.integer != Dim(0)) made = o.b.emit("Add", {made, o.b.extent(start.integer)});
+  if (*by != 1) made = o.b.emit(op::Mul, {made, o.b.scalar(DType::kI64, double(*by))});
+  if (start.integer != Dim(0)) made = o.b.emit(op::Add, {made, o.b.extent(start.integer)});
   return o.result(o.b.cast(made, dtype));
 }
 Results linspace(Operands& o) {
@@ -160,7 +160,7 @@ Results one_hot(Operands& o) {
   Dims wide = o.b.dims(index);
   wide.push_back(Dim(1));
   const ValueId hit = o.b.emit(
-      "Equal", {o.b.reshape(o.b.cast(index, DType::kI64), wide), o.b.counting(Dim(classes))});
+      op::Equal, {o.b.reshape(o.b.cast(index, DType::kI64), wide), o.b.counting(Dim(classes))});
   return o.result(o.b.cast(hit, DType::kI64));
 }
 

@@ -21,11 +21,11 @@ Results index_select(Operands& o) {
   const int64_t axis = o.axis("dim", o.b.rank(x));
   ValueId index = as_index(o, o.read("index"));
   if (o.b.rank(index) == 0) index = o.b.reshape(index, {Dim(1)});
-  return o.result(o.b.emit("Gather", {x, index}, {{"axis", axis}}));
+  return o.result(o.b.emit(op::Gather, {x, index}, {{attr::axis, axis}}));
 }
 Results embedding(Operands& o) {
-  return o.result(o.b.emit("Gather", {o.read("weight"), as_index(o, o.read("indices"))},
-                           {{"axis", int64_t(0)}}));
+  return o.result(o.b.emit(op::Gather, {o.read("weight"), as_index(o, o.read("indices"))},
+                           {{attr::axis, int64_t(0)}}));
 }
 Results gather(Operands& o) {
   const bool along = o.op() == "take_along_dim";  // both are expanded to each other but along dim
@@ -41,7 +41,7 @@ Results gather(Operands& o) {
     x = o.b.expand(x, whole);
     index = o.b.expand(index, places);
   }
-  return o.result(o.b.emit("GatherElements", {x, index}, {{"axis", axis}}));
+  return o.result(o.b.emit(op::GatherElements, {x, index}, {{attr::axis, axis}}));
 }
 Results scatter(Operands& o) {
   const ValueId x = o.read("self"), index = as_index(o, o.read("index"));
@@ -64,8 +64,9 @@ Results scatter(Operands& o) {
   } else {
     updates = o.b.expand(as_type(o.b, o.value("value"), dtype), o.b.dims(index));
   }
-  return o.result(o.b.emit("ScatterElements", {x, index, updates},
-                           {{"axis", o.axis("dim", o.b.rank(x))}, {"reduction", reduction}}));
+  return o.result(
+      o.b.emit(op::ScatterElements, {x, index, updates},
+               {{attr::axis, o.axis("dim", o.b.rank(x))}, {attr::reduction, reduction}}));
 }
 
 /// What x[indices] names: for each dimension of x an index tensor, or all of it.
@@ -118,20 +119,20 @@ ValueId stacked(Operands& o, const Indices& indices, const Dims& in) {
   ValueId all = o.b.cast(indices.by[0].second, DType::kI64);
   for (size_t i = 1; i < indices.by.size(); i++)
     // for its shape alone
-    all = o.b.emit("Add", {all, o.b.cast(indices.by[i].second, DType::kI64)});
+    all = o.b.emit(op::Add, {all, o.b.cast(indices.by[i].second, DType::kI64)});
   const Dims shape = o.b.dims(all);
   Dims column = shape;
   column.push_back(Dim(1));
   std::vector<ValueId> parts;
   for (const auto& [axis, index] : indices.by) {
     ValueId wide = o.b.expand(o.b.cast(index, DType::kI64), shape);
-    const ValueId negative = o.b.emit("Less", {wide, o.b.scalar(DType::kI64, 0)});
-    wide =
-        o.b.emit("Where", {negative, o.b.emit("Add", {wide, o.b.extent(in[size_t(axis)])}), wide});
+    const ValueId negative = o.b.emit(op::Less, {wide, o.b.scalar(DType::kI64, 0)});
+    wide = o.b.emit(op::Where,
+                    {negative, o.b.emit(op::Add, {wide, o.b.extent(in[size_t(axis)])}), wide});
     parts.push_back(o.b.reshape(wide, column));
   }
   if (parts.size() == 1) return parts[0];
-  return o.b.emit("Concat", parts, {{"axis", int64_t(shape.size())}});
+  return o.b.emit(op::Concat, parts, {{attr::axis, int64_t(shape.size())}});
 }
 /// The indexed axes to the front.
 std::vector<int64_t> indexed_first(const Indices& indices, int64_t rank) {
@@ -150,12 +151,12 @@ Results index(Operands& o) {
   if (indices.by.empty()) return o.result(x);
   if (indices.by.size() == 1) {
     const auto [axis, by] = indices.by[0];
-    return o.result(o.b.emit("Gather", {x, by}, {{"axis", axis}}));
+    return o.result(o.b.emit(op::Gather, {x, by}, {{attr::axis, axis}}));
   }
   const ValueId where = stacked(o, indices, in);
   const int64_t shape = o.b.rank(where) - 1, first = indices.by[0].first;
   const ValueId front = o.b.transpose(x, indexed_first(indices, int64_t(in.size())));
-  const ValueId made = o.b.emit("GatherND", {front, where}, {{"batch_dims", int64_t(0)}});
+  const ValueId made = o.b.emit(op::GatherND, {front, where}, {{attr::batch_dims, int64_t(0)}});
   if (!indices.adjacent || first == 0) return o.result(made);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < first; i++) perm.push_back(shape + i);
@@ -177,7 +178,7 @@ Results index_put(Operands& o) {
     if (o.b.dtype(mask) == DType::kBool && !accumulate) {
       Dims wide = o.b.dims(mask);
       wide.resize(in.size(), Dim(1));
-      return o.result(o.b.emit("Where", {o.b.reshape(mask, wide), o.b.reshape(values, {}), x}));
+      return o.result(o.b.emit(op::Where, {o.b.reshape(mask, wide), o.b.reshape(values, {}), x}));
     }
   }
   // One mask that only the run knows, and rows for it in their order.
@@ -202,8 +203,8 @@ Results index_put(Operands& o) {
   const Dims moved = o.b.dims(front);
   shape.insert(shape.end(), moved.begin() + int64_t(indices.by.size()), moved.end());
   const std::string reduction = accumulate ? "add" : "none";
-  const ValueId made =
-      o.b.emit("ScatterND", {front, where, o.b.expand(values, shape)}, {{"reduction", reduction}});
+  const ValueId made = o.b.emit(op::ScatterND, {front, where, o.b.expand(values, shape)},
+                                {{attr::reduction, reduction}});
   return o.result(o.b.transpose(made, back));
 }
 /// The pure forms of writing to a slice or a row.
@@ -237,14 +238,15 @@ Results slice_scatter(Operands& o) {
   if (start > 0) parts.push_back(o.b.slice(x, axis, Dim(0), Dim(start)));
   parts.push_back(part);
   if (end < *extent) parts.push_back(o.b.slice(x, axis, Dim(end), Dim(*extent)));
-  return o.result(o.b.emit("Concat", parts, {{"axis", axis}}));
+  return o.result(o.b.emit(op::Concat, parts, {{attr::axis, axis}}));
 }
 
 /// Of all elements in one row.
 Results take(Operands& o) {
   const ValueId x = o.read("self");
   const ValueId flat = o.b.reshape(x, {graph::product(o.b.dims(x))});
-  return o.result(o.b.emit("Gather", {flat, as_index(o, o.read("index"))}, {{"axis", int64_t(0)}}));
+  return o.result(
+      o.b.emit(op::Gather, {flat, as_index(o, o.read("index"))}, {{attr::axis, int64_t(0)}}));
 }
 
 Results size(Operands& o) {

@@ -14,7 +14,7 @@ ValueId turned(Builder& b, ValueId matrix) {
   return b.transpose(matrix, {1, 0});
 }
 ValueId projected(Builder& b, ValueId x, ValueId weight, ValueId bias) {
-  return b.emit("Add", {b.emit("MatMul", {x, turned(b, weight)}), bias});
+  return b.emit(op::Add, {b.emit(op::MatMul, {x, turned(b, weight)}), bias});
 }
 /// [B, T, D] as [B, H, T, D / H].
 ValueId in_heads(Builder& b, ValueId x, int64_t heads) {
@@ -44,7 +44,8 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
   Builder& b = o.b;
   const ValueId weight = o.read("qkv_weight"), bias = o.read("qkv_bias");
   const auto parts = [&](ValueId whole) {
-    return b.emit_many("Split", {whole}, {{"axis", int64_t(0)}, {"split", Dims(3, Dim(width))}}, 3);
+    return b.emit_many(op::Split, {whole},
+                       {{attr::axis, int64_t(0)}, {attr::split, Dims(3, Dim(width))}}, 3);
   };
   if (heads < 1 || width < 1 || width > int64_t(1) << 30 || width % heads != 0)
     o.corrupt("has " + std::to_string(heads) + " heads over " + std::to_string(width) + " numbers");
@@ -55,8 +56,8 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
     o.corrupt("has a weight of shape " + graph::text(b.dims(weight)));
   ValueId q, k, v;
   if (query == key && key == value) {
-    const auto all = b.emit_many("Split", {projected(b, query, weight, bias)},
-                                 {{"axis", int64_t(2)}, {"split", Dims(3, Dim(width))}}, 3);
+    const auto all = b.emit_many(op::Split, {projected(b, query, weight, bias)},
+                                 {{attr::axis, int64_t(2)}, {attr::split, Dims(3, Dim(width))}}, 3);
     q = all[0], k = all[1], v = all[2];
   } else {
     const auto weights = parts(weight), biases = parts(bias);
@@ -65,15 +66,15 @@ Attended attend(Operands& o, ValueId query, ValueId key, ValueId value, int64_t 
     v = projected(b, value, weights[2], biases[2]);
   }
   const double scale = 1 / std::sqrt(double(width / heads));
-  q = in_heads(b, b.emit("Mul", {q, b.scalar(b.dtype(q), scale)}), heads);
+  q = in_heads(b, b.emit(op::Mul, {q, b.scalar(b.dtype(q), scale)}), heads);
   const ValueId keys = b.transpose(in_heads(b, k, heads), {0, 1, 3, 2});
-  ValueId scores = b.emit("MatMul", {q, keys});
+  ValueId scores = b.emit(op::MatMul, {q, keys});
   if (left_out != graph::kAbsent)
-    scores = b.emit("Where", {left_out, b.scalar(b.dtype(scores), -INFINITY), scores});
+    scores = b.emit(op::Where, {left_out, b.scalar(b.dtype(scores), -INFINITY), scores});
   Attended made;
-  made.weights = b.emit("Softmax", {scores}, {{"axis", int64_t(3)}});
+  made.weights = b.emit(op::Softmax, {scores}, {{attr::axis, int64_t(3)}});
   const ValueId mixed =
-      b.transpose(b.emit("MatMul", {made.weights, in_heads(b, v, heads)}), {0, 2, 1, 3});
+      b.transpose(b.emit(op::MatMul, {made.weights, in_heads(b, v, heads)}), {0, 2, 1, 3});
   made.out =
       projected(b, b.reshape(mixed, b.dims(query)), o.read("proj_weight"), o.read("proj_bias"));
   return made;
@@ -87,7 +88,7 @@ Results native_attention(Operands& o) {
     results.push_back(Value::unavailable("the weights of an attention were not asked for"));
   else
     results.push_back(Value::of(
-        o.b.own(mean ? o.b.reduce("ReduceMean", made.weights, {1}, false) : made.weights)));
+        o.b.own(mean ? o.b.reduce(op::ReduceMean, made.weights, {1}, false) : made.weights)));
   return results;
 }
 Results encoder_layer(Operands& o) {
@@ -96,24 +97,24 @@ Results encoder_layer(Operands& o) {
   const bool first = o.flag("norm_first");
   const double epsilon = o.number("eps");
   const auto norm = [&](ValueId x, const char* weight, const char* bias) {
-    return b.emit("LayerNormalization", {x, o.read(weight), o.read(bias)},
-                  {{"axis", int64_t(-1)}, {"epsilon", epsilon}});
+    return b.emit(op::LayerNormalization, {x, o.read(weight), o.read(bias)},
+                  {{attr::axis, int64_t(-1)}, {attr::epsilon, epsilon}});
   };
   const auto sequences = Builder::nested(o.tensor("src"));
   if (sequences && o.given("mask")) o.refuse("mask", "of a nested tensor is not supported");
   const ValueId source = sequences ? sequences->padded : o.read("src");
-  ValueId left_out = sequences ? b.emit("Not", {sequences->kept}) : excluded(o);
+  ValueId left_out = sequences ? b.emit(op::Not, {sequences->kept}) : excluded(o);
   if (sequences)
     left_out = b.reshape(left_out, {b.dims(left_out)[0], Dim(1), Dim(1), b.dims(left_out)[1]});
   ValueId x = first ? norm(source, "norm_weight_1", "norm_bias_1") : source;
-  x = b.emit("Add", {attend(o, x, x, x, width, o.integer("num_heads"), left_out).out, source});
+  x = b.emit(op::Add, {attend(o, x, x, x, width, o.integer("num_heads"), left_out).out, source});
   if (!first) x = norm(x, "norm_weight_1", "norm_bias_1");
   const ValueId kept = x;
   if (first) x = norm(x, "norm_weight_2", "norm_bias_2");
   x = projected(b, x, o.read("ffn_weight_1"), o.read("ffn_bias_1"));
-  x = o.flag("use_gelu") ? b.emit("Gelu", {x}, {{"approximate", std::string("none")}})
-                         : b.emit("Relu", {x});
-  x = b.emit("Add", {projected(b, x, o.read("ffn_weight_2"), o.read("ffn_bias_2")), kept});
+  x = o.flag("use_gelu") ? b.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}})
+                         : b.emit(op::Relu, {x});
+  x = b.emit(op::Add, {projected(b, x, o.read("ffn_weight_2"), o.read("ffn_bias_2")), kept});
   if (!first) x = norm(x, "norm_weight_2", "norm_bias_2");
   return sequences ? Results{Value::of(b.nested(x, sequences->kept))} : o.result(x);
 }
@@ -124,9 +125,9 @@ Results sequences_of(Operands& o) {
   const ValueId padded = o.read("t"), mask = o.read("mask");
   const Dims dims = b.dims(mask);
   if (b.rank(padded) != 3 || dims.size() != 2) o.corrupt("has a mask of " + graph::text(dims));
-  const ValueId lengths = b.reduce("ReduceSum", b.cast(mask, DType::kI64), {1}, true);
+  const ValueId lengths = b.reduce(op::ReduceSum, b.cast(mask, DType::kI64), {1}, true);
   return {Value::of(b.nested(
-      padded, b.emit("Less", {b.reshape(b.counting(dims[1]), {Dim(1), dims[1]}), lengths})))};
+      padded, b.emit(op::Less, {b.reshape(b.counting(dims[1]), {Dim(1), dims[1]}), lengths})))};
 }
 Results padded_sequences(Operands& o) {
   Builder& b = o.b;
@@ -138,7 +139,7 @@ Results padded_sequences(Operands& o) {
                                 graph::text(dims));
   const ValueId kept = b.reshape(sequences->kept, {dims[0], dims[1], Dim(1)});
   const ValueId padding = b.scalar(b.dtype(sequences->padded), o.number("padding"));
-  return o.result(b.emit("Where", {kept, sequences->padded, padding}));
+  return o.result(b.emit(op::Where, {kept, sequences->padded, padding}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Results reduced_loss(Operands& o, const Term& loss, int64_t reduction) {
     o.corrupt("has reduction " + std::to_string(reduction));
   if (reduction == kEach) return result_of(loss);
   if (loss.rank() == 0) return result_of(loss);
-  return result_of(loss.reduce(reduction == kMean ? "ReduceMean" : "ReduceSum", {}));
+  return result_of(loss.reduce(reduction == kMean ? op::ReduceMean : op::ReduceSum, {}));
 }
 Results reduced_loss(Operands& o, const Term& loss) {
   return reduced_loss(o, loss, o.integer("reduction"));
@@ -40,7 +40,7 @@ Results cross_entropy_of_two(Operands& o) {
     // (1 - y) x + (1 + (w - 1) y) log(1 + exp(-x))
     Term weight = t.x.number(1);
     if (o.given("pos_weight")) weight = (term(o, "pos_weight") - 1.0) * t.y + 1.0;
-    loss = (1.0 - t.y) * t.x + weight * call("Softplus", -t.x);
+    loss = (1.0 - t.y) * t.x + weight * call(op::Softplus, -t.x);
   } else {
     const auto limited = [](const Term& x) { return larger(logarithm(x), -100); };
     loss = -(t.y * limited(t.x) + (1.0 - t.y) * limited(1.0 - t.x));
@@ -79,20 +79,20 @@ Results reduced_by_weight(Operands& o, const Term& loss, const Term& weight) {
     if (reduction == kMean) return result_of(loss / weight);
     return reduced_loss(o, loss, reduction);
   }
-  return result_of(loss.reduce("ReduceSum", {}) / weight.reduce("ReduceSum", {}));
+  return result_of(loss.reduce(op::ReduceSum, {}) / weight.reduce(op::ReduceSum, {}));
 }
 Results negative_log_likelihood(Operands& o) {
   const ChosenClasses c = chosen_classes(o, term(o, "self"), term(o, "target").cast(DType::kI64));
   Results results = reduced_by_weight(o, c.loss, c.weight);
   if (o.op() == "nll_loss_forward" || o.op() == "nll_loss2d_forward")
     results.push_back(c.weight.rank() == 0 ? value_of(c.weight)
-                                           : value_of(c.weight.reduce("ReduceSum", {})));
+                                           : value_of(c.weight.reduce(op::ReduceSum, {})));
   return results;
 }
 Results cross_entropy(Operands& o) {
   const Term x = term(o, "self");
   const int64_t axis = x.rank() == 1 ? 0 : 1;
-  const Term log = call("LogSoftmax", x, {{"axis", axis}});
+  const Term log = call(op::LogSoftmax, x, {{attr::axis, axis}});
   const double smooth = o.number("label_smoothing");
   const Term target = term(o, "target");
   Dims row(size_t(x.rank()), Dim(1));
@@ -101,17 +101,17 @@ Results cross_entropy(Operands& o) {
   const int64_t classes = smooth > 0 ? fixed(o, "self", row[size_t(axis)]) : 1;
   if (is_floating_type(target.dtype())) {
     const Term y = smooth > 0 ? target * (1 - smooth) + smooth / double(classes) : target;
-    const Term loss = -(log * y * weights).reduce("ReduceSum", {axis});
+    const Term loss = -(log * y * weights).reduce(op::ReduceSum, {axis});
     const int64_t reduction = o.integer("reduction");
     o.integer("ignore_index");
     if (reduction != kMean || loss.rank() == 0) return reduced_loss(o, loss, reduction);
-    return result_of(loss.reduce("ReduceMean", {}));
+    return result_of(loss.reduce(op::ReduceMean, {}));
   }
   const ChosenClasses c = chosen_classes(o, log, target.cast(DType::kI64));
   if (smooth == 0) return reduced_by_weight(o, c.loss, c.weight);
   const Term kept =
       (!equal(target.cast(DType::kI64), double(o.integer("ignore_index")))).cast(x.dtype());
-  const Term even = -(log * weights).reduce("ReduceSum", {axis}) * kept;
+  const Term even = -(log * weights).reduce(op::ReduceSum, {axis}) * kept;
   return reduced_by_weight(o, c.loss * (1 - smooth) + even * (smooth / double(classes)), c.weight);
 }
 
@@ -120,7 +120,7 @@ Results margin_losses(Operands& o) {
   const std::string& op = o.op();
   if (op == "soft_margin_loss") {
     const Terms t = two_terms(o, "self", "target");
-    return reduced_loss(o, call("Softplus", -(t.x * t.y)));
+    return reduced_loss(o, call(op::Softplus, -(t.x * t.y)));
   }
   if (op == "hinge_embedding_loss") {
     const Terms t = two_terms(o, "self", "target");
@@ -135,7 +135,7 @@ Results margin_losses(Operands& o) {
   const Term x = term(o, "input1"), y = term(o, "input2"), target = term(o, "target");
   const int64_t last = x.rank() - 1;
   const auto dot = [last](const Term& a, const Term& b) {
-    return (a * b).reduce("ReduceSum", {last});
+    return (a * b).reduce(op::ReduceSum, {last});
   };
   constexpr double kEpsilon = 1e-12;  // as PyTorch adds to both squares
   const Term cosine = dot(x, y) / square_root((dot(x, x) + kEpsilon) * (dot(y, y) + kEpsilon));
@@ -148,9 +148,9 @@ Results triplet_loss(Operands& o) {
   const auto distance = [&](const Term& a, const Term& b) {
     const Term size = absolute(a - b + eps);
     const int64_t last = size.rank() - 1;
-    if (p == 2) return size.reduce("ReduceL2", {last});
-    const Term sum = call("Pow", size, size.number(p)).reduce("ReduceSum", {last});
-    return call("Pow", sum, sum.number(1 / p));
+    if (p == 2) return size.reduce(op::ReduceL2, {last});
+    const Term sum = call(op::Pow, size, size.number(p)).reduce(op::ReduceSum, {last});
+    return call(op::Pow, sum, sum.number(1 / p));
   };
   Term apart = distance(anchor, far);
   if (o.flag("swap")) apart = smaller(apart, distance(near, far));

@@ -42,13 +42,14 @@ Eliminated eliminate(const Term& a, const Term& right, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     const Term column = all.slice(columns, Dim(k), Dim(k + 1));
     const Term left = absolute(column.slice(rows, Dim(k), Dim(n)));
-    const Term at =
-        call("ArgMax", left,
-             {{"axis", rows}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}}) +
-        double(k);
+    const Term at = call(op::ArgMax, left,
+                         {{attr::axis, rows},
+                          {attr::keepdims, int64_t(1)},
+                          {attr::select_last_index, int64_t(0)}}) +
+                    double(k);
     const Term chosen = equal(numbers, at), here = is_number(b, n, k, true);
     const Term zero = all.number(0);
-    const Term pivots = where(chosen, all, zero).reduce("ReduceSum", {rows}, true);
+    const Term pivots = where(chosen, all, zero).reduce(op::ReduceSum, {rows}, true);
     const Term first = all.slice(rows, Dim(k), Dim(k + 1));
     const Term swapped_rows = where(chosen, first, all);
     const Term pivot = pivots.slice(columns, Dim(k), Dim(k + 1));
@@ -57,7 +58,7 @@ Eliminated eliminate(const Term& a, const Term& right, int64_t n) {
     all = where(here, row, swapped_rows - factor * row);
     const Term turned = where(equal(at, double(k)), pivot, -pivot);
     determinant = determinant * turned;
-    sign = sign * call("Sign", turned);
+    sign = sign * call(op::Sign, turned);
     log = log + logarithm(absolute(pivot));
   }
   return {all.slice(columns, Dim(n), width), determinant, sign, log};

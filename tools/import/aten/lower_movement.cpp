@@ -25,7 +25,7 @@ Results cat(Operands& o) {
               parts.end());
   if (parts.empty()) o.corrupt("joins nothing");
   const int64_t axis = o.axis("dim", rank);
-  return o.result(o.b.emit("Concat", of_one_type(o, parts), {{"axis", axis}}));
+  return o.result(o.b.emit(op::Concat, of_one_type(o, parts), {{attr::axis, axis}}));
 }
 Results stack(Operands& o) {
   std::vector<ValueId> parts = of_one_type(o, o.read_all("tensors"));
@@ -34,7 +34,7 @@ Results stack(Operands& o) {
   const int64_t axis = o.axis("dim", int64_t(dims.size()) + 1);
   dims.insert(dims.begin() + axis, Dim(1));
   for (ValueId& id : parts) id = o.b.reshape(id, dims);
-  return o.result(o.b.emit("Concat", parts, {{"axis", axis}}));
+  return o.result(o.b.emit(op::Concat, parts, {{attr::axis, axis}}));
 }
 Results repeat(Operands& o) {
   ValueId x = o.read("self");
@@ -53,9 +53,10 @@ Results repeat(Operands& o) {
   if (grows_ones) return o.result(o.b.expand(x, out));
   std::vector<ValueId> counts;
   for (const Dim& d : repeats) counts.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
-  return o.result(o.b.emit(
-      "Tile",
-      {x, counts.size() == 1 ? counts[0] : o.b.emit("Concat", counts, {{"axis", int64_t(0)}})}));
+  return o.result(
+      o.b.emit(op::Tile,
+               {x, counts.size() == 1 ? counts[0]
+                                      : o.b.emit(op::Concat, counts, {{attr::axis, int64_t(0)}})}));
 }
 /// How often each element comes; where one number counts for all, `*each` is it.
 std::vector<int64_t> repetitions(Operands& o, Dim* each) {
@@ -100,7 +101,7 @@ Results repeat_interleave(Operands& o) {
         o.refuse("repeats", "asks for more than 16 million rows");
       from.insert(from.end(), size_t(counts[i]), int64_t(i));
     }
-    return o.result(o.b.emit("Gather", {x, o.b.integers(from)}, {{"axis", axis}}));
+    return o.result(o.b.emit(op::Gather, {x, o.b.integers(from)}, {{attr::axis, axis}}));
   }
   Dims wide = dims;
   wide.insert(wide.begin() + axis + 1, Dim(1));
@@ -122,8 +123,8 @@ ValueId rolled(Builder& b, ValueId x, int64_t axis, int64_t shift) {
     at = shift > 0 ? extent - Dim(shift) : Dim(-shift);
   }
   if (at == Dim(0)) return x;
-  return b.emit("Concat", {b.slice(x, axis, at, extent), b.slice(x, axis, Dim(0), at)},
-                {{"axis", axis}});
+  return b.emit(op::Concat, {b.slice(x, axis, at, extent), b.slice(x, axis, Dim(0), at)},
+                {{attr::axis, axis}});
 }
 Results roll(Operands& o) {
   ValueId x = o.read("self");
@@ -156,12 +157,12 @@ Results difference(Operands& o) {
   std::vector<ValueId> parts;
   for (const char* name : {"prepend", "self", "append"})
     if (o.given(name)) parts.push_back(o.b.cast(o.read(name), dtype));
-  ValueId x = parts.size() == 1 ? parts[0] : o.b.emit("Concat", parts, {{"axis", axis}});
+  ValueId x = parts.size() == 1 ? parts[0] : o.b.emit(op::Concat, parts, {{attr::axis, axis}});
   for (int64_t i = 0; i < times; i++) {
     const Dim extent = o.b.dims(x)[size_t(axis)];
     const ValueId first = o.b.slice(x, axis, Dim(0), extent - Dim(1)),
                   second = o.b.slice(x, axis, Dim(1), extent);
-    x = o.b.emit(dtype == DType::kBool ? "Xor" : "Sub", {second, first});
+    x = o.b.emit(dtype == DType::kBool ? op::Xor : op::Sub, {second, first});
   }
   return o.result(x);
 }
@@ -188,7 +189,8 @@ Results pad(Operands& o) {
   if (mode != "constant" && mode != "edge" && mode != "wrap" && mode != "reflect")
     o.refuse("mode", "'" + mode + "' is not known");
   const double value = o.given("value") ? o.number("value") : 0;
-  return o.result(o.b.emit("Pad", {x}, {{"pads", pads}, {"mode", mode}, {"value", value}}));
+  return o.result(
+      o.b.emit(op::Pad, {x}, {{attr::pads, pads}, {attr::mode, mode}, {attr::value, value}}));
 }
 
 Results pixel_shuffle(Operands& o) {
@@ -249,7 +251,7 @@ Results unfold(Operands& o) {
   for (int64_t i = 0; i < count; i++)
     for (int64_t k = 0; k < size; k++) indices.push_back(i * step + k);
   const ValueId index = o.b.reshape(o.b.integers(indices), {Dim(count), Dim(size)});
-  const ValueId made = o.b.emit("Gather", {x, index}, {{"axis", axis}});
+  const ValueId made = o.b.emit(op::Gather, {x, index}, {{attr::axis, axis}});
   std::vector<int64_t> perm(in.size() + 1);
   std::iota(perm.begin(), perm.end(), 0);
   perm.erase(perm.begin() + axis + 1);
@@ -258,7 +260,8 @@ Results unfold(Operands& o) {
 }
 Results triangle(Operands& o) {
   const ValueId k = o.b.extent(o.dim("diagonal"));
-  return o.result(o.b.emit("Trilu", {o.read("self"), k}, {{"upper", int64_t(o.op() == "triu")}}));
+  return o.result(
+      o.b.emit(op::Trilu, {o.read("self"), k}, {{attr::upper, int64_t(o.op() == "triu")}}));
 }
 Results broadcast_tensors(Operands& o) {
   const std::vector<ValueId> parts = o.read_all("tensors");
@@ -266,7 +269,7 @@ Results broadcast_tensors(Operands& o) {
   ValueId all = parts[0];
   for (const ValueId id : parts) {  // the shape of their sum, which nobody reads
     const ValueId a = o.b.cast(all, DType::kF32), b = o.b.cast(id, DType::kF32);
-    all = o.b.emit("Add", {a, b});
+    all = o.b.emit(op::Add, {a, b});
   }
   std::vector<Tensor> out;
   const Dims dims = o.b.dims(all);

@@ -22,11 +22,11 @@ ValueId by_own_statistics(Operands& o, ValueId x, ValueId scale, ValueId bias) {
   column[1] = b.dims(x)[1];
   for (int64_t i = 0; i < b.rank(x); i++)
     if (i != 1) others.push_back(i);
-  const ValueId apart = b.emit("Sub", {x, b.reduce("ReduceMean", x, others, true)});
-  const ValueId variance = b.reduce("ReduceMean", b.emit("Mul", {apart, apart}), others, true);
-  const ValueId safe = b.emit("Add", {variance, b.scalar(b.dtype(x), o.number("eps"))});
-  const ValueId factor = b.emit("Div", {b.reshape(scale, column), b.emit("Sqrt", {safe})});
-  return b.emit("Add", {b.emit("Mul", {apart, factor}), b.reshape(bias, column)});
+  const ValueId apart = b.emit(op::Sub, {x, b.reduce(op::ReduceMean, x, others, true)});
+  const ValueId variance = b.reduce(op::ReduceMean, b.emit(op::Mul, {apart, apart}), others, true);
+  const ValueId safe = b.emit(op::Add, {variance, b.scalar(b.dtype(x), o.number("eps"))});
+  const ValueId factor = b.emit(op::Div, {b.reshape(scale, column), b.emit(op::Sqrt, {safe})});
+  return b.emit(op::Add, {b.emit(op::Mul, {apart, factor}), b.reshape(bias, column)});
 }
 Results batch_norm(Operands& o) {
   const ValueId x = o.read("input");
@@ -42,9 +42,9 @@ Results batch_norm(Operands& o) {
   const ValueId scale = vector_or(o, "weight", dtype, channels, 1),
                 bias = vector_or(o, "bias", dtype, channels, 0);
   const ValueId made =
-      running ? o.b.emit("BatchNormalization",
+      running ? o.b.emit(op::BatchNormalization,
                          {x, scale, bias, o.read("running_mean"), o.read("running_var")},
-                         {{"epsilon", o.number("eps")}})
+                         {{attr::epsilon, o.number("eps")}})
               : by_own_statistics(o, x, scale, bias);
   Results results = o.result(made);
   if (o.op() != "batch_norm")
@@ -59,10 +59,10 @@ Results instance_norm(Operands& o) {
   const DType dtype = o.b.dtype(x);
   const ValueId scale = vector_or(o, "weight", dtype, channels, 1),
                 bias = vector_or(o, "bias", dtype, channels, 0);
-  const Attributes attributes = {{"epsilon", o.number("eps")}};
+  const Attributes attributes = {{attr::epsilon, o.number("eps")}};
   if (o.flag("use_input_stats"))
-    return o.result(o.b.emit("InstanceNormalization", {x, scale, bias}, attributes));
-  return o.result(o.b.emit("BatchNormalization",
+    return o.result(o.b.emit(op::InstanceNormalization, {x, scale, bias}, attributes));
+  return o.result(o.b.emit(op::BatchNormalization,
                            {x, scale, bias, o.read("running_mean"), o.read("running_var")},
                            attributes));
 }
@@ -73,9 +73,9 @@ Results group_norm(Operands& o) {
   const DType dtype = o.b.dtype(x);
   const int64_t groups = o.integer(o.has("num_groups") ? "num_groups" : "group");
   Results results = o.result(o.b.emit(
-      "GroupNormalization",
+      op::GroupNormalization,
       {x, vector_or(o, "weight", dtype, channels, 1), vector_or(o, "bias", dtype, channels, 0)},
-      {{"epsilon", o.number("eps")}, {"num_groups", groups}}));
+      {{attr::epsilon, o.number("eps")}, {attr::num_groups, groups}}));
   if (o.op() == "native_group_norm")
     for (int i = 0; i < 2; i++) results.push_back(Value::unavailable(kStatistics));
   return results;
@@ -98,8 +98,8 @@ Results layer_norm(Operands& o) {
   std::vector<ValueId> inputs = {x, vector_or(o, "weight", dtype, shape, 1)};
   if (o.given("bias")) inputs.push_back(o.read("bias"));
   Results results =
-      o.result(o.b.emit("LayerNormalization", inputs,
-                        {{"axis", -int64_t(shape.size())}, {"epsilon", o.number("eps")}}));
+      o.result(o.b.emit(op::LayerNormalization, inputs,
+                        {{attr::axis, -int64_t(shape.size())}, {attr::epsilon, o.number("eps")}}));
   if (o.op() == "native_layer_norm")
     for (int i = 0; i < 2; i++) results.push_back(Value::unavailable(kStatistics));
   return results;
@@ -109,8 +109,8 @@ Results rms_norm(Operands& o) {
   const Dims shape = normalized_shape(o, x);
   const DType dtype = o.b.dtype(x);
   const double epsilon = o.given("eps") ? o.number("eps") : 1.1920928955078125e-07;
-  return o.result(o.b.emit("RMSNormalization", {x, vector_or(o, "weight", dtype, shape, 1)},
-                           {{"axis", -int64_t(shape.size())}, {"epsilon", epsilon}}));
+  return o.result(o.b.emit(op::RMSNormalization, {x, vector_or(o, "weight", dtype, shape, 1)},
+                           {{attr::axis, -int64_t(shape.size())}, {attr::epsilon, epsilon}}));
 }
 Results softmax(Operands& o) {
   ValueId x = o.read("self");
@@ -120,8 +120,8 @@ Results softmax(Operands& o) {
   const bool logarithm = o.op() == "log_softmax" || o.op() == "_log_softmax";
   const Dims dims = o.b.dims(x);
   if (dims.empty()) x = o.b.reshape(x, {Dim(1)});
-  const ValueId made = o.b.emit(logarithm ? "LogSoftmax" : "Softmax", {x},
-                                {{"axis", o.axis("dim", int64_t(dims.size()))}});
+  const ValueId made = o.b.emit(logarithm ? op::LogSoftmax : op::Softmax, {x},
+                                {{attr::axis, o.axis("dim", int64_t(dims.size()))}});
   return o.result(o.b.reshape(made, dims));
 }
 /// A direction with a length: v * g / |v|, over every dimension but `dim`.
@@ -131,8 +131,8 @@ Results weight_norm(Operands& o) {
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < o.b.rank(v); i++)
     if (dim == -1 || i != dim) axes.push_back(i);
-  const ValueId norm = o.b.reduce("ReduceL2", v, axes, true);
-  Results results = o.result(o.b.emit("Mul", {v, o.b.emit("Div", {o.read("g"), norm})}));
+  const ValueId norm = o.b.reduce(op::ReduceL2, v, axes, true);
+  Results results = o.result(o.b.emit(op::Mul, {v, o.b.emit(op::Div, {o.read("g"), norm})}));
   if (o.op() != "_weight_norm") results.push_back(Value::of(o.b.own(norm)));
   return results;
 }

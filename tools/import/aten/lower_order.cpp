@@ -15,9 +15,12 @@ Sorted sorted_last(const Term& x, int64_t axis) {
   Builder& b = *x.b;
   const Term last = moved(x, axis, x.rank() - 1);
   const Dim n = last.dims().back();
-  const std::vector<ValueId> made = b.emit_many(
-      "TopK", {last.id},
-      {{"k", Dims{n}}, {"axis", x.rank() - 1}, {"largest", int64_t(0)}, {"sorted", int64_t(1)}}, 2);
+  const std::vector<ValueId> made = b.emit_many(op::TopK, {last.id},
+                                                {{attr::k, Dims{n}},
+                                                 {attr::axis, x.rank() - 1},
+                                                 {attr::largest, int64_t(0)},
+                                                 {attr::sorted, int64_t(1)}},
+                                                2);
   return {{&b, made[0]}, {&b, made[1]}, n.value().value_or(-1), n};
 }
 /// One of the last dimension, which stays with extent 1.
@@ -60,15 +63,16 @@ Results median(Operands& o) {
   if (is_floating_type(x.dtype())) {
     const Term none = is_not_a_number(s.values);
     if (skips) {
-      const Term numbers = (!none).cast(DType::kI64).reduce("ReduceSum", {last}, true);
+      const Term numbers = (!none).cast(DType::kI64).reduce(op::ReduceSum, {last}, true);
       const Term middle = larger(numbers - 1.0, 0) / 2.0;
       value = gathered_along(s.values, middle, last);
       place = gathered_along(s.places, middle, last);
     } else {
       const Term first = none.cast(DType::kI32);
-      const Term at =
-          call("ArgMax", first,
-               {{"axis", last}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}});
+      const Term at = call(op::ArgMax, first,
+                           {{attr::axis, last},
+                            {attr::keepdims, int64_t(1)},
+                            {attr::select_last_index, int64_t(0)}});
       const Term any = one_of(none, s.extent - Dim(1));
       value = where(any, one_of(s.values, s.extent - Dim(1)), value);
       place = where(any, gathered_along(s.places, at, last), place);
@@ -90,13 +94,13 @@ Results mode_of(Operands& o) {
   column.push_back(Dim(1));
   const Term same = equal(s.values.reshape(column), s.values.reshape(row)).cast(DType::kI32);
   const Attributes along = {
-      {"axis", last}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}};
-  const Term value =
-      gathered_along(s.values, call("ArgMax", same.reduce("ReduceSum", {last + 1}), along), last);
+      {attr::axis, last}, {attr::keepdims, int64_t(1)}, {attr::select_last_index, int64_t(0)}};
+  const Term value = gathered_along(
+      s.values, call(op::ArgMax, same.reduce(op::ReduceSum, {last + 1}), along), last);
   Attributes latest = along;
-  latest["select_last_index"] = int64_t(1);
+  latest[attr::select_last_index] = int64_t(1);
   const Term here = equal(moved(x, axis, last), value).cast(DType::kI32);
-  return value_and_place(o, value, call("ArgMax", here, latest), axis);
+  return value_and_place(o, value, call(op::ArgMax, here, latest), axis);
 }
 
 /// Between the numbers at both sides of q * (count - 1).
@@ -114,26 +118,26 @@ Results quantile(Operands& o) {
   const int64_t last = x.rank() - 1;
   const Term none = is_not_a_number(s.values);
   const Term most = Term{&b, b.extent(s.extent - Dim(1))}.cast(x.dtype());
-  const Term numbers = (!none).cast(x.dtype()).reduce("ReduceSum", {last}, true) - 1.0;
+  const Term numbers = (!none).cast(x.dtype()).reduce(op::ReduceSum, {last}, true) - 1.0;
   const Term wanted = q.reshape({many ? q.dims()[0] : Dim(1)});
   // One NaN is the last of the sorted numbers, and the result is that.
   const Term any = one_of(none, s.extent - Dim(1));
   const Term rank = skips ? larger(numbers, 0) * wanted : where(any, most, most * wanted);
-  Term low = call("Floor", rank), weight = rank - low;
+  Term low = call(op::Floor, rank), weight = rank - low;
   if (between == "lower") {
     weight = weight * 0.0;
   } else if (between == "higher") {
-    low = call("Ceil", rank);
+    low = call(op::Ceil, rank);
     weight = weight * 0.0;
   } else if (between == "nearest") {
-    low = call("Round", rank);
+    low = call(op::Round, rank);
     weight = weight * 0.0;
   } else if (between == "midpoint") {
     weight = weight.number(0.5).expand(weight.dims());
   } else if (between != "linear") {
     o.refuse("interpolation", "'" + between + "' is not known");
   }
-  const Term high = between == "midpoint" || between == "linear" ? call("Ceil", rank) : low;
+  const Term high = between == "midpoint" || between == "linear" ? call(op::Ceil, rank) : low;
   const Term below = gathered_along(s.values, low.cast(DType::kI64), last),
              above = gathered_along(s.values, high.cast(DType::kI64), last);
   Term made = moved(where(equal(below, above), below, below + (above - below) * weight), last, 0);
@@ -157,7 +161,8 @@ Results both_extremes(Operands& o) {
   const std::vector<int64_t> axes =
       o.given("dim") ? std::vector<int64_t>{o.axis("dim", x.rank())} : std::vector<int64_t>{};
   if (x.rank() == 0) return {value_of(x), value_of(x)};
-  return {value_of(x.reduce("ReduceMin", axes, keep)), value_of(x.reduce("ReduceMax", axes, keep))};
+  return {value_of(x.reduce(op::ReduceMin, axes, keep)),
+          value_of(x.reduce(op::ReduceMax, axes, keep))};
 }
 
 /// How many of equal bins between both ends hold each number; the last bin has its upper end too.
@@ -169,13 +174,13 @@ Results histogram(Operands& o) {
   if (bins < 1 || bins > 1 << 24) o.corrupt("has " + std::to_string(bins) + " bins");
   Term low = x.number(o.number("min")), high = x.number(o.number("max"));
   if (o.number("min") == o.number("max")) {  // of the data; where they are all one, around it
-    low = x.reduce("ReduceMin", {});
-    high = x.reduce("ReduceMax", {});
+    low = x.reduce(op::ReduceMin, {});
+    high = x.reduce(op::ReduceMax, {});
     const Term one = equal(low, high);
     low = where(one, low - 1.0, low);
     high = where(one, high + 1.0, high);
   }
-  const Term at = call("Trunc", (x - low) / (high - low) * double(bins));
+  const Term at = call(op::Trunc, (x - low) / (high - low) * double(bins));
   const Term inside = both(x >= low, x <= high);
   const Term place =
       where(inside, smaller(larger(at, 0), double(bins - 1)), double(bins)).cast(DType::kI64);
@@ -205,7 +210,7 @@ Results places_among(Operands& o) {
   if (boundaries.rank() > 1) row.insert(row.end() - 1, Dim(1));
   const Term numbers = both_of.y.reshape(column), limits = boundaries.reshape(row);
   const Term before = !(right ? limits > numbers : limits >= numbers);
-  const Term count = before.cast(DType::kI64).reduce("ReduceSum", {int64_t(column.size()) - 1});
+  const Term count = before.cast(DType::kI64).reduce(op::ReduceSum, {int64_t(column.size()) - 1});
   return result_of(count.cast(o.flag("out_int32") ? DType::kI32 : DType::kI64));
 }
 Results members(Operands& o) {
@@ -215,7 +220,7 @@ Results members(Operands& o) {
   Dims column = t.x.dims();
   column.push_back(Dim(1));
   const Term same = equal(t.x.reshape(column), t.y.reshape({graph::product(t.y.dims())}));
-  const Term found = same.cast(DType::kI32).reduce("ReduceSum", {int64_t(column.size()) - 1}) > 0;
+  const Term found = same.cast(DType::kI32).reduce(op::ReduceSum, {int64_t(column.size()) - 1}) > 0;
   return result_of(o.flag("invert") ? !found : found);
 }
 

@@ -16,7 +16,7 @@ Results pack(Operands& o) {
     o.corrupt("has lengths of " + graph::text(lengths.dims()) + " for " + count.text() +
               " sequences");
   const Term there = counting(b, steps).reshape({steps, Dim(1)}) < lengths.reshape({Dim(1), count});
-  const Term sizes = there.cast(DType::kI64).reduce("ReduceSum", {1});
+  const Term sizes = there.cast(DType::kI64).reduce(op::ReduceSum, {1});
   return {Value::of(b.packed(x.id, lengths.cast(DType::kI32).id)), value_of(sizes)};
 }
 /// As many steps as the longest has, or as is asked for.
@@ -36,16 +36,17 @@ Results unpack(Operands& o) {
   const Dim total = o.given("total_length") ? o.dim("total_length") : Dim(0);
   const bool whole = total == Dim(0) || total == Dim(-1);
   if (whole) {
-    const Term longest = lengths.reduce("ReduceMax", {}, false).reshape({Dim(1)});
-    x = x.of(b.emit("Slice", {x.id, b.integers({0}), longest.id, b.integers({0})}));
+    const Term longest = lengths.reduce(op::ReduceMax, {}, false).reshape({Dim(1)});
+    x = x.of(b.emit(op::Slice, {x.id, b.integers({0}), longest.id, b.integers({0})}));
   } else if (graph::proven_at_least(steps, total)) {
     x = x.slice(0, Dim(0), total);
   } else {
     Dims pads(x.dims().size() * 2, Dim(0));
     pads[x.dims().size()] = total - steps;
-    x = call(
-        "Pad", x,
-        {{"pads", pads}, {"mode", std::string("constant")}, {"value", o.number("padding_value")}});
+    x = call(op::Pad, x,
+             {{attr::pads, pads},
+              {attr::mode, std::string("constant")},
+              {attr::value, o.number("padding_value")}});
   }
   if (o.flag("batch_first")) x = swapped(x, 0, 1);
   return {value_of(x), value_of(lengths)};

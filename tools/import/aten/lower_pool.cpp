@@ -33,15 +33,15 @@ Attributes pool_window(Operands& o, size_t rank) {
   const std::vector<int64_t> given = o.integers("stride");
   std::vector<int64_t> pads = o.integers("padding", rank);
   pads.insert(pads.end(), pads.begin(), pads.begin() + int64_t(rank));
-  return {{"kernel_shape", kernel},
-          {"strides", given.empty() ? kernel : o.integers("stride", rank)},
-          {"pads", pads},
-          {"ceil_mode", int64_t(o.flag("ceil_mode"))}};
+  return {{attr::kernel_shape, kernel},
+          {attr::strides, given.empty() ? kernel : o.integers("stride", rank)},
+          {attr::pads, pads},
+          {attr::ceil_mode, int64_t(o.flag("ceil_mode"))}};
 }
 /// Positions of maxima, as ONNX counts them through all images, within each one.
 ValueId within_image(Builder& b, ValueId positions, const Dims& in) {
   const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
-  return b.emit("Mod", {positions, b.extent(area)}, {{"fmod", int64_t(0)}});
+  return b.emit(op::Mod, {positions, b.extent(area)}, {{attr::fmod, int64_t(0)}});
 }
 /// Where a window has NaN, the last one is the maximum: the largest of the positions that are NaN,
 /// by the same pool. Numbers of f32 hold them up to 2^24; larger images keep the positions of
@@ -54,9 +54,9 @@ ValueId last_nan_or(Builder& b, ValueId x, ValueId positions,
   if (area.is_static() && *area.value() > int64_t(1) << 24) return positions;
   const ValueId place = b.reshape(b.cast(b.counting(area), DType::kF32), image);
   const ValueId last =
-      pool(b.emit("Where", {b.emit("IsNaN", {x}), place, b.scalar(DType::kF32, -1)}));
-  const ValueId found = b.emit("GreaterOrEqual", {last, b.scalar(DType::kF32, 0)});
-  return b.emit("Where", {found, b.cast(last, DType::kI64), positions});
+      pool(b.emit(op::Where, {b.emit(op::IsNaN, {x}), place, b.scalar(DType::kF32, -1)}));
+  const ValueId found = b.emit(op::GreaterOrEqual, {last, b.scalar(DType::kF32, 0)});
+  return b.emit(op::Where, {found, b.cast(last, DType::kI64), positions});
 }
 /// Values and positions of a pool, the batch dimension taken away again where the input has none.
 template <class Make>
@@ -84,14 +84,14 @@ Results with_positions(Operands& o, size_t spatial, Make make) {
 Results max_pool(Operands& o) {
   const size_t rank = spatial_rank(o);
   Attributes attributes = pool_window(o, rank);
-  attributes["dilations"] = o.integers("dilation", rank);
+  attributes[attr::dilations] = o.integers("dilation", rank);
   if (o.op().find("_with_indices") == std::string::npos)
-    return o.result(
-        batched(o, "self", rank, [&](ValueId x) { return o.b.emit("MaxPool", {x}, attributes); }));
+    return o.result(batched(o, "self", rank,
+                            [&](ValueId x) { return o.b.emit(op::MaxPool, {x}, attributes); }));
   return with_positions(o, rank, [&](ValueId x, bool both) -> std::pair<ValueId, ValueId> {
-    if (!both) return {o.b.emit("MaxPool", {x}, attributes), graph::kAbsent};
-    const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, attributes, 2);
-    const auto again = [&](ValueId marks) { return o.b.emit("MaxPool", {marks}, attributes); };
+    if (!both) return {o.b.emit(op::MaxPool, {x}, attributes), graph::kAbsent};
+    const std::vector<ValueId> made = o.b.emit_many(op::MaxPool, {x}, attributes, 2);
+    const auto again = [&](ValueId marks) { return o.b.emit(op::MaxPool, {marks}, attributes); };
     return {made[0], last_nan_or(o.b, x, within_image(o.b, made[1], o.b.dims(x)), again)};
   });
 }
@@ -110,8 +110,8 @@ Results max_unpool(Operands& o) {
     places.push_back(graph::product(Dims(in.begin() + 2, in.end())));
     const ValueId zeros = o.b.expand(o.b.scalar(o.b.dtype(x), 0), flat);
     const ValueId made =
-        o.b.emit("ScatterElements", {zeros, o.b.reshape(indices, places), o.b.reshape(x, places)},
-                 {{"axis", int64_t(2)}, {"reduction", std::string("none")}});
+        o.b.emit(op::ScatterElements, {zeros, o.b.reshape(indices, places), o.b.reshape(x, places)},
+                 {{attr::axis, int64_t(2)}, {attr::reduction, std::string("none")}});
     return o.b.reshape(made, out);
   }));
 }
@@ -120,11 +120,11 @@ Results max_unpool(Operands& o) {
 ValueId average_by(Operands& o, ValueId x, Attributes attributes, size_t rank, double divisor) {
   const std::vector<int64_t> kernel = o.integers("kernel_size", rank),
                              pads = o.integers("padding", rank);
-  const std::vector<int64_t> strides = std::get<std::vector<int64_t>>(attributes.at("strides"));
+  const std::vector<int64_t> strides = std::get<std::vector<int64_t>>(attributes.at(attr::strides));
   double size = 1;
   for (const int64_t k : kernel) size *= double(k);
   if (o.flag("ceil_mode")) {
-    const Dims in = o.b.dims(x), out = o.b.dims(o.b.emit("AveragePool", {x}, attributes));
+    const Dims in = o.b.dims(x), out = o.b.dims(o.b.emit(op::AveragePool, {x}, attributes));
     Dims around(in.size() * 2, Dim(0));
     for (size_t i = 0; i < rank; i++) {
       const Dim reach =
@@ -132,24 +132,25 @@ ValueId average_by(Operands& o, ValueId x, Attributes attributes, size_t rank, d
       around[i + 2] = Dim(pads[i]);
       around[in.size() + i + 2] = max(Dim(pads[i]), reach);
     }
-    x = o.b.emit("Pad", {x}, {{"pads", around}, {"mode", std::string("constant")}, {"value", 0.0}});
-    attributes["pads"] = std::vector<int64_t>(rank * 2, 0);
-    attributes["ceil_mode"] = int64_t(0);
+    x = o.b.emit(op::Pad, {x},
+                 {{attr::pads, around}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
+    attributes[attr::pads] = std::vector<int64_t>(rank * 2, 0);
+    attributes[attr::ceil_mode] = int64_t(0);
   }
-  attributes["count_include_pad"] = int64_t(1);
-  const ValueId mean = o.b.emit("AveragePool", {x}, attributes);
+  attributes[attr::count_include_pad] = int64_t(1);
+  const ValueId mean = o.b.emit(op::AveragePool, {x}, attributes);
   return size == divisor ? mean
-                         : o.b.emit("Mul", {mean, o.b.scalar(o.b.dtype(mean), size / divisor)});
+                         : o.b.emit(op::Mul, {mean, o.b.scalar(o.b.dtype(mean), size / divisor)});
 }
 Results average_pool(Operands& o) {
   const size_t rank = spatial_rank(o);
   Attributes attributes = pool_window(o, rank);
-  attributes["count_include_pad"] = int64_t(o.flag("count_include_pad"));
+  attributes[attr::count_include_pad] = int64_t(o.flag("count_include_pad"));
   const bool fixed = o.has("divisor_override") && o.given("divisor_override");
   if (fixed && o.number("divisor_override") == 0) o.corrupt("divisor_override is 0");
   return o.result(batched(o, "self", rank, [&](ValueId x) {
     return fixed ? average_by(o, x, attributes, rank, o.number("divisor_override"))
-                 : o.b.emit("AveragePool", {x}, attributes);
+                 : o.b.emit(op::AveragePool, {x}, attributes);
   }));
 }
 
@@ -169,7 +170,7 @@ ValueId uneven_average(Builder& b, ValueId x, int64_t axis, int64_t in, int64_t 
   std::vector<int64_t> swap;
   for (int64_t i = 0; i < b.rank(x); i++) swap.push_back(i);
   std::swap(swap[size_t(axis)], swap.back());
-  return b.transpose(b.emit("MatMul", {b.transpose(x, swap), weights}), swap);
+  return b.transpose(b.emit(op::MatMul, {b.transpose(x, swap), weights}), swap);
 }
 /// Maxima of uneven windows and where they lie: each window's elements beside each other, shorter
 /// ones filled up.
@@ -212,18 +213,20 @@ std::pair<ValueId, ValueId> uneven_maximum(Operands& o, ValueId x, const Dims& o
   }
   const int64_t count = int64_t(windows.size());
   const ValueId where = o.b.reshape(o.b.integers(table), {Dim(count), Dim(int64_t(widest))});
-  const ValueId apart = o.b.emit("Gather", {o.b.reshape(x, {in[0], in[1], Dim(area)}), where},
-                                 {{"axis", int64_t(2)}});
+  const ValueId apart = o.b.emit(op::Gather, {o.b.reshape(x, {in[0], in[1], Dim(area)}), where},
+                                 {{attr::axis, int64_t(2)}});
   Dims full = {in[0], in[1]};
   full.insert(full.end(), out.begin(), out.end());
-  const ValueId values = o.b.reshape(o.b.reduce("ReduceMax", apart, {3}, false), full);
+  const ValueId values = o.b.reshape(o.b.reduce(op::ReduceMax, apart, {3}, false), full);
   if (o.b.dtype(x) != DType::kF32) return {values, graph::kAbsent};
-  const ValueId first =
-      o.b.emit("ArgMax", {apart},
-               {{"axis", int64_t(3)}, {"keepdims", int64_t(1)}, {"select_last_index", int64_t(0)}});
+  const ValueId first = o.b.emit(op::ArgMax, {apart},
+                                 {{attr::axis, int64_t(3)},
+                                  {attr::keepdims, int64_t(1)},
+                                  {attr::select_last_index, int64_t(0)}});
   const ValueId all = o.b.expand(where, {in[0], in[1], Dim(count), Dim(int64_t(widest))});
-  return {values,
-          o.b.reshape(o.b.emit("GatherElements", {all, first}, {{"axis", int64_t(3)}}), full)};
+  return {
+      values,
+      o.b.reshape(o.b.emit(op::GatherElements, {all, first}, {{attr::axis, int64_t(3)}}), full)};
 }
 
 struct AdaptiveWindows {
@@ -255,9 +258,10 @@ Results adaptive_average(Operands& o) {
   return o.result(batched(o, "self", rank, [&](ValueId x) {
     const Dims dims = o.b.dims(x);
     const AdaptiveWindows w = adaptive_windows(o, dims, rank);
-    if (w.ones) return o.b.reduce("ReduceMean", x, w.axes, true);
+    if (w.ones) return o.b.reduce(op::ReduceMean, x, w.axes, true);
     if (w.divides)
-      return o.b.emit("AveragePool", {x}, {{"kernel_shape", w.kernel}, {"strides", w.kernel}});
+      return o.b.emit(op::AveragePool, {x},
+                      {{attr::kernel_shape, w.kernel}, {attr::strides, w.kernel}});
     ValueId y = x;
     for (size_t i = 0; i < rank; i++) {
       const auto in = dims[i + 2].value(), to = w.out[i].value();
@@ -275,18 +279,19 @@ Results adaptive_maximum(Operands& o) {
     const Dims in = o.b.dims(x);
     const AdaptiveWindows w = adaptive_windows(o, in, rank);
     if (w.ones) {
-      const ValueId values = o.b.reduce("ReduceMax", x, w.axes, true);
+      const ValueId values = o.b.reduce(op::ReduceMax, x, w.axes, true);
       if (!both) return {values, graph::kAbsent};
       const Dim area = graph::product(Dims(in.begin() + 2, in.end()));
-      const ValueId first = o.b.emit(
-          "ArgMax", {o.b.reshape(x, {in[0], in[1], area})},
-          {{"axis", int64_t(2)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+      const ValueId first = o.b.emit(op::ArgMax, {o.b.reshape(x, {in[0], in[1], area})},
+                                     {{attr::axis, int64_t(2)},
+                                      {attr::keepdims, int64_t(0)},
+                                      {attr::select_last_index, int64_t(0)}});
       return {values, o.b.reshape(first, o.b.dims(values))};
     }
     if (!w.divides) return uneven_maximum(o, x, w.out);
-    const Attributes window = {{"kernel_shape", w.kernel}, {"strides", w.kernel}};
-    if (!both) return {o.b.emit("MaxPool", {x}, window), graph::kAbsent};
-    const std::vector<ValueId> made = o.b.emit_many("MaxPool", {x}, window, 2);
+    const Attributes window = {{attr::kernel_shape, w.kernel}, {attr::strides, w.kernel}};
+    if (!both) return {o.b.emit(op::MaxPool, {x}, window), graph::kAbsent};
+    const std::vector<ValueId> made = o.b.emit_many(op::MaxPool, {x}, window, 2);
     return {made[0], within_image(o.b, made[1], in)};
   };
   return with_positions(o, rank, [&](ValueId x, bool both) {
@@ -314,15 +319,15 @@ ValueId resized(Operands& o, ValueId x, const Dims& size, const std::vector<doub
     by_scale = by_scale && agrees;
     all.push_back(scales[i]);
   }
-  if (scaled) attributes["scales"] = all;
-  if (by_scale) return o.b.emit("Resize", {x}, attributes);
+  if (scaled) attributes[attr::scales] = all;
+  if (by_scale) return o.b.emit(op::Resize, {x}, attributes);
   std::vector<ValueId> extents;
   for (const Dim& d : {in[0], in[1]}) extents.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
   for (const Dim& d : size) extents.push_back(o.b.reshape(o.b.extent(d), {Dim(1)}));
-  return o.b.emit(
-      "Resize",
-      {x, graph::kAbsent, graph::kAbsent, o.b.emit("Concat", extents, {{"axis", int64_t(0)}})},
-      attributes);
+  return o.b.emit(op::Resize,
+                  {x, graph::kAbsent, graph::kAbsent,
+                   o.b.emit(op::Concat, extents, {{attr::axis, int64_t(0)}})},
+                  attributes);
 }
 /// One for each dimension that is resized, or none: a scale that is not given beside others is the
 /// quotient of extents.
@@ -358,10 +363,10 @@ std::vector<double> stated_scales(Operands& o, const Dims& in) {
 /// still begin in the middle of the first one.
 void add_antialias(Operands& o, const Dims& in, const Dims& size, Attributes* attributes,
                    std::vector<double>* scales) {
-  (*attributes)["antialias"] = int64_t(1);
-  (*attributes)["exclude_outside"] = int64_t(1);
-  (*attributes)["coordinate_transformation_mode"] = std::string("half_pixel");
-  if (attributes->count("cubic_coeff_a")) (*attributes)["cubic_coeff_a"] = -0.5;
+  (*attributes)[attr::antialias] = int64_t(1);
+  (*attributes)[attr::exclude_outside] = int64_t(1);
+  (*attributes)[attr::coordinate_transformation_mode] = std::string("half_pixel");
+  if (attributes->count(attr::cubic_coeff_a)) (*attributes)[attr::cubic_coeff_a] = -0.5;
   if (!o.flag("align_corners")) return;
   constexpr double kOneSample = 1e8;  // all of them lie at the input's first edge
   scales->clear();
@@ -404,23 +409,23 @@ Results upsample(Operands& o) {
   if (size.size() != rank) o.corrupt("output_size has " + std::to_string(size.size()) + " numbers");
   Attributes attributes;
   if (op.find("nearest_exact") != std::string::npos) {
-    attributes = {{"mode", std::string("nearest")},
-                  {"coordinate_transformation_mode", std::string("tf_half_pixel_multiplied")},
-                  {"nearest_mode", std::string("floor")}};
+    attributes = {{attr::mode, std::string("nearest")},
+                  {attr::coordinate_transformation_mode, std::string("tf_half_pixel_multiplied")},
+                  {attr::nearest_mode, std::string("floor")}};
   } else if (op.find("nearest") != std::string::npos) {
-    attributes = {{"mode", std::string("nearest")},
-                  {"coordinate_transformation_mode", std::string("asymmetric_multiplied")},
-                  {"nearest_mode", std::string("floor")}};
+    attributes = {{attr::mode, std::string("nearest")},
+                  {attr::coordinate_transformation_mode, std::string("asymmetric_multiplied")},
+                  {attr::nearest_mode, std::string("floor")}};
     // PyTorch looks at no stated scale where an extent stays or doubles.
     for (size_t i = 0; i < scales.size() && i < size.size(); i++)
       for (const int64_t whole : {1, 2})
         if (size[i] == in[i + 2] * Dim(whole)) scales[i] = double(whole);
   } else {
     const bool cubic = op.find("bicubic") != std::string::npos;
-    attributes = {{"mode", std::string(cubic ? "cubic" : "linear")},
-                  {"coordinate_transformation_mode",
+    attributes = {{attr::mode, std::string(cubic ? "cubic" : "linear")},
+                  {attr::coordinate_transformation_mode,
                    std::string(o.flag("align_corners") ? "align_corners" : "half_pixel")}};
-    if (cubic) attributes["cubic_coeff_a"] = -0.75;
+    if (cubic) attributes[attr::cubic_coeff_a] = -0.75;
     if (op.find("_aa") != std::string::npos) add_antialias(o, in, size, &attributes, &scales);
   }
   return o.result(resized(o, x, size, scales, attributes));

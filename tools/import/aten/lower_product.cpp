@@ -12,26 +12,28 @@ ValueId transposed(Builder& b, ValueId x) { return b.transpose(x, {1, 0}); }
 Results linear(Operands& o) {
   const ValueId x = o.read("input"), weight = o.read("weight");
   if (o.b.rank(weight) == 1) {  // one row, whose dimension goes
-    const ValueId made = o.b.emit("MatMul", {x, weight});
-    return o.result(o.given("bias") ? o.b.emit("Add", {made, o.read("bias")}) : made);
+    const ValueId made = o.b.emit(op::MatMul, {x, weight});
+    return o.result(o.given("bias") ? o.b.emit(op::Add, {made, o.read("bias")}) : made);
   }
   if (o.b.rank(weight) != 2) o.corrupt("its weight has shape " + graph::text(o.b.dims(weight)));
   if (o.b.rank(x) == 2) {
     std::vector<ValueId> inputs = {x, weight};
     if (o.given("bias")) inputs.push_back(o.read("bias"));
-    return o.result(
-        o.b.emit("Gemm", inputs,
-                 {{"transB", int64_t(1)}, {"transA", int64_t(0)}, {"alpha", 1.0}, {"beta", 1.0}}));
+    return o.result(o.b.emit(op::Gemm, inputs,
+                             {{attr::transB, int64_t(1)},
+                              {attr::transA, int64_t(0)},
+                              {attr::alpha, 1.0},
+                              {attr::beta, 1.0}}));
   }
-  const ValueId made = o.b.emit("MatMul", {x, transposed(o.b, weight)});
-  return o.result(o.given("bias") ? o.b.emit("Add", {made, o.read("bias")}) : made);
+  const ValueId made = o.b.emit(op::MatMul, {x, transposed(o.b, weight)});
+  return o.result(o.given("bias") ? o.b.emit(op::Add, {made, o.read("bias")}) : made);
 }
 Results matmul(Operands& o) {
   const char* const second = o.has("mat2")     ? "mat2"
                              : o.has("vec")    ? "vec"
                              : o.has("tensor") ? "tensor"
                                                : "other";
-  return o.result(o.b.emit("MatMul", {o.read("self"), o.read(second)}));
+  return o.result(o.b.emit(op::MatMul, {o.read("self"), o.read(second)}));
 }
 /// beta * self + alpha * (a @ b)
 Results added_product(Operands& o) {
@@ -44,24 +46,26 @@ Results added_product(Operands& o) {
                                     : "mat2");
   const double alpha = o.number("alpha"), beta = o.number("beta");
   if (!batched && !vector)
-    return o.result(o.b.emit(
-        "Gemm", {a, b, o.read("self")},
-        {{"transB", int64_t(0)}, {"transA", int64_t(0)}, {"alpha", alpha}, {"beta", beta}}));
+    return o.result(o.b.emit(op::Gemm, {a, b, o.read("self")},
+                             {{attr::transB, int64_t(0)},
+                              {attr::transA, int64_t(0)},
+                              {attr::alpha, alpha},
+                              {attr::beta, beta}}));
   const DType dtype = o.b.dtype(a);
-  ValueId made = o.b.emit("MatMul", {a, b});
-  if (alpha != 1) made = o.b.emit("Mul", {made, o.b.scalar(dtype, alpha)});
+  ValueId made = o.b.emit(op::MatMul, {a, b});
+  if (alpha != 1) made = o.b.emit(op::Mul, {made, o.b.scalar(dtype, alpha)});
   if (beta == 0) return o.result(made);
   ValueId self = o.read("self");
-  if (beta != 1) self = o.b.emit("Mul", {self, o.b.scalar(dtype, beta)});
-  return o.result(o.b.emit("Add", {self, made}));
+  if (beta != 1) self = o.b.emit(op::Mul, {self, o.b.scalar(dtype, beta)});
+  return o.result(o.b.emit(op::Add, {self, made}));
 }
 Results outer(Operands& o) {
   const ValueId a = o.read("self"), b = o.read("vec2");
-  return o.result(o.b.emit("Mul", {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
+  return o.result(o.b.emit(op::Mul, {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
 }
 Results einsum(Operands& o) {
   const std::vector<ValueId> operands = o.read_all("tensors");
-  const ValueId made = o.b.emit("Einsum", operands, {{"equation", o.text("equation")}});
+  const ValueId made = o.b.emit(op::Einsum, operands, {{attr::equation, o.text("equation")}});
   if (operands.size() > 1) return o.result(made);
   // a view, where it only turns or takes a diagonal
   const Tensor view = o.b.view_or_copy(o.value("tensors").items->at(0).tensor, made);

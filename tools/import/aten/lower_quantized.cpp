@@ -94,7 +94,7 @@ const Function* function_of(const std::string& op) {
 }
 
 Results rounded(Operands& o, ValueId x, const TensorQuantization& by) {
-  if (ends_with(o.op(), "_relu") && !ends_with(o.op(), "leaky_relu")) x = o.b.emit("Relu", {x});
+  if (ends_with(o.op(), "_relu") && !ends_with(o.op(), "leaky_relu")) x = o.b.emit(op::Relu, {x});
   return {Value::of(quantized(o.b, x, by))};
 }
 
@@ -187,7 +187,7 @@ Results with_number(Operands& o) {
   const double given = o.number("b"), in_steps = std::nearbyint(given / by.scale);
   const double number = is_sum ? in_steps * by.scale : given;
   const ValueId x = o.read("qa"),
-                y = o.b.emit(is_sum ? "Add" : "Mul", {x, o.b.scalar(DType::kF32, number)});
+                y = o.b.emit(is_sum ? op::Add : op::Mul, {x, o.b.scalar(DType::kF32, number)});
   if (is_sum) {
     if (!(std::fabs(in_steps) < 65536)) o.refuse("b", "is far beyond the steps of the argument");
     const int64_t moved = by.zero_point - int64_t(in_steps);
@@ -225,7 +225,7 @@ Results linear_dynamic(Operands& o) {
   Results made =
       lower_as(o.b, "linear", {Value::of(o.b.own(x)), o.value("weight"), o.value("bias")});
   if (o.op().find("_relu") == std::string::npos) return made;
-  return o.result(o.b.emit("Relu", {read(o.b, made)}));
+  return o.result(o.b.emit(op::Relu, {read(o.b, made)}));
 }
 
 /// Rows of a table of bytes, which become numbers behind the choice.
@@ -233,13 +233,13 @@ ValueId chosen_rows(Operands& o) {
   Builder& b = o.b;
   const ValueId indices = o.read("indices");
   const auto chosen = [&](const char* name) {
-    const ValueId rows = b.emit("Gather", {o.read(name), indices}, {{"axis", int64_t(0)}});
+    const ValueId rows = b.emit(op::Gather, {o.read(name), indices}, {{attr::axis, int64_t(0)}});
     return b.cast(rows, DType::kF32);
   };
   if (o.given("compressed_indices_mapping"))
     o.refuse("compressed_indices_mapping", "of a table without some of its rows is not supported");
-  return b.emit("Mul", {b.emit("Sub", {chosen("weight"), chosen("weight_zero_points")}),
-                        chosen("weight_scales")});
+  return b.emit(op::Mul, {b.emit(op::Sub, {chosen("weight"), chosen("weight_zero_points")}),
+                          chosen("weight_scales")});
 }
 Results embed_bytes(Operands& o) { return o.result(chosen_rows(o)); }
 /// Sums over rows of indices.
@@ -253,9 +253,9 @@ Results embed_bags(Operands& o) {
   if (o.given("per_sample_weights")) {
     Dims dims = b.dims(o.read("per_sample_weights"));
     dims.push_back(Dim(1));
-    rows = b.emit("Mul", {rows, b.reshape(o.read("per_sample_weights"), dims)});
+    rows = b.emit(op::Mul, {rows, b.reshape(o.read("per_sample_weights"), dims)});
   }
-  return o.result(b.reduce("ReduceSum", rows, {1}, false));
+  return o.result(b.reduce(op::ReduceSum, rows, {1}, false));
 }
 
 // To quantised tensors and back.

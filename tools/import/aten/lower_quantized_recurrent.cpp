@@ -84,7 +84,7 @@ class QuantizedStack {
     return cells;
   }
   ValueId joined(const std::vector<ValueId>& parts, int64_t axis) {
-    return parts.size() == 1 ? parts[0] : b.emit("Concat", parts, {{"axis", axis}});
+    return parts.size() == 1 ? parts[0] : b.emit(op::Concat, parts, {{attr::axis, axis}});
   }
   ValueId in_front(ValueId x) {
     Dims dims = b.dims(x);
@@ -102,7 +102,7 @@ class QuantizedStack {
     const Tensor bytes = b.own(quantized_in_run(b, x, reduced));
     return b.read(lower_as(b, "linear", {Value::of(bytes), weight, bias}).at(0).tensor);
   }
-  ValueId made(const char* op, std::vector<ValueId> inputs) {
+  ValueId made(graph::Operator op, std::vector<ValueId> inputs) {
     return b.emit(op, std::move(inputs));
   }
 
@@ -112,21 +112,22 @@ class QuantizedStack {
     return b.slice(x, b.rank(x) - 1, each * Dim(k), each * Dim(k + 1));
   }
   State lstm_step(ValueId gates, const State& before) {  // i f g o
-    const ValueId kept = made("Mul", {made("Sigmoid", {gate(gates, 1, 4)}), before.c});
-    const ValueId fresh =
-        made("Mul", {made("Sigmoid", {gate(gates, 0, 4)}), made("Tanh", {gate(gates, 2, 4)})});
-    const ValueId c = made("Add", {kept, fresh});
-    return {made("Mul", {made("Sigmoid", {gate(gates, 3, 4)}), made("Tanh", {c})}), c};
+    const ValueId kept = made(op::Mul, {made(op::Sigmoid, {gate(gates, 1, 4)}), before.c});
+    const ValueId fresh = made(
+        op::Mul, {made(op::Sigmoid, {gate(gates, 0, 4)}), made(op::Tanh, {gate(gates, 2, 4)})});
+    const ValueId c = made(op::Add, {kept, fresh});
+    return {made(op::Mul, {made(op::Sigmoid, {gate(gates, 3, 4)}), made(op::Tanh, {c})}), c};
   }
   State gru_step(ValueId of_input, ValueId of_state, const State& before) {  // r z n
     const auto sum = [&](int64_t k) {
-      return made("Sigmoid", {made("Add", {gate(of_state, k, 3), gate(of_input, k, 3)})});
+      return made(op::Sigmoid, {made(op::Add, {gate(of_state, k, 3), gate(of_input, k, 3)})});
     };
     const ValueId reset = sum(0), update = sum(1);
-    const ValueId fresh = made(
-        "Tanh", {made("Add", {gate(of_input, 2, 3), made("Mul", {gate(of_state, 2, 3), reset})})});
-    const ValueId apart = made("Sub", {before.h, fresh});
-    return {made("Add", {made("Mul", {apart, update}), fresh}), graph::kAbsent};
+    const ValueId fresh =
+        made(op::Tanh,
+             {made(op::Add, {gate(of_input, 2, 3), made(op::Mul, {gate(of_state, 2, 3), reset})})});
+    const ValueId apart = made(op::Sub, {before.h, fresh});
+    return {made(op::Add, {made(op::Mul, {apart, update}), fresh}), graph::kAbsent};
   }
 
   /// [T, B, H]
@@ -140,7 +141,7 @@ class QuantizedStack {
       rows.erase(rows.begin());
       const ValueId of_input = b.reshape(b.slice(all, 0, Dim(t), Dim(t + 1)), rows);
       const ValueId of_state = linear(state->h, cell.state_weight, cell.state_bias);
-      *state = lstm ? lstm_step(made("Add", {of_state, of_input}), *state)
+      *state = lstm ? lstm_step(made(op::Add, {of_state, of_input}), *state)
                     : gru_step(of_input, of_state, *state);
       steps[size_t(t)] = in_front(state->h);
     }

@@ -5,10 +5,10 @@
 namespace ingot::aten {
 namespace {
 
-Term drawn(Operands& o, const char* op, const Dims& dims, DType dtype, Attributes attributes) {
+Term drawn(Operands& o, graph::Operator op, const Dims& dims, DType dtype, Attributes attributes) {
   if (!is_floating_type(dtype)) o.refuse("dtype", "random numbers are of floating types");
-  attributes["shape"] = dims;
-  attributes["dtype"] = int64_t(dtype);
+  attributes[attr::shape] = dims;
+  attributes[attr::dtype] = int64_t(dtype);
   return {&o.b, o.b.emit(op, {}, std::move(attributes))};
 }
 Dims dims_of(Operands& o) { return o.has("size") ? o.dims("size") : o.b.dims(o.read("self")); }
@@ -19,14 +19,14 @@ DType type_of(Operands& o) {
 Results uniform(Operands& o) {
   const double low = o.has("from") ? o.number("from") : 0, high = o.has("to") ? o.number("to") : 1;
   return result_of(
-      drawn(o, "RandomUniform", dims_of(o), type_of(o), {{"low", low}, {"high", high}}));
+      drawn(o, op::RandomUniform, dims_of(o), type_of(o), {{attr::low, low}, {attr::high, high}}));
 }
 Results normal(Operands& o) {
   const double mean = o.has("mean") ? o.number("mean") : 0,
                deviation = o.has("std") ? o.number("std") : 1;
   if (!(deviation >= 0)) o.corrupt("has the deviation " + std::to_string(deviation));
-  return result_of(
-      drawn(o, "RandomNormal", dims_of(o), type_of(o), {{"mean", mean}, {"scale", deviation}}));
+  return result_of(drawn(o, op::RandomNormal, dims_of(o), type_of(o),
+                         {{attr::mean, mean}, {attr::scale, deviation}}));
 }
 /// Mean, deviation or both are tensors.
 Results normal_of_tensors(Operands& o) {
@@ -37,7 +37,7 @@ Results normal_of_tensors(Operands& o) {
   };
   const Term mean = part("mean"), deviation = part("std");
   const Dims dims = (mean + deviation).dims();
-  return result_of(mean + deviation * drawn(o, "RandomNormal", dims, like.dtype(), {}));
+  return result_of(mean + deviation * drawn(o, op::RandomNormal, dims, like.dtype(), {}));
 }
 /// Whole numbers from low to high - 1; below 2^24 apart, so that each can come.
 Results whole(Operands& o) {
@@ -45,16 +45,16 @@ Results whole(Operands& o) {
   int64_t span = 0;
   if (low >= high || __builtin_sub_overflow(high, low, &span) || span > 1 << 24)
     o.refuse("high", "draws from " + std::to_string(low) + " to " + std::to_string(high));
-  const Term u = drawn(o, "RandomUniform", dims_of(o), DType::kF32,
-                       {{"low", 0.0}, {"high", double(high - low)}});
-  const Term number = smaller(call("Floor", u), double(high - low - 1)).cast(DType::kI64);
+  const Term u = drawn(o, op::RandomUniform, dims_of(o), DType::kF32,
+                       {{attr::low, 0.0}, {attr::high, double(high - low)}});
+  const Term number = smaller(call(op::Floor, u), double(high - low - 1)).cast(DType::kI64);
   const DType dtype = o.has("self") ? type_of(o) : o.dtype("dtype", DType::kI64);
   return result_of((number + double(low)).cast(dtype));
 }
 Results bernoulli(Operands& o) {
   const Term x = term(o, "self");
-  if (!o.has("p")) return result_of(call("Bernoulli", x));
-  const Term u = drawn(o, "RandomUniform", x.dims(), DType::kF32, {});
+  if (!o.has("p")) return result_of(call(op::Bernoulli, x));
+  const Term u = drawn(o, op::RandomUniform, x.dims(), DType::kF32, {});
   return result_of((u < o.number("p")).cast(x.dtype()));
 }
 Results multinomial(Operands& o) {
@@ -64,20 +64,21 @@ Results multinomial(Operands& o) {
   const int64_t count = o.integer("num_samples");
   if (x.rank() != 2 || count < 1)
     o.corrupt("draws " + std::to_string(count) + " from " + graph::text(x.dims()));
-  const Term scores = call("Log", x);
+  const Term scores = call(op::Log, x);
   Term made = scores;
   if (count == 1 || o.flag("replacement")) {
-    made = call("Multinomial", scores, {{"sample_size", count}, {"dtype", int64_t(DType::kI64)}});
+    made = call(op::Multinomial, scores,
+                {{attr::sample_size, count}, {attr::dtype, int64_t(DType::kI64)}});
   } else {  // the largest of scores with Gumbel's noise are a sample without replacement
-    const Term u = drawn(o, "RandomUniform", x.dims(), DType::kF32, {});
-    const Term noisy = scores - call("Log", -call("Log", larger(u, 1e-30)));
+    const Term u = drawn(o, op::RandomUniform, x.dims(), DType::kF32, {});
+    const Term noisy = scores - call(op::Log, -call(op::Log, larger(u, 1e-30)));
     made = x.of(o.b.emit_many(
-        "TopK", {noisy.id, o.b.integers({count})},
-        {{"axis", int64_t(1)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, 2)[1]);
+        op::TopK, {noisy.id, o.b.integers({count})},
+        {{attr::axis, int64_t(1)}, {attr::largest, int64_t(1)}, {attr::sorted, int64_t(1)}}, 2)[1]);
   }
   return result_of(single ? made.reshape({Dim(count)}) : made);
 }
-Results shape_as_tensor(Operands& o) { return o.result(o.b.emit("Shape", {o.read("self")})); }
+Results shape_as_tensor(Operands& o) { return o.result(o.b.emit(op::Shape, {o.read("self")})); }
 
 }  // namespace
 

@@ -5,15 +5,15 @@ namespace ingot::aten {
 namespace {
 
 struct Kind {
-  const char* op;
+  graph::Operator op;
   std::vector<int64_t> gates;  // where each of the graph's gates lies among PyTorch's
   const char* activation = "";
 };
 /// PyTorch's gates are i f g o and r z n; the graph's i o f g and z r n.
 Kind kind_of(const std::string& op) {
-  if (op == "lstm") return {"LSTM", {0, 3, 1, 2}};
-  if (op == "gru") return {"GRU", {1, 0, 2}};
-  return {"RNN", {0}, op == "rnn_relu" ? "Relu" : "Tanh"};
+  if (op == "lstm") return {op::LSTM, {0, 3, 1, 2}};
+  if (op == "gru") return {op::GRU, {1, 0, 2}};
+  return {op::RNN, {0}, op == "rnn_relu" ? "Relu" : "Tanh"};
 }
 
 struct Layer {
@@ -95,7 +95,7 @@ class Stack {
     return o.b.reshape(x, dims);
   }
   ValueId joined(const std::vector<ValueId>& parts) {
-    return parts.size() == 1 ? parts[0] : o.b.emit("Concat", parts, {{"axis", int64_t(0)}});
+    return parts.size() == 1 ? parts[0] : o.b.emit(op::Concat, parts, {{attr::axis, int64_t(0)}});
   }
   /// Rows in the graph's order of gates, with a dimension in front.
   ValueId reordered(ValueId x) {
@@ -109,7 +109,8 @@ class Stack {
       parts.push_back(o.b.slice(x, 0, Dim(gate * rows), Dim((gate + 1) * rows)));
     Dims out = in;
     out.insert(out.begin(), Dim(1));
-    return o.b.reshape(count == 1 ? x : o.b.emit("Concat", parts, {{"axis", int64_t(0)}}), out);
+    return o.b.reshape(count == 1 ? x : o.b.emit(op::Concat, parts, {{attr::axis, int64_t(0)}}),
+                       out);
   }
   Layer weights_of(const std::vector<ValueId>& params, size_t first, size_t directions,
                    size_t each) {
@@ -119,31 +120,31 @@ class Stack {
       w.push_back(reordered(params[at]));
       r.push_back(reordered(params[at + 1]));
       if (each == 4)
-        bias.push_back(o.b.emit("Concat", {reordered(params[at + 2]), reordered(params[at + 3])},
-                                {{"axis", int64_t(1)}}));
+        bias.push_back(o.b.emit(op::Concat, {reordered(params[at + 2]), reordered(params[at + 3])},
+                                {{attr::axis, int64_t(1)}}));
     }
     return {joined(w), joined(r), bias.empty() ? graph::kAbsent : joined(bias)};
   }
   Attributes attributes(const Layer& weights, int64_t directions) {
     const auto hidden = o.b.dims(weights.r)[2].value();
     if (!hidden) o.corrupt("a weight has a symbolic shape");
-    Attributes out = {{"hidden_size", *hidden},
-                      {"direction", std::string(directions == 2 ? "bidirectional" : "forward")},
-                      {"layout", int64_t(0)}};
+    Attributes out = {{attr::hidden_size, *hidden},
+                      {attr::direction, std::string(directions == 2 ? "bidirectional" : "forward")},
+                      {attr::layout, int64_t(0)}};
     std::vector<std::string> activations;
     for (int64_t i = 0; i < directions; i++) {
-      if (std::string(kind.op) == "LSTM")
+      if (kind.op == op::LSTM)
         for (const char* name : {"Sigmoid", "Tanh", "Tanh"}) activations.push_back(name);
-      else if (std::string(kind.op) == "GRU")
+      else if (kind.op == op::GRU)
         for (const char* name : {"Sigmoid", "Tanh"}) activations.push_back(name);
       else
         activations.push_back(kind.activation);
     }
-    out["activation_alpha"] = std::vector<double>(activations.size(), 0.0);
-    out["activation_beta"] = std::vector<double>(activations.size(), 0.0);
-    out["activations"] = std::move(activations);
-    if (std::string(kind.op) == "LSTM") out["input_forget"] = int64_t(0);
-    if (std::string(kind.op) == "GRU") out["linear_before_reset"] = int64_t(1);
+    out[attr::activation_alpha] = std::vector<double>(activations.size(), 0.0);
+    out[attr::activation_beta] = std::vector<double>(activations.size(), 0.0);
+    out[attr::activations] = std::move(activations);
+    if (kind.op == op::LSTM) out[attr::input_forget] = int64_t(0);
+    if (kind.op == op::GRU) out[attr::linear_before_reset] = int64_t(1);
     return out;
   }
 

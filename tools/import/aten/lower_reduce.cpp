@@ -14,7 +14,7 @@ std::vector<int64_t> reduced_axes(Operands& o, int64_t rank) {
   if (!o.has("dim") || !o.given("dim")) return {};
   return o.axes("dim", rank);
 }
-ValueId reduced(Operands& o, const char* op, ValueId x, bool keep) {
+ValueId reduced(Operands& o, graph::Operator op, ValueId x, bool keep) {
   const std::vector<int64_t> axes = reduced_axes(o, o.b.rank(x));
   return o.b.rank(x) == 0 ? x : o.b.reduce(op, x, axes, keep);
 }
@@ -26,7 +26,9 @@ Results sum(Operands& o) {
                         : mean                         ? DType::kF32
                                                        : DType::kI64;
   x = o.b.cast(x, o.dtype("dtype", natural));
-  const char* const op = mean ? "ReduceMean" : o.op() == "prod" ? "ReduceProd" : "ReduceSum";
+  const graph::Operator op = mean               ? op::ReduceMean
+                             : o.op() == "prod" ? op::ReduceProd
+                                                : op::ReduceSum;
   return o.result(reduced(o, op, x, kept(o)));
 }
 Results whole_extreme(Operands& o) {
@@ -34,19 +36,21 @@ Results whole_extreme(Operands& o) {
   const bool largest = o.op() == "amax" || o.op() == "max";
   const DType dtype = o.b.dtype(x);
   if (dtype == DType::kBool) x = o.b.cast(x, DType::kI32);
-  return o.result(o.b.cast(reduced(o, largest ? "ReduceMax" : "ReduceMin", x, kept(o)), dtype));
+  return o.result(o.b.cast(reduced(o, largest ? op::ReduceMax : op::ReduceMin, x, kept(o)), dtype));
 }
 /// NaN counts as more than any number, infinities too, and as less: an extreme is NaN where there
 /// is one. So the first place is asked for that holds the extreme or NaN.
 ValueId position_of_extreme(Operands& o, ValueId x, bool largest, int64_t axis, bool keep) {
   if (is_floating_type(o.b.dtype(x))) {
-    const ValueId extreme = o.b.reduce(largest ? "ReduceMax" : "ReduceMin", x, {axis}, true);
-    const ValueId here = o.b.emit("Or", {o.b.emit("Equal", {x, extreme}), o.b.emit("IsNaN", {x})});
+    const ValueId extreme = o.b.reduce(largest ? op::ReduceMax : op::ReduceMin, x, {axis}, true);
+    const ValueId here =
+        o.b.emit(op::Or, {o.b.emit(op::Equal, {x, extreme}), o.b.emit(op::IsNaN, {x})});
     x = o.b.cast(here, DType::kF32);
     largest = true;
   }
-  return o.b.emit(largest ? "ArgMax" : "ArgMin", {x},
-                  {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", int64_t(0)}});
+  return o.b.emit(
+      largest ? op::ArgMax : op::ArgMin, {x},
+      {{attr::axis, axis}, {attr::keepdims, int64_t(keep)}, {attr::select_last_index, int64_t(0)}});
 }
 /// Values and positions along one dimension.
 Results extreme_along(Operands& o) {
@@ -55,7 +59,7 @@ Results extreme_along(Operands& o) {
   const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0)
     return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
-  const ValueId values = o.b.reduce(largest ? "ReduceMax" : "ReduceMin", x, {axis}, keep);
+  const ValueId values = o.b.reduce(largest ? op::ReduceMax : op::ReduceMin, x, {axis}, keep);
   return {Value::of(o.b.own(values)),
           Value::of(o.b.own(position_of_extreme(o, x, largest, axis, keep)))};
 }
@@ -73,15 +77,15 @@ Results arg_extreme(Operands& o) {
 /// Through integers: at least one, or all, are other than 0.
 Results truth(Operands& o) {
   const ValueId x = o.b.cast(o.b.cast(o.read("self"), DType::kBool), DType::kI32);
-  const ValueId most = reduced(o, o.op() == "any" ? "ReduceMax" : "ReduceMin", x, kept(o));
+  const ValueId most = reduced(o, o.op() == "any" ? op::ReduceMax : op::ReduceMin, x, kept(o));
   // The extremes of nothing are the least and the most integer: any() of nothing is false, all() is
   // true.
-  const ValueId made = o.b.emit("Greater", {most, o.b.scalar(DType::kI32, 0)});
+  const ValueId made = o.b.emit(op::Greater, {most, o.b.scalar(DType::kI32, 0)});
   if (graph::product(o.b.dims(x)) != Dim(0)) return o.result(made);
   return o.result(o.b.expand(o.b.scalar(DType::kBool, o.op() == "all"), o.b.dims(made)));
 }
 Results log_sum_exp(Operands& o) {
-  return o.result(reduced(o, "ReduceLogSumExp", o.read("self"), kept(o)));
+  return o.result(reduced(o, op::ReduceLogSumExp, o.read("self"), kept(o)));
 }
 
 /// The number that PyTorch subtracts from the count: unbiased is 1.
@@ -101,41 +105,41 @@ Moments moments(Operands& o) {
   for (const int64_t axis : axes) count = count * in[size_t(axis)];
   const bool keep = kept(o);
   const DType dtype = o.b.dtype(x);
-  const ValueId mean = o.b.reduce("ReduceMean", x, axes, true),
-                centred = o.b.emit("Sub", {x, mean});
-  ValueId variance = o.b.reduce("ReduceMean", o.b.emit("Mul", {centred, centred}), axes, keep);
+  const ValueId mean = o.b.reduce(op::ReduceMean, x, axes, true),
+                centred = o.b.emit(op::Sub, {x, mean});
+  ValueId variance = o.b.reduce(op::ReduceMean, o.b.emit(op::Mul, {centred, centred}), axes, keep);
   if (const double correction = correction_of(o); correction != 0) {
     const auto n = count.value();
     if (!n)
       o.refuse("correction", "over a symbolic dimension (" + count.text() + ") is not supported",
                "bind it with --dim, or use unbiased=False");
     variance =
-        o.b.emit("Mul", {variance, o.b.scalar(dtype, double(*n) / (double(*n) - correction))});
+        o.b.emit(op::Mul, {variance, o.b.scalar(dtype, double(*n) / (double(*n) - correction))});
   }
   return {keep ? mean : o.b.reshape(mean, o.b.dims(variance)), variance};
 }
 Results variance(Operands& o) {
   const Moments m = moments(o);
   const bool deviation = o.op().rfind("std", 0) == 0;
-  const ValueId spread = deviation ? o.b.emit("Sqrt", {m.variance}) : m.variance;
+  const ValueId spread = deviation ? o.b.emit(op::Sqrt, {m.variance}) : m.variance;
   Results results = o.result(spread);
   if (o.op().find("_mean") != std::string::npos) results.push_back(Value::of(o.b.own(m.mean)));
   return results;
 }
 
 ValueId norm_of(Operands& o, ValueId x, double p, std::vector<int64_t> axes, bool keep) {
-  if (p == 1) return o.b.reduce("ReduceL1", x, axes, keep);
-  if (p == 2) return o.b.reduce("ReduceL2", x, axes, keep);
-  const ValueId size = o.b.emit("Abs", {x});
-  if (std::isinf(p)) return o.b.reduce(p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
+  if (p == 1) return o.b.reduce(op::ReduceL1, x, axes, keep);
+  if (p == 2) return o.b.reduce(op::ReduceL2, x, axes, keep);
+  const ValueId size = o.b.emit(op::Abs, {x});
+  if (std::isinf(p)) return o.b.reduce(p > 0 ? op::ReduceMax : op::ReduceMin, size, axes, keep);
   const DType dtype = o.b.dtype(x);
   if (p == 0) {
-    const ValueId zero = o.b.emit("Equal", {x, o.b.scalar(dtype, 0)});
-    return o.b.reduce("ReduceSum", o.b.cast(o.b.emit("Not", {zero}), dtype), axes, keep);
+    const ValueId zero = o.b.emit(op::Equal, {x, o.b.scalar(dtype, 0)});
+    return o.b.reduce(op::ReduceSum, o.b.cast(o.b.emit(op::Not, {zero}), dtype), axes, keep);
   }
   const ValueId sum =
-      o.b.reduce("ReduceSum", o.b.emit("Pow", {size, o.b.scalar(dtype, p)}), axes, keep);
-  return o.b.emit("Pow", {sum, o.b.scalar(dtype, 1 / p)});
+      o.b.reduce(op::ReduceSum, o.b.emit(op::Pow, {size, o.b.scalar(dtype, p)}), axes, keep);
+  return o.b.emit(op::Pow, {sum, o.b.scalar(dtype, 1 / p)});
 }
 Results norm(Operands& o) {
   ValueId x = o.read("self");
@@ -175,10 +179,10 @@ Results cosine_similarity(Operands& o) {
   }
   const ValueId epsilon = o.b.scalar(dtype, o.number("eps"));
   const auto unit = [&](ValueId x) {
-    return o.b.emit("Div",
-                    {x, o.b.emit("Max", {o.b.reduce("ReduceL2", x, {axis}, true), epsilon})});
+    return o.b.emit(op::Div,
+                    {x, o.b.emit(op::Max, {o.b.reduce(op::ReduceL2, x, {axis}, true), epsilon})});
   };
-  return o.result(o.b.reduce("ReduceSum", o.b.emit("Mul", {unit(a), unit(b)}), {axis}, false));
+  return o.result(o.b.reduce(op::ReduceSum, o.b.emit(op::Mul, {unit(a), unit(b)}), {axis}, false));
 }
 
 Results cumulative(Operands& o) {
@@ -187,19 +191,20 @@ Results cumulative(Operands& o) {
   x = o.b.cast(x, o.dtype("dtype", natural));
   const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0) return o.result(x);
-  return o.result(o.b.emit("CumSum", {x},
-                           {{"axis", axis}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}}));
+  return o.result(
+      o.b.emit(op::CumSum, {x},
+               {{attr::axis, axis}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}));
 }
 Results ordered(Operands& o, const Dim& count, bool largest, bool sorted) {
   const ValueId x = o.read("self");
   const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0)
     return {Value::of(o.b.own(x)), Value::of(o.b.own(o.b.scalar(DType::kI64, 0)))};
-  const std::vector<ValueId> made = o.b.emit_many("TopK", {x},
-                                                  {{"k", Dims{count}},
-                                                   {"axis", axis},
-                                                   {"largest", int64_t(largest)},
-                                                   {"sorted", int64_t(sorted)}},
+  const std::vector<ValueId> made = o.b.emit_many(op::TopK, {x},
+                                                  {{attr::k, Dims{count}},
+                                                   {attr::axis, axis},
+                                                   {attr::largest, int64_t(largest)},
+                                                   {attr::sorted, int64_t(sorted)}},
                                                   2);
   return {Value::of(o.b.own(made[0])), Value::of(o.b.own(made[1]))};
 }

@@ -34,8 +34,9 @@ void few_places(Operands& o, const Windows& y, const Windows& x) {
 ValueId padded(Builder& b, ValueId x, const Dims& pads) {
   for (const Dim& pad : pads)
     if (pad != Dim(0))
-      return b.emit("Pad", {x},
-                    {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+      return b.emit(
+          op::Pad, {x},
+          {{attr::pads, pads}, {attr::mode, std::string("constant")}, {attr::value, 0.0}});
   return x;
 }
 
@@ -61,7 +62,7 @@ Results im2col(Operands& o) {
       places.push_back(b.reshape(part(rows, 3, x, j), {in[0], in[1], Dim(1), y.count * x.count}));
   }
   const ValueId all =
-      places.size() == 1 ? places[0] : b.emit("Concat", places, {{"axis", int64_t(2)}});
+      places.size() == 1 ? places[0] : b.emit(op::Concat, places, {{attr::axis, int64_t(2)}});
   Dims to = {in[0], in[1] * Dim(y.size * x.size), y.count * x.count};
   if (given.size() == 3) to.erase(to.begin());
   return o.result(b.reshape(all, to));
@@ -100,9 +101,10 @@ Results col2im(Operands& o) {
     o.corrupt("has columns of " + graph::text(in) + " for an image of " + graph::text(size));
   std::vector<ValueId> parts = {b.reshape(columns, {batch, channels, places, y.count, x.count})};
   if (y.size * x.size > 1)
-    parts = b.emit_many("Split", parts,
-                        {{"axis", int64_t(2)}, {"split", Dims(size_t(y.size * x.size), Dim(1))}},
-                        size_t(y.size * x.size));
+    parts = b.emit_many(
+        op::Split, parts,
+        {{attr::axis, int64_t(2)}, {attr::split, Dims(size_t(y.size * x.size), Dim(1))}},
+        size_t(y.size * x.size));
   // Rows of windows first: what lies in the same rows is added up before it is spread over them.
   ValueId sum = graph::kAbsent;
   for (int64_t i = 0; i < y.size; i++) {
@@ -111,10 +113,10 @@ Results col2im(Operands& o) {
       const ValueId part =
           b.reshape(parts[size_t(i * x.size + j)], {batch, channels, y.count, x.count});
       const ValueId wide = spread(b, part, 3, x, j);
-      rows = rows == graph::kAbsent ? wide : b.emit("Add", {rows, wide});
+      rows = rows == graph::kAbsent ? wide : b.emit(op::Add, {rows, wide});
     }
     const ValueId high = spread(b, rows, 2, y, i);
-    sum = sum == graph::kAbsent ? high : b.emit("Add", {sum, high});
+    sum = sum == graph::kAbsent ? high : b.emit(op::Add, {sum, high});
   }
   sum = b.slice(sum, 2, Dim(y.padding), Dim(y.padding) + size[0]);
   sum = b.slice(sum, 3, Dim(x.padding), Dim(x.padding) + size[1]);
@@ -128,10 +130,10 @@ Results grid_sample(Operands& o) {
   if (mode < 0 || mode > 2) o.refuse("interpolation_mode", std::to_string(mode) + " is not known");
   if (padding < 0 || padding > 2)
     o.refuse("padding_mode", std::to_string(padding) + " is not known");
-  return o.result(o.b.emit("GridSample", {o.read("input"), o.read("grid")},
-                           {{"mode", std::string(kModes[mode])},
-                            {"padding_mode", std::string(kPaddings[padding])},
-                            {"align_corners", int64_t(o.flag("align_corners"))}}));
+  return o.result(o.b.emit(op::GridSample, {o.read("input"), o.read("grid")},
+                           {{attr::mode, std::string(kModes[mode])},
+                            {attr::padding_mode, std::string(kPaddings[padding])},
+                            {attr::align_corners, int64_t(o.flag("align_corners"))}}));
 }
 /// rois: [K, 5], the number of the image before each box.
 Results roi_align(Operands& o) {
@@ -143,18 +145,18 @@ Results roi_align(Operands& o) {
   const int64_t samples = o.integer("sampling_ratio");
   const ValueId images =
       b.cast(b.reshape(b.slice(rois, 1, Dim(0), Dim(1)), {dims[0]}), DType::kI64);
-  return o.result(b.emit("RoiAlign", {x, b.slice(rois, 1, Dim(1), Dim(5)), images},
-                         {{"mode", std::string("avg")},
-                          {"aligned", int64_t(o.flag("aligned"))},
-                          {"sampling_ratio", samples < 0 ? int64_t(0) : samples},
-                          {"spatial_scale", o.number("spatial_scale")},
-                          {"output_height", o.integer("pooled_height")},
-                          {"output_width", o.integer("pooled_width")}}));
+  return o.result(b.emit(op::RoiAlign, {x, b.slice(rois, 1, Dim(1), Dim(5)), images},
+                         {{attr::mode, std::string("avg")},
+                          {attr::aligned, int64_t(o.flag("aligned"))},
+                          {attr::sampling_ratio, samples < 0 ? int64_t(0) : samples},
+                          {attr::spatial_scale, o.number("spatial_scale")},
+                          {attr::output_height, o.integer("pooled_height")},
+                          {attr::output_width, o.integer("pooled_width")}}));
 }
 Results affine_grid(Operands& o) {
   const std::vector<int64_t> size = o.integers("size");
-  return o.result(o.b.emit("AffineGrid", {o.read("theta"), o.b.integers(size)},
-                           {{"align_corners", int64_t(o.flag("align_corners"))}}));
+  return o.result(o.b.emit(op::AffineGrid, {o.read("theta"), o.b.integers(size)},
+                           {{attr::align_corners, int64_t(o.flag("align_corners"))}}));
 }
 
 }  // namespace

@@ -72,9 +72,10 @@ Results trapezoids(Operands& o) {
     const auto [from, to] = inner(x);
     area = area * (to - from);
   }
-  if (o.op() != "cumulative_trapezoid") return result_of(area.reduce("ReduceSum", {axis}));
+  if (o.op() != "cumulative_trapezoid") return result_of(area.reduce(op::ReduceSum, {axis}));
   return result_of(
-      call("CumSum", area, {{"axis", axis}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}}));
+      call(op::CumSum, area,
+           {{attr::axis, axis}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ Results hypotenuse(Operands& o) {
   const Terms t = two_terms(o, "self", "other", true);
   const Term x = absolute(t.x), y = absolute(t.y), large = larger(x, y), small = smaller(x, y);
   const Term ratio = small / large, made = large * square_root(ratio * ratio + 1.0);
-  const Term infinite =
-      call("IsInf", large, {{"detect_negative", int64_t(0)}, {"detect_positive", int64_t(1)}});
+  const Term infinite = call(
+      op::IsInf, large, {{attr::detect_negative, int64_t(0)}, {attr::detect_positive, int64_t(1)}});
   return result_of(where(either(equal(large, 0), infinite), large, made));
 }
 Results close(Operands& o) {
@@ -33,15 +33,15 @@ Results close(Operands& o) {
   if (!floats) t = {t.x.cast(DType::kF64), t.y.cast(DType::kF64)};
   const Term apart = absolute(t.x - t.y),
              allowed = absolute(t.y) * o.number("rtol") + o.number("atol");
-  const Term infinite =
-      call("IsInf", apart, {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}});
+  const Term infinite = call(
+      op::IsInf, apart, {{attr::detect_negative, int64_t(1)}, {attr::detect_positive, int64_t(1)}});
   Term made = either(equal(t.x, t.y), both(!infinite, apart <= allowed));
   if (o.flag("equal_nan")) made = either(made, both(is_not_a_number(t.x), is_not_a_number(t.y)));
   return result_of(made);
 }
 Results times_power_of_two(Operands& o) {
   const Terms t = two_terms(o, "self", "other", true);
-  return result_of(t.x * call("Pow", t.y.number(2), t.y));
+  return result_of(t.x * call(op::Pow, t.y.number(2), t.y));
 }
 Results log_add_powers_of_two(Operands& o) {
   const Terms t = two_terms(o, "self", "other", true);
@@ -62,23 +62,23 @@ Results entropy(Operands& o) {
 }
 Results sinc(Operands& o) {
   const Term x = floating_term(o, "self") * kPi;
-  return result_of(where(equal(x, 0), 1, call("Sin", x) / x));
+  return result_of(where(equal(x, 0), 1, call(op::Sin, x) / x));
 }
 /// In f64, as PyTorch has it.
 Results power_in_f64(Operands& o) {
   const auto wide = [&](const char* name) {
     return Term{&o.b, as_type(o.b, o.value(name), DType::kF64)};
   };
-  return result_of(call("Pow", wide("self"), wide("exponent")));
+  return result_of(call(op::Pow, wide("self"), wide("exponent")));
 }
 Results round_to_decimals(Operands& o) {
   const Term x = term(o, "self");
   const int64_t decimals = o.integer("decimals");
   if (!is_floating_type(x.dtype()) || decimals == 0)
-    return result_of(is_floating_type(x.dtype()) ? call("Round", x) : x);
+    return result_of(is_floating_type(x.dtype()) ? call(op::Round, x) : x);
   const double scale = std::pow(10.0, double(std::abs(decimals)));
-  return result_of(decimals > 0 ? call("Round", x * scale) / scale
-                                : call("Round", x / scale) * scale);
+  return result_of(decimals > 0 ? call(op::Round, x * scale) / scale
+                                : call(op::Round, x / scale) * scale);
 }
 
 /// Lanczos' approximation with g = 7 and nine terms, 1e-15 of the gamma function; below 1/2 by
@@ -94,10 +94,10 @@ Term log_gamma(const Term& given) {
   for (int i = 1; i < 9; i++) sum = sum + kTerms[i] / (z + double(i));
   const Term t = z + 7.5;
   const Term above = (z + 0.5) * logarithm(t) - t + logarithm(sum) + 0.5 * std::log(2 * kPi);
-  const Term wave = absolute(call("Sin", (x - call("Floor", x)) * kPi));
+  const Term wave = absolute(call(op::Sin, (x - call(op::Floor, x)) * kPi));
   const Term made = where(low, std::log(kPi) - logarithm(wave) - above, above);
-  const Term infinite =
-      call("IsInf", x, {{"detect_negative", int64_t(1)}, {"detect_positive", int64_t(1)}});
+  const Term infinite = call(
+      op::IsInf, x, {{attr::detect_negative, int64_t(1)}, {attr::detect_positive, int64_t(1)}});
   return where(infinite, INFINITY, made).cast(given.dtype());
 }
 Results logarithm_of_gamma(Operands& o) { return result_of(log_gamma(floating_term(o, "self"))); }
@@ -113,17 +113,17 @@ Results digamma(Operands& o) {
   const Term r = 1.0 / (z * z);
   Term series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132.0))));
   const Term above = sum + logarithm(z) - 0.5 / z - series;
-  const Term made = where(low, above - kPi / call("Tan", x * kPi), above);
+  const Term made = where(low, above - kPi / call(op::Tan, x * kPi), above);
   return result_of(made.cast(given.dtype()));
 }
 Results complement_of_erf(Operands& o) {
   const Term x = floating_term(o, "self");
-  return result_of((1.0 - call("Erf", x.cast(DType::kF64))).cast(x.dtype()));
+  return result_of((1.0 - call(op::Erf, x.cast(DType::kF64))).cast(x.dtype()));
 }
 /// The normal distribution: (1 + erf(x / sqrt 2)) / 2.
 Results normal_distribution(Operands& o) {
   const Term x = floating_term(o, "self");
-  const Term made = (call("Erf", x.cast(DType::kF64) * std::sqrt(0.5)) + 1.0) * 0.5;
+  const Term made = (call(op::Erf, x.cast(DType::kF64) * std::sqrt(0.5)) + 1.0) * 0.5;
   return result_of((o.op() == "special_log_ndtr" ? logarithm(made) : made).cast(x.dtype()));
 }
 /// A start by Winitzki's formula, 2e-3 of it, and three steps of Newton's method in f64.
@@ -135,7 +135,7 @@ Results inverse_of_erf(Operands& o) {
   const Term size = square_root(square_root(t * t - logs / kA) - t);
   Term x = where(y < 0, -size, size);
   for (int i = 0; i < 3; i++)
-    x = x - (call("Erf", x) - y) * exponential(x * x) * (std::sqrt(kPi) / 2);
+    x = x - (call(op::Erf, x) - y) * exponential(x * x) * (std::sqrt(kPi) / 2);
   const Term edge = equal(absolute(y), 1);
   return result_of(where(edge, y / 0.0, x).cast(given.dtype()));
 }
@@ -163,11 +163,11 @@ Results bessel(Operands& o) {
 Results shifted(Operands& o) {
   const Terms t = two_terms(o, "self", "other");
   if (is_floating_type(t.x.dtype())) o.refuse("self", "shifts of floats are not supported");
-  const Term power = call("Pow", t.x.number(2), t.y);
+  const Term power = call(op::Pow, t.x.number(2), t.y);
   const bool left =
       o.op().find("l") != std::string::npos && o.op().find("right") == std::string::npos;
   if (left) return result_of(t.x * power);
-  const Term rest = call("Mod", t.x, power, {{"fmod", int64_t(0)}});
+  const Term rest = call(op::Mod, t.x, power, {{attr::fmod, int64_t(0)}});
   return result_of((t.x - rest) / power);
 }
 

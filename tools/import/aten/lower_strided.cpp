@@ -59,14 +59,14 @@ Results as_strided(Operands& o) {
       memory,
       [places, size, elements](Builder& b, ValueId whole) {
         const ValueId flat = b.reshape(whole, {elements});
-        return b.reshape(b.emit("Gather", {flat, b.integers(places)}, {{"axis", int64_t(0)}}),
+        return b.reshape(b.emit(op::Gather, {flat, b.integers(places)}, {{attr::axis, int64_t(0)}}),
                          size);
       },
       [places, elements](Builder& b, ValueId whole, ValueId part) {
         const ValueId flat = b.reshape(whole, {elements}),
                       numbers = b.reshape(part, {Dim(int64_t(places.size()))});
-        return b.reshape(b.emit("ScatterElements", {flat, b.integers(places), numbers},
-                                {{"axis", int64_t(0)}, {"reduction", std::string("none")}}),
+        return b.reshape(b.emit(op::ScatterElements, {flat, b.integers(places), numbers},
+                                {{attr::axis, int64_t(0)}, {attr::reduction, std::string("none")}}),
                          b.dims(whole));
       },
       strides))};

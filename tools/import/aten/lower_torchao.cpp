@@ -75,28 +75,29 @@ Results choose_parameters(Operands& o) {
   const std::string kind = o.text("mapping_type");
   const double least = o.given("eps") ? o.number("eps") : double(std::numeric_limits<float>::min());
   const ValueId split = b.reshape(x, blocks.dims), nothing = number(b, 0);
-  const auto extreme = [&](const char* reduce, const char* op) {
+  const auto extreme = [&](graph::Operator reduce, graph::Operator op) {
     return b.emit(op, {b.reduce(reduce, split, blocks.reduced, true), nothing});
   };
-  const ValueId low = extreme("ReduceMin", "Min"), high = extreme("ReduceMax", "Max");
+  const ValueId low = extreme(op::ReduceMin, op::Min), high = extreme(op::ReduceMax, op::Max);
   const double steps = range.high - range.low;
   ValueId scale = graph::kAbsent, zero = graph::kAbsent;
   if (kind == "ASYMMETRIC") {
-    const ValueId width = b.emit("Div", {b.emit("Sub", {high, low}), number(b, steps)});
-    scale = b.emit("Max", {width, number(b, least)});
-    const ValueId below = b.emit("Round", {b.emit("Div", {low, scale})});
-    zero = b.emit("Clip", {b.emit("Sub", {number(b, range.low), below})},
-                  {{"min", range.low}, {"max", range.high}});
+    const ValueId width = b.emit(op::Div, {b.emit(op::Sub, {high, low}), number(b, steps)});
+    scale = b.emit(op::Max, {width, number(b, least)});
+    const ValueId below = b.emit(op::Round, {b.emit(op::Div, {low, scale})});
+    zero = b.emit(op::Clip, {b.emit(op::Sub, {number(b, range.low), below})},
+                  {{attr::min, range.low}, {attr::max, range.high}});
   } else if (kind == "SYMMETRIC" || kind == "SYMMETRIC_NO_CLIPPING_ERR") {
     ValueId width;
     if (kind == "SYMMETRIC")
-      width = b.emit("Div", {b.emit("Max", {b.emit("Neg", {low}), high}), number(b, steps / 2)});
+      width =
+          b.emit(op::Div, {b.emit(op::Max, {b.emit(op::Neg, {low}), high}), number(b, steps / 2)});
     else
-      width = b.emit("Max", {b.emit("Div", {low, number(b, range.low)}),
-                             b.emit("Div", {high, number(b, range.high)})});
-    scale = b.emit("Max", {width, number(b, least)});
+      width = b.emit(op::Max, {b.emit(op::Div, {low, number(b, range.low)}),
+                               b.emit(op::Div, {high, number(b, range.high)})});
+    scale = b.emit(op::Max, {width, number(b, least)});
     const double middle = double(int64_t((range.high + range.low + 1) / 2));
-    zero = b.emit("Add", {b.emit("Mul", {scale, nothing}), number(b, middle)});
+    zero = b.emit(op::Add, {b.emit(op::Mul, {scale, nothing}), number(b, middle)});
   } else {
     o.refuse("mapping_type", "'" + kind + "' is not known");
   }
@@ -119,11 +120,11 @@ Results quantize_blocks(Operands& o) {
   const ValueId x = floats_of(b, o.read("input"));
   const Blocks blocks = blocks_of(o, b.dims(x));
   const ValueId by =
-      b.emit("Div", {number(b, 1), floats_of(b, in_blocks(o, "scale", blocks.after))});
-  ValueId steps = b.emit("Round", {b.emit("Mul", {b.reshape(x, blocks.dims), by})});
+      b.emit(op::Div, {number(b, 1), floats_of(b, in_blocks(o, "scale", blocks.after))});
+  ValueId steps = b.emit(op::Round, {b.emit(op::Mul, {b.reshape(x, blocks.dims), by})});
   if (o.given("zero_point"))
-    steps = b.emit("Add", {steps, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
-  const ValueId kept = b.emit("Clip", {steps}, {{"min", range.low}, {"max", range.high}});
+    steps = b.emit(op::Add, {steps, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
+  const ValueId kept = b.emit(op::Clip, {steps}, {{attr::min, range.low}, {attr::max, range.high}});
   return o.result(b.reshape(b.cast(kept, o.dtype("output_dtype", DType::kI8)), b.dims(x)));
 }
 
@@ -140,9 +141,9 @@ std::optional<ValueId> dequantized_weights(Operands& o, ValueId x, const Blocks&
   std::vector<ValueId> inputs = {x, scales};
   if (o.given("zero_point"))
     inputs.push_back(b.cast(in_blocks(o, "zero_point", blocks.scales), held->dtype));
-  Attributes attributes = {{"axis", int64_t(in_groups)}};
-  if (in_groups) attributes["block_size"] = *o.dims("block_size")[1].value();
-  return b.emit("DequantizeLinear", inputs, attributes);
+  Attributes attributes = {{attr::axis, int64_t(in_groups)}};
+  if (in_groups) attributes[attr::block_size] = *o.dims("block_size")[1].value();
+  return b.emit(op::DequantizeLinear, inputs, attributes);
 }
 
 Results dequantize_blocks(Operands& o) {
@@ -159,14 +160,14 @@ Results dequantize_blocks(Operands& o) {
   if (const auto known = dequantized_weights(o, x, blocks)) return typed(*known);
   ValueId numbers = floats_of(b, b.reshape(x, blocks.dims));
   if (o.given("zero_point"))
-    numbers = b.emit("Sub", {numbers, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
+    numbers = b.emit(op::Sub, {numbers, floats_of(b, in_blocks(o, "zero_point", blocks.after))});
   const ValueId scale = floats_of(b, in_blocks(o, "scale", blocks.after));
-  return typed(b.reshape(b.emit("Mul", {numbers, scale}), b.dims(x)));
+  return typed(b.reshape(b.emit(op::Mul, {numbers, scale}), b.dims(x)));
 }
 
 /// Sums of 32 bits of products of integers.
 Results multiply_integers(Operands& o) {
-  return o.result(o.b.emit("MatMulInteger", {o.read("self"), o.read("mat2")}));
+  return o.result(o.b.emit(op::MatMulInteger, {o.read("self"), o.read("mat2")}));
 }
 
 }  // namespace

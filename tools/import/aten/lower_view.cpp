@@ -204,7 +204,7 @@ ValueId with_part(Builder& b, ValueId whole, ValueId part, const Cut& cut) {
     if (cut.start != Dim(0)) parts.push_back(b.slice(whole, cut.axis, Dim(0), cut.start));
     parts.push_back(part);
     if (cut.end != extent) parts.push_back(b.slice(whole, cut.axis, cut.end, extent));
-    return b.emit("Concat", parts, {{"axis", cut.axis}});
+    return b.emit(op::Concat, parts, {{attr::axis, cut.axis}});
   }
   const auto n = extent.value(), start = cut.start.value(), end = cut.end.value();
   if (!n || !start || !end)
@@ -218,8 +218,8 @@ ValueId with_part(Builder& b, ValueId whole, ValueId part, const Cut& cut) {
     const bool inside = i >= *start && i < *end && (i - *start) % cut.step == 0;
     from[size_t(i)] = inside ? *n + (i - *start) / cut.step : i;
   }
-  const ValueId both = b.emit("Concat", {whole, part}, {{"axis", cut.axis}});
-  return b.emit("Gather", {both, b.integers(from)}, {{"axis", cut.axis}});
+  const ValueId both = b.emit(op::Concat, {whole, part}, {{attr::axis, cut.axis}});
+  return b.emit(op::Gather, {both, b.integers(from)}, {{attr::axis, cut.axis}});
 }
 Tensor cut_out(Operands& o, const Tensor& of, const Cut& cut, ValueId now = graph::kAbsent) {
   Strides strides = o.b.strides(of);
@@ -329,7 +329,8 @@ Results parts_of(Operands& o, const Tensor& x, int64_t axis, const Dims& sizes) 
   if (sizes.size() == 1)
     made = {whole};
   else
-    made = o.b.emit_many("Split", {whole}, {{"axis", axis}, {"split", sizes}}, sizes.size());
+    made =
+        o.b.emit_many(op::Split, {whole}, {{attr::axis, axis}, {attr::split, sizes}}, sizes.size());
   std::vector<Tensor> parts;
   Dim start(0);
   for (size_t i = 0; i < sizes.size(); i++) {

@@ -137,14 +137,14 @@ int64_t c10_of_integers(DType integers) {
 
 ValueId quantize(Builder& b, ValueId x, const TensorQuantization& by) {
   check_zero_point(by);
-  return b.emit("QuantizeLinear", {b.cast(x, DType::kF32), b.scalar(DType::kF32, by.scale),
-                                   b.scalar(by.integers, double(by.zero_point))});
+  return b.emit(op::QuantizeLinear, {b.cast(x, DType::kF32), b.scalar(DType::kF32, by.scale),
+                                     b.scalar(by.integers, double(by.zero_point))});
 }
 Tensor quantized(Builder& b, ValueId x, const TensorQuantization& by) {
   const ValueId bytes = quantize(b, x, by);
   const Tensor made =
-      b.own(b.emit("DequantizeLinear", {bytes, b.scalar(DType::kF32, by.scale),
-                                        b.scalar(by.integers, double(by.zero_point))}));
+      b.own(b.emit(op::DequantizeLinear, {bytes, b.scalar(DType::kF32, by.scale),
+                                          b.scalar(by.integers, double(by.zero_point))}));
   Builder::set_quantization(made, by);
   return made;
 }
@@ -154,30 +154,31 @@ ValueId dequantize(Builder& b, ValueId integers, ValueId scales, ValueId zero_po
   if (const graph::Constant* zeros = b.model.constant(zero_points); zeros && zeros->dtype != type)
     for (int64_t i = 0; i < zeros->elements(); i++)
       check_zero_point({type, 1, graph::read_integer(*zeros, i)});
-  return b.emit("DequantizeLinear",
+  return b.emit(op::DequantizeLinear,
                 {integers, b.cast(scales, DType::kF32), b.cast(zero_points, type)},
-                {{"axis", axis}});
+                {{attr::axis, axis}});
 }
 
 // Bytes, from which passes find the integers.
 ValueId quantized_in_run(Builder& b, ValueId x, bool reduced) {
   if (!reduced) {
-    const std::vector<ValueId> made = b.emit_many("DynamicQuantizeLinear", {x}, {}, 3);
-    return b.emit("DequantizeLinear", made);
+    const std::vector<ValueId> made = b.emit_many(op::DynamicQuantizeLinear, {x}, {}, 3);
+    return b.emit(op::DequantizeLinear, made);
   }
   const ValueId nothing = b.scalar(DType::kF32, 0), most = b.scalar(DType::kF32, 127);
-  const ValueId high = b.emit("Max", {b.reduce("ReduceMax", x, {}, false), nothing}),
-                low = b.emit("Min", {b.reduce("ReduceMin", x, {}, false), nothing});
-  const ValueId range = b.emit("Sub", {high, low});
-  const ValueId scale = b.emit("Where", {b.emit("Equal", {range, nothing}),
-                                         b.scalar(DType::kF32, 0.1), b.emit("Div", {range, most})});
+  const ValueId high = b.emit(op::Max, {b.reduce(op::ReduceMax, x, {}, false), nothing}),
+                low = b.emit(op::Min, {b.reduce(op::ReduceMin, x, {}, false), nothing});
+  const ValueId range = b.emit(op::Sub, {high, low});
+  const ValueId scale =
+      b.emit(op::Where, {b.emit(op::Equal, {range, nothing}), b.scalar(DType::kF32, 0.1),
+                         b.emit(op::Div, {range, most})});
   const auto limited = [&](ValueId steps) {
-    return b.emit("Clip", {b.emit("Round", {steps})}, {{"min", 0.0}, {"max", 127.0}});
+    return b.emit(op::Clip, {b.emit(op::Round, {steps})}, {{attr::min, 0.0}, {attr::max, 127.0}});
   };
-  const ValueId zero = limited(b.emit("Div", {b.emit("Neg", {low}), scale}));
-  const ValueId steps = b.emit("Add", {b.emit("Round", {b.emit("Div", {x, scale})}), zero});
+  const ValueId zero = limited(b.emit(op::Div, {b.emit(op::Neg, {low}), scale}));
+  const ValueId steps = b.emit(op::Add, {b.emit(op::Round, {b.emit(op::Div, {x, scale})}), zero});
   const ValueId bytes = b.cast(limited(steps), DType::kU8);
-  return b.emit("Mul", {b.emit("Sub", {b.cast(bytes, DType::kF32), zero}), scale});
+  return b.emit(op::Mul, {b.emit(op::Sub, {b.cast(bytes, DType::kF32), zero}), scale});
 }
 
 const TensorQuantization* quantization_among(const std::vector<Value>& arguments) {

@@ -225,8 +225,8 @@ class Importer {
     return values.back();
   }
   ValueId lambda_step(const LambdaStep& step, const std::vector<ValueId>& values) {
-    static const std::pair<const char*, const char*> kBinary[] = {
-        {"+", "Add"}, {"-", "Sub"}, {"*", "Mul"}, {"/", "Div"}};
+    static const std::pair<const char*, graph::Operator> kBinary[] = {
+        {"+", op::Add}, {"-", op::Sub}, {"*", op::Mul}, {"/", op::Div}};
     std::vector<ValueId> operands;
     size_t number = 0;
     for (const int operand : step.operands)
@@ -326,10 +326,11 @@ class Importer {
       if (value == graph::kAbsent) return graph::kAbsent;
     if (values.empty()) refuse("joins nothing");
     if (function == "hcat") refuse("'hcat' is not built");
-    if (function == "vcat") return b_.emit("Concat", values, {{"axis", b_.rank(values[0]) - 1}});
+    if (function == "vcat")
+      return b_.emit(op::Concat, values, {{attr::axis, b_.rank(values[0]) - 1}});
     ValueId out = values[0];
     for (size_t i = 1; i < values.size(); i++)
-      out = b_.emit(function == "+" ? "Add" : "Mul", {out, values[i]});
+      out = b_.emit(function == "+" ? op::Add : op::Mul, {out, values[i]});
     return out;
   }
 
@@ -348,10 +349,10 @@ class Importer {
     }
     if (kind == "LSTM" || kind == "GRU" || kind == "RNN") return recurrent(id, kind, x);
     if (kind == "Embedding")
-      return b_.emit("Gather",
+      return b_.emit(op::Gather,
                      {net_.constant(weight_of(id, "weight", "weight", 0)),
-                      b_.emit("Sub", {x, b_.scalar(b_.dtype(x), 1)})},
-                     {{"axis", int64_t(0)}});
+                      b_.emit(op::Sub, {x, b_.scalar(b_.dtype(x), 1)})},
+                     {{attr::axis, int64_t(0)}});
     if (!known(id, kind)) refuse("the layer is not supported");
     return apply(id, x);
   }
@@ -360,15 +361,15 @@ class Importer {
     const Weight w = weight_of(id, "weight", "W", 0);
     if (w.dims.size() != 2)
       graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weight is no matrix");
-    ValueId y = b_.emit("MatMul", {x, net_.constant(w)});
+    ValueId y = b_.emit(op::MatMul, {x, net_.constant(w)});
     const JuliaId bias = named(id, "bias", "b", 1);
-    if (has_bias(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
+    if (has_bias(bias)) y = b_.emit(op::Add, {y, net_.constant(array(bias, "bias"))});
     return apply(field(id, "σ", 2), y);
   }
   ValueId scale(JuliaId id, ValueId x) {
-    ValueId y = b_.emit("Mul", {x, net_.constant(weight_of(id, "scale", "α", 0))});
+    ValueId y = b_.emit(op::Mul, {x, net_.constant(weight_of(id, "scale", "α", 0))});
     const JuliaId bias = named(id, "bias", "β", 1);
-    if (has_bias(bias)) y = b_.emit("Add", {y, net_.constant(array(bias, "bias"))});
+    if (has_bias(bias)) y = b_.emit(op::Add, {y, net_.constant(array(bias, "bias"))});
     return apply(field(id, "σ", 2), y);
   }
 
@@ -413,32 +414,32 @@ class Importer {
     const JuliaId bias = named(id, "bias", "b", 2);
     if (has_bias(bias)) inputs.push_back(net_.constant(array(bias, "bias")));
     const ValueId y =
-        b_.emit("Conv", inputs,
-                {{"kernel_shape", std::vector<int64_t>(w.dims.begin() + 2, w.dims.end())},
-                 {"strides", at.strides},
-                 {"dilations", at.dilations},
-                 {"pads", at.pads},
-                 {"auto_pad", std::string("NOTSET")},
-                 {"group", integer(field(id, "groups", 6), 1)}});
+        b_.emit(op::Conv, inputs,
+                {{attr::kernel_shape, std::vector<int64_t>(w.dims.begin() + 2, w.dims.end())},
+                 {attr::strides, at.strides},
+                 {attr::dilations, at.dilations},
+                 {attr::pads, at.pads},
+                 {attr::auto_pad, std::string("NOTSET")},
+                 {attr::group, integer(field(id, "groups", 6), 1)}});
     return apply(field(id, "σ", 0), y);
   }
   ValueId pool(JuliaId id, bool most, ValueId x) {
     std::vector<int64_t> size = integers(field(id, "k", 0));
     const Window at = window(field(id, "stride", 2), field(id, "pad", 1), kNoJulia, size.size());
     std::reverse(size.begin(), size.end());
-    aten::Attributes attributes = {{"kernel_shape", size},
-                                   {"strides", at.strides},
-                                   {"dilations", at.dilations},
-                                   {"pads", at.pads},
-                                   {"auto_pad", std::string("NOTSET")},
-                                   {"ceil_mode", int64_t(0)}};
-    if (!most) attributes["count_include_pad"] = int64_t(1);
-    return b_.emit(most ? "MaxPool" : "AveragePool", {x}, std::move(attributes));
+    aten::Attributes attributes = {{attr::kernel_shape, size},
+                                   {attr::strides, at.strides},
+                                   {attr::dilations, at.dilations},
+                                   {attr::pads, at.pads},
+                                   {attr::auto_pad, std::string("NOTSET")},
+                                   {attr::ceil_mode, int64_t(0)}};
+    if (!most) attributes[attr::count_include_pad] = int64_t(1);
+    return b_.emit(most ? op::MaxPool : op::AveragePool, {x}, std::move(attributes));
   }
   ValueId global_pool(bool mean, ValueId x) {
     std::vector<int64_t> axes;
     for (int64_t d = 2; d < b_.rank(x); d++) axes.push_back(d);
-    return b_.reduce(mean ? "ReduceMean" : "ReduceMax", x, axes, true);
+    return b_.reduce(mean ? op::ReduceMean : op::ReduceMax, x, axes, true);
   }
   ValueId batch_norm(JuliaId id, ValueId x) {
     net_.said_inference("BatchNorm");
@@ -448,11 +449,11 @@ class Importer {
         zeros{mean.dims, std::vector<float>(mean.values.size(), 0)};
     // Julia's channels stand second to last, ours second; a matrix (channels, batch) is [batch,
     // channels] as well.
-    const ValueId y = b_.emit("BatchNormalization",
+    const ValueId y = b_.emit(op::BatchNormalization,
                               {x, net_.constant(has_bias(gamma) ? array(gamma, "γ") : ones),
                                net_.constant(has_bias(beta) ? array(beta, "β") : zeros),
                                net_.constant(mean), net_.constant(variance)},
-                              {{"epsilon", double(float(number(field(id, "ϵ", 5), 1e-5)))}});
+                              {{attr::epsilon, double(float(number(field(id, "ϵ", 5), 1e-5)))}});
     return apply(field(id, "λ", 0), y);
   }
   /// (x - mean) / (sqrt(variance) + epsilon) over the first dimensions, as Flux has it, then the
@@ -467,15 +468,15 @@ class Importer {
                                       std::to_string(size[i]) + ", its input has " + extent.text());
     std::vector<int64_t> axes;
     for (int64_t d = b_.rank(x) - int64_t(size.size()); d < b_.rank(x); d++) axes.push_back(d);
-    const ValueId centred = b_.emit("Sub", {x, b_.reduce("ReduceMean", x, axes, true)});
+    const ValueId centred = b_.emit(op::Sub, {x, b_.reduce(op::ReduceMean, x, axes, true)});
     const ValueId variance =
-        b_.reduce("ReduceMean", b_.emit("Mul", {centred, centred}), axes, true);
+        b_.reduce(op::ReduceMean, b_.emit(op::Mul, {centred, centred}), axes, true);
     const double epsilon = number(field(id, "ϵ", 2), 1e-5);
     ValueId y = b_.emit(
-        "Div",
+        op::Div,
         {centred,
-         b_.emit("Sqrt",
-                 {b_.emit("Add", {variance, net_.scalar(double(float(epsilon * epsilon)))})})});
+         b_.emit(op::Sqrt,
+                 {b_.emit(op::Add, {variance, net_.scalar(double(float(epsilon * epsilon)))})})});
     const JuliaId affine = field(id, "diag", 1);
     if (tree_.short_type(affine) == "Scale") y = scale(affine, y);
     return apply(field(id, "λ", 0), y);
@@ -491,7 +492,7 @@ class Importer {
     if (input.dims.size() != 2 || state.dims.size() != 2)
       graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weights are no matrices");
     layers::Recurrent cell;
-    cell.op = kind;
+    cell.op = graph::find_operator(kind);
     cell.hidden = state.dims[0];
     const int64_t gates = kind == "LSTM" ? 4 : kind == "GRU" ? 3 : 1;
     if (state.dims[1] != gates * cell.hidden || input.dims[1] != gates * cell.hidden)

@@ -34,7 +34,7 @@ Term heads_of(LayerCall& call, const Term& x, const char* part, int64_t heads, i
 ValueId held_keys(LayerCall& call) {
   ValueId held = call.mask(1);
   if (call.inputs().size() == 3 && call.inputs()[2] != call.inputs()[1] && call.mask(2) != kAbsent)
-    held = held == kAbsent ? call.mask(2) : call.b.emit("And", {held, call.mask(2)});
+    held = held == kAbsent ? call.mask(2) : call.b.emit(op::And, {held, call.mask(2)});
   if (held == kAbsent) return held;
   const Dims dims = call.b.dims(held);
   return call.b.reshape(held, {dims[0], Dim(1), Dim(1), dims[1]});
@@ -61,11 +61,11 @@ void attention_of_heads(LayerCall& call, int64_t heads, int64_t kv_heads, int64_
   std::vector<ValueId> operands = {q.id, k.id, v.id};
   if (const ValueId held = held_keys(call); held != kAbsent) operands.push_back(held);
   call.output_masks = {call.mask(0)};
-  const Term mixed = {&call.b, call.b.emit("Attention", operands,
-                                           {{"is_causal", int64_t(0)},
-                                            {"q_num_heads", int64_t(0)},
-                                            {"kv_num_heads", int64_t(0)},
-                                            {"softcap", 0.0}})};
+  const Term mixed = {&call.b, call.b.emit(op::Attention, operands,
+                                           {{attr::is_causal, int64_t(0)},
+                                            {attr::q_num_heads, int64_t(0)},
+                                            {attr::kv_num_heads, int64_t(0)},
+                                            {attr::softcap, 0.0}})};
   const Dims dims = query.dims();
   const Term rows = swapped(mixed, 1, 2).reshape({dims[0], dims[1], Dim(heads * value_width)});
   const std::vector<Weight> w = call.weights(bias ? 2 : 1, name("output_dense"));
@@ -111,16 +111,16 @@ void attention(LayerCall& call) {
     Term sum = q.reshape({rows[0], rows[1], Dim(1), rows[2]}) +
                k.reshape({columns[0], Dim(1), columns[1], columns[2]});
     if (scaled && !additive) sum = sum * weight(0);
-    Term bent = aten::call("Tanh", sum);
+    Term bent = aten::call(op::Tanh, sum);
     if (additive && scaled) bent = bent * weight(0);
-    scores = bent.reduce("ReduceSum", {3});
+    scores = bent.reduce(op::ReduceSum, {3});
     if (!additive) scores = scores * weight(scaled ? 1 : 0);
   }
   if (const ValueId held = call.mask(1); held != kAbsent) {
     const Dims dims = call.b.dims(held);
     scores = where(q.of(held).reshape({dims[0], Dim(1), dims[1]}), scores, scores - 1e9);
   }
-  const Term part = aten::call("Softmax", scores, {{"axis", int64_t(2)}});
+  const Term part = aten::call(op::Softmax, scores, {{attr::axis, int64_t(2)}});
   Term out = product(part, v);
   if (const ValueId held = call.mask(0); held != kAbsent) {
     const Dims dims = call.b.dims(held);
@@ -151,8 +151,8 @@ void einsum_dense(LayerCall& call) {
   }
   call.text("bias_axes", "");
   const std::vector<Weight> w = call.weights(bias ? 2 : 1);
-  Term made = {&call.b, call.b.emit("Einsum", {call.input(), call.net.constant(w[0])},
-                                    {{"equation", equation}})};
+  Term made = {&call.b, call.b.emit(op::Einsum, {call.input(), call.net.constant(w[0])},
+                                    {{attr::equation, equation}})};
   if (bias) made = made + made.of(call.net.constant(w[1]));
   call.give(call.net.activation(made.id, activation, made.rank() - 1));
 }
@@ -172,7 +172,7 @@ void dot(LayerCall& call) {
   const int64_t a = axis_of(x, axes[0]), b = axis_of(y, axes.back());
   if (call.truth("normalize", false)) {
     const auto unit = [](const Term& t, int64_t axis) {
-      return t / larger(t.reduce("ReduceL2", {axis}, true), 1e-6);
+      return t / larger(t.reduce(op::ReduceL2, {axis}, true), 1e-6);
     };
     x = unit(x, a);
     y = unit(y, b);

@@ -28,17 +28,17 @@ Window read_window(LayerCall& call, size_t spatial) {
 }
 
 aten::Attributes attributes_of(LayerCall& call, const Window& w, int64_t group) {
-  aten::Attributes out = {{"kernel_shape", w.kernel},
-                          {"strides", w.strides},
-                          {"dilations", w.dilations},
-                          {"group", group}};
+  aten::Attributes out = {{attr::kernel_shape, w.kernel},
+                          {attr::strides, w.strides},
+                          {attr::dilations, w.dilations},
+                          {attr::group, group}};
   if (w.padding == "same") {
-    out["auto_pad"] = std::string("SAME_UPPER");
+    out[attr::auto_pad] = std::string("SAME_UPPER");
   } else if (w.padding == "valid") {
-    out["auto_pad"] = std::string("VALID");
+    out[attr::auto_pad] = std::string("VALID");
   } else if (w.padding == "causal" && w.kernel.size() == 1 && w.last) {
-    out["auto_pad"] = std::string("NOTSET");
-    out["pads"] = std::vector<int64_t>{(w.kernel[0] - 1) * w.dilations[0], 0};
+    out[attr::auto_pad] = std::string("NOTSET");
+    out[attr::pads] = std::vector<int64_t>{(w.kernel[0] - 1) * w.dilations[0], 0};
   } else {
     call.refuse("padding", "'" + w.padding + "' is not known here");
   }
@@ -95,7 +95,7 @@ void convolution(LayerCall& call) {
     call.expect_dims(weights[1], {filters}, "bias");
     inputs.push_back(call.net.constant(weights[1]));
   }
-  finish(call, call.b.emit("Conv", inputs, attributes_of(call, w, groups)), w.last, activation);
+  finish(call, call.b.emit(op::Conv, inputs, attributes_of(call, w, groups)), w.last, activation);
 }
 
 template <size_t spatial>
@@ -110,7 +110,7 @@ void depthwise(LayerCall& call) {
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
                                  call.net.constant(depthwise_of(weights[0]))};
   if (bias) inputs.push_back(call.net.constant(weights[1]));
-  finish(call, call.b.emit("Conv", inputs, attributes_of(call, w, channels)), w.last, activation);
+  finish(call, call.b.emit(op::Conv, inputs, attributes_of(call, w, channels)), w.last, activation);
 }
 
 template <size_t spatial>
@@ -128,14 +128,14 @@ void separable(LayerCall& call) {
                    joined(std::vector<int64_t>(spatial, 1), {channels * multiplier, filters}),
                    "pointwise kernel");
   const ValueId first = call.b.emit(
-      "Conv",
+      op::Conv,
       {call.to_channels_first(call.input(), w.last), call.net.constant(depthwise_of(weights[0]))},
       attributes_of(call, w, channels));
   std::vector<ValueId> inputs = {first, call.net.constant(kernel_of(weights[1]))};
   if (bias) inputs.push_back(call.net.constant(weights[2]));
   Window one{std::vector<int64_t>(spatial, 1), std::vector<int64_t>(spatial, 1),
              std::vector<int64_t>(spatial, 1), "valid", w.last};
-  finish(call, call.b.emit("Conv", inputs, attributes_of(call, one, 1)), w.last, activation);
+  finish(call, call.b.emit(op::Conv, inputs, attributes_of(call, one, 1)), w.last, activation);
 }
 
 template <size_t spatial>
@@ -173,14 +173,14 @@ void transposed_convolution(LayerCall& call) {
   // [k..., out, in].
   if (bias) inputs.push_back(call.net.constant(weights[1]));
   finish(call,
-         call.b.emit("ConvTranspose", inputs,
-                     {{"kernel_shape", w.kernel},
-                      {"strides", w.strides},
-                      {"dilations", w.dilations},
-                      {"group", int64_t(1)},
-                      {"auto_pad", std::string("NOTSET")},
-                      {"pads", pads},
-                      {"output_padding", output_padding}}),
+         call.b.emit(op::ConvTranspose, inputs,
+                     {{attr::kernel_shape, w.kernel},
+                      {attr::strides, w.strides},
+                      {attr::dilations, w.dilations},
+                      {attr::group, int64_t(1)},
+                      {attr::auto_pad, std::string("NOTSET")},
+                      {attr::pads, pads},
+                      {attr::output_padding, output_padding}}),
          w.last, activation);
 }
 

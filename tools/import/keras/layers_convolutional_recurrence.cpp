@@ -52,23 +52,24 @@ void convolutional_lstm(LayerCall& call) {
   std::vector<ValueId> inputs = {call.to_channels_first(x.reshape(folded).id, last),
                                  call.net.constant(turned_kernel(w[0]))};
   if (bias) inputs.push_back(call.net.constant(w[2]));
-  Term all = {&call.b,
-              call.b.emit("Conv", inputs,
-                          {{"kernel_shape", kernel},
-                           {"strides", strides},
-                           {"dilations", dilations},
-                           {"group", int64_t(1)},
-                           {"auto_pad", std::string(padding == "same" ? "SAME_UPPER" : "VALID")}})};
+  Term all = {
+      &call.b,
+      call.b.emit(op::Conv, inputs,
+                  {{attr::kernel_shape, kernel},
+                   {attr::strides, strides},
+                   {attr::dilations, dilations},
+                   {attr::group, int64_t(1)},
+                   {attr::auto_pad, std::string(padding == "same" ? "SAME_UPPER" : "VALID")}})};
   Dims each = all.dims();
   each.erase(each.begin());
   each.insert(each.begin(), {in[0], in[1]});
   all = all.reshape(each);
   const Term recurrent = x.of(call.net.constant(turned_kernel(w[1])));
-  const aten::Attributes same = {{"kernel_shape", kernel},
-                                 {"strides", std::vector<int64_t>(spatial, 1)},
-                                 {"dilations", std::vector<int64_t>(spatial, 1)},
-                                 {"group", int64_t(1)},
-                                 {"auto_pad", std::string("SAME_UPPER")}};
+  const aten::Attributes same = {{attr::kernel_shape, kernel},
+                                 {attr::strides, std::vector<int64_t>(spatial, 1)},
+                                 {attr::dilations, std::vector<int64_t>(spatial, 1)},
+                                 {attr::group, int64_t(1)},
+                                 {attr::auto_pad, std::string("SAME_UPPER")}};
   Dims state = each;
   state.erase(state.begin() + 1);
   Term h = x, c = x;
@@ -76,7 +77,7 @@ void convolutional_lstm(LayerCall& call) {
   for (int64_t t = 0; t < steps; t++) {
     const int64_t at = backwards ? steps - 1 - t : t;
     Term z = all.slice(1, Dim(at), Dim(at + 1)).reshape(state);
-    if (t > 0) z = z + aten::call("Conv", h, recurrent, same);
+    if (t > 0) z = z + aten::call(op::Conv, h, recurrent, same);
     const auto part = [&](int64_t i) {
       return z.slice(1, Dim(i * filters), Dim((i + 1) * filters));
     };

@@ -13,10 +13,10 @@ void dense(LayerCall& call) {
   if (w[0].dims.size() != 2)
     call.corrupt("its kernel has " + std::to_string(w[0].dims.size()) + " dimensions, expected 2");
   call.expect_dims(w[0], {call.extent(call.rank() - 1), units}, "kernel");
-  ValueId x = call.b.emit("MatMul", {call.input(), call.net.constant(w[0])});
+  ValueId x = call.b.emit(op::MatMul, {call.input(), call.net.constant(w[0])});
   if (bias) {
     call.expect_dims(w[1], {units}, "bias");
-    x = call.b.emit("Add", {x, call.net.constant(w[1])});
+    x = call.b.emit(op::Add, {x, call.net.constant(w[1])});
   }
   call.give(call.net.activation(x, activation, call.b.rank(x) - 1));
 }
@@ -27,7 +27,8 @@ void embedding(LayerCall& call) {
   const std::vector<Weight> w = call.weights(1);
   call.expect_dims(w[0], {rows, width}, "table");
   const ValueId indices = call.b.cast(call.input(), DType::kI32);
-  call.give(call.b.emit("Gather", {call.net.constant(w[0]), indices}, {{"axis", int64_t(0)}}));
+  call.give(
+      call.b.emit(op::Gather, {call.net.constant(w[0]), indices}, {{attr::axis, int64_t(0)}}));
   if (!masks_zero) return;
   if (call.b.rank(indices) != 2)
     call.refuse("mask_zero", "of other than [batch, steps] is not built");
@@ -40,7 +41,7 @@ void masking(LayerCall& call) {
   call.expect_rank(3);
   const aten::Term x = {&call.b, call.input()};
   const aten::Term differs = !equal(x, double(float(call.number("mask_value", 0))));
-  const aten::Term held = differs.cast(DType::kI32).reduce("ReduceMax", {2}) > 0.0;
+  const aten::Term held = differs.cast(DType::kI32).reduce(op::ReduceMax, {2}) > 0.0;
   const graph::Dims dims = x.dims();
   call.give(where(held.reshape({dims[0], dims[1], graph::Dim(1)}), x, 0).id);
   (void)call.mask();  // another one ends here

@@ -46,17 +46,17 @@ void resizing(LayerCall& call) {
   std::vector<ValueId> sizes;
   for (const Dim& extent : {in[0], in[1], Dim(height), Dim(width)})
     sizes.push_back(call.b.reshape(call.b.extent(extent), {Dim(1)}));
-  const ValueId size = call.b.emit("Concat", sizes, {{"axis", int64_t(0)}});
+  const ValueId size = call.b.emit(op::Concat, sizes, {{attr::axis, int64_t(0)}});
   const ValueId made =
-      call.b.emit("Resize", {image, graph::kAbsent, graph::kAbsent, size},
-                  {{"mode", std::string(how == "nearest"    ? "nearest"
-                                        : how == "bilinear" ? "linear"
-                                                            : "cubic")},
-                   {"coordinate_transformation_mode",
+      call.b.emit(op::Resize, {image, graph::kAbsent, graph::kAbsent, size},
+                  {{attr::mode, std::string(how == "nearest"    ? "nearest"
+                                            : how == "bilinear" ? "linear"
+                                                                : "cubic")},
+                   {attr::coordinate_transformation_mode,
                     std::string(how == "nearest" ? "tf_half_pixel_multiplied" : "half_pixel")},
-                   {"nearest_mode", std::string("floor")},
-                   {"cubic_coeff_a", -0.5},
-                   {"exclude_outside", int64_t(0)}});
+                   {attr::nearest_mode, std::string("floor")},
+                   {attr::cubic_coeff_a, -0.5},
+                   {attr::exclude_outside, int64_t(0)}});
   give_image(call, call.from_channels_first(made, last));
 }
 /// The middle of an image.
@@ -90,7 +90,7 @@ void give_categories(LayerCall& call, const Term& index, const std::string& mode
   if (mode != "multi_hot" && mode != "count")
     call.refuse("output_mode", "'" + mode + "' is not built");
   if (places < 0) return call.give(hit.id);
-  call.give(hit.reduce(mode == "count" ? "ReduceSum" : "ReduceMax", {places}).id);
+  call.give(hit.reduce(mode == "count" ? op::ReduceSum : op::ReduceMax, {places}).id);
 }
 void category_encoding(LayerCall& call) {
   const Term x = {&call.b, call.b.cast(call.input(), DType::kI64)};
@@ -108,7 +108,7 @@ void discretization(LayerCall& call) {
                                              {int64_t(limits.size())}));
   const Term bin = (bounds <= x.reshape(column))
                        .cast(DType::kI64)
-                       .reduce("ReduceSum", {int64_t(column.size()) - 1});
+                       .reduce(op::ReduceSum, {int64_t(column.size()) - 1});
   const std::string mode = call.text("output_mode", "int");
   if (mode == "int") return call.give(bin.cast(DType::kI32).id);
   give_categories(call, bin, mode, int64_t(limits.size()) + 1);

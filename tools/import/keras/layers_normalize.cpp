@@ -36,7 +36,7 @@ void batch_normalization(LayerCall& call) {
   for (const Weight& each : w) inputs.push_back(call.net.constant(each));
   call.net.said_inference("BatchNormalization");
   const ValueId x =
-      call.b.emit("BatchNormalization", inputs, {{"epsilon", double(float(epsilon))}});
+      call.b.emit(op::BatchNormalization, inputs, {{attr::epsilon, double(float(epsilon))}});
   call.give(call.b.transpose(x, back));
 }
 
@@ -61,9 +61,9 @@ void layer_normalization(LayerCall& call) {
   inputs.push_back(scale ? call.net.constant(w[0])
                          : call.net.constant(std::vector<float>(size_t(count), 1), dims));
   if (center) inputs.push_back(call.net.constant(w[scale ? 1 : 0]));
-  call.give(
-      call.b.emit("LayerNormalization", inputs,
-                  {{"axis", axis}, {"epsilon", double(float(call.number("epsilon", 0.001)))}}));
+  call.give(call.b.emit(
+      op::LayerNormalization, inputs,
+      {{attr::axis, axis}, {attr::epsilon, double(float(call.number("epsilon", 0.001)))}}));
 }
 
 /// (x - mean) / sqrt(variance), both from the data that the layer was adapted to.
@@ -86,8 +86,8 @@ void normalization(LayerCall& call) {
   for (const double v : variance) spread.push_back(std::max(std::sqrt(float(v)), 1e-7f));
   const ValueId x = call.b.cast(call.input(), DType::kF32), m = call.net.constant(shift, dims),
                 s = call.net.constant(spread, dims);
-  call.give(invert ? call.b.emit("Add", {m, call.b.emit("Mul", {x, s})})
-                   : call.b.emit("Div", {call.b.emit("Sub", {x, m}), s}));
+  call.give(invert ? call.b.emit(op::Add, {m, call.b.emit(op::Mul, {x, s})})
+                   : call.b.emit(op::Div, {call.b.emit(op::Sub, {x, m}), s}));
 }
 
 void group_normalization(LayerCall& call) {
@@ -109,10 +109,10 @@ void group_normalization(LayerCall& call) {
                            ? call.net.constant(w[scale ? 1 : 0])
                            : call.net.constant(std::vector<float>(size_t(channels), 0), {channels});
   const ValueId x =
-      call.b.emit("GroupNormalization", {call.to_channels_first(call.input(), last), gamma, beta},
-                  {{"epsilon", double(float(call.number("epsilon", 0.001)))},
-                   {"num_groups", groups},
-                   {"per_group", int64_t(0)}});
+      call.b.emit(op::GroupNormalization, {call.to_channels_first(call.input(), last), gamma, beta},
+                  {{attr::epsilon, double(float(call.number("epsilon", 0.001)))},
+                   {attr::num_groups, groups},
+                   {attr::per_group, int64_t(0)}});
   call.give(call.from_channels_first(x, last));
 }
 
@@ -126,17 +126,17 @@ void unit_normalization(LayerCall& call) {
   }
   if (axes.empty()) axes = {call.rank() - 1};
   const ValueId x = call.input();
-  const ValueId norm = call.b.reduce("ReduceL2", x, axes, true);
-  call.give(call.b.emit("Div", {x, call.b.emit("Max", {norm, call.net.scalar(1e-6)})}));
+  const ValueId norm = call.b.reduce(op::ReduceL2, x, axes, true);
+  call.give(call.b.emit(op::Div, {x, call.b.emit(op::Max, {norm, call.net.scalar(1e-6)})}));
 }
 void rms_normalization(LayerCall& call) {
   const int64_t axis = only_axis(call, -1);
   if (axis != call.rank() - 1) call.refuse("axis", "other than the last is not built");
   const std::vector<Weight> w = call.weights(1);
   call.expect_dims(w[0], {call.extent(axis)}, "scale");
-  call.give(
-      call.b.emit("RMSNormalization", {call.input(), call.net.constant(w[0])},
-                  {{"axis", axis}, {"epsilon", double(float(call.number("epsilon", 1e-6)))}}));
+  call.give(call.b.emit(
+      op::RMSNormalization, {call.input(), call.net.constant(w[0])},
+      {{attr::axis, axis}, {attr::epsilon, double(float(call.number("epsilon", 1e-6)))}}));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace ingot::keras {
 namespace {
 
-void pool(LayerCall& call, const char* op, size_t spatial) {
+void pool(LayerCall& call, graph::Operator op, size_t spatial) {
   call.expect_rank(int64_t(spatial) + 2);
   const std::vector<int64_t> size = call.integers("pool_size", spatial, 2);
   const std::vector<int64_t> strides =
@@ -15,26 +15,26 @@ void pool(LayerCall& call, const char* op, size_t spatial) {
   if (padding != "same" && padding != "valid")
     call.refuse("padding", "'" + padding + "' is not known here");
   aten::Attributes attributes = {
-      {"kernel_shape", size},
-      {"strides", strides},
-      {"dilations", std::vector<int64_t>(spatial, 1)},
-      {"auto_pad", std::string(padding == "same" ? "SAME_UPPER" : "VALID")},
-      {"ceil_mode", int64_t(0)}};
-  if (std::string(op) == "AveragePool") attributes["count_include_pad"] = int64_t(0);
+      {attr::kernel_shape, size},
+      {attr::strides, strides},
+      {attr::dilations, std::vector<int64_t>(spatial, 1)},
+      {attr::auto_pad, std::string(padding == "same" ? "SAME_UPPER" : "VALID")},
+      {attr::ceil_mode, int64_t(0)}};
+  if (op == op::AveragePool) attributes[attr::count_include_pad] = int64_t(0);
   const ValueId x =
       call.b.emit(op, {call.to_channels_first(call.input(), last)}, std::move(attributes));
   call.give(call.from_channels_first(x, last));
 }
 template <size_t spatial>
 void max_pool(LayerCall& call) {
-  pool(call, "MaxPool", spatial);
+  pool(call, op::MaxPool, spatial);
 }
 template <size_t spatial>
 void average_pool(LayerCall& call) {
-  pool(call, "AveragePool", spatial);
+  pool(call, op::AveragePool, spatial);
 }
 
-void global(LayerCall& call, const char* op, size_t spatial) {
+void global(LayerCall& call, graph::Operator op, size_t spatial) {
   call.expect_rank(int64_t(spatial) + 2);
   const int64_t first = call.channels_last() ? 1 : 2;
   std::vector<int64_t> axes;
@@ -43,7 +43,7 @@ void global(LayerCall& call, const char* op, size_t spatial) {
 }
 template <size_t spatial>
 void global_max(LayerCall& call) {
-  global(call, "ReduceMax", spatial);
+  global(call, op::ReduceMax, spatial);
 }
 /// The mean of the steps that the mask holds.
 void global_average_of_held(LayerCall& call) {
@@ -56,18 +56,18 @@ void global_average_of_held(LayerCall& call) {
                               .reshape(steps == 1 ? graph::Dims{dims[0], dims[1], one}
                                                   : graph::Dims{dims[0], one, dims[1]});
   const bool keep = call.truth("keepdims", false);
-  const aten::Term sum = where(held, x, 0).reduce("ReduceSum", {steps}, keep),
-                   count = held.cast(DType::kF32).reduce("ReduceSum", {steps}, keep);
+  const aten::Term sum = where(held, x, 0).reduce(op::ReduceSum, {steps}, keep),
+                   count = held.cast(DType::kF32).reduce(op::ReduceSum, {steps}, keep);
   call.give((sum / count).id);
 }
 template <size_t spatial>
 void global_average(LayerCall& call) {
   if (call.is_masked()) return global_average_of_held(call);
-  global(call, "ReduceMean", spatial);
+  global(call, op::ReduceMean, spatial);
 }
 
 /// Windows as PyTorch has them: from floor(i n / out) to ceil((i + 1) n / out).
-void adaptive(LayerCall& call, const char* op, size_t spatial) {
+void adaptive(LayerCall& call, graph::Operator op, size_t spatial) {
   call.expect_rank(int64_t(spatial) + 2);
   const std::vector<int64_t> size = call.integers("output_size", spatial, 1);
   const int64_t first = call.channels_last() ? 1 : 2;
@@ -81,17 +81,17 @@ void adaptive(LayerCall& call, const char* op, size_t spatial) {
           op,
           call.b.slice(x, axis, graph::Dim(k * n / out), graph::Dim(((k + 1) * n + out - 1) / out)),
           {axis}, true));
-    x = parts.size() == 1 ? parts[0] : call.b.emit("Concat", parts, {{"axis", axis}});
+    x = parts.size() == 1 ? parts[0] : call.b.emit(op::Concat, parts, {{attr::axis, axis}});
   }
   call.give(x);
 }
 template <size_t spatial>
 void adaptive_max(LayerCall& call) {
-  adaptive(call, "ReduceMax", spatial);
+  adaptive(call, op::ReduceMax, spatial);
 }
 template <size_t spatial>
 void adaptive_average(LayerCall& call) {
-  adaptive(call, "ReduceMean", spatial);
+  adaptive(call, op::ReduceMean, spatial);
 }
 
 }  // namespace

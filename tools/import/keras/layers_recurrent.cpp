@@ -13,9 +13,9 @@ using layers::append_gates;
 using layers::Recurrent;
 
 /// Gates of Keras' kernels in ONNX's order.
-std::vector<size_t> gate_order(const std::string& op) {
-  if (op == "LSTM") return {0, 3, 1, 2};  // i f c o to i o f c
-  if (op == "GRU") return {0, 1, 2};      // z r h
+std::vector<size_t> gate_order(graph::Operator op) {
+  if (op == op::LSTM) return {0, 3, 1, 2};  // i f c o to i o f c
+  if (op == op::GRU) return {0, 1, 2};      // z r h
   return {0};
 }
 
@@ -35,7 +35,7 @@ void add_activation(LayerCall& call, const std::string& key, const std::string& 
 }
 
 /// Reads one direction and appends its weights.
-Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurrent* cell,
+Options read_cell(LayerCall& call, graph::Operator op, int64_t width, Recurrent* cell,
                   const std::string& part = "cell") {
   Options options;
   options.sequences = call.truth("return_sequences", false);
@@ -47,13 +47,13 @@ Options read_cell(LayerCall& call, const std::string& op, int64_t width, Recurre
   cell->hidden = call.integer("units", 0);
   if (cell->hidden < 1) call.corrupt("has " + std::to_string(cell->hidden) + " units");
   const bool bias = call.truth("use_bias", true);
-  const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
-  if (op != "RNN")
+  const int64_t gates = op == op::LSTM ? 4 : op == op::GRU ? 3 : 1;
+  if (op != op::RNN)
     add_activation(call, "recurrent_activation",
-                   call.version < 3 && op == "GRU" ? "hard_sigmoid" : "sigmoid", cell);
+                   call.version < 3 && op == op::GRU ? "hard_sigmoid" : "sigmoid", cell);
   add_activation(call, "activation", "tanh", cell);
-  if (op == "LSTM") add_activation(call, "activation", "tanh", cell);
-  const bool after = op == "GRU" && call.truth("reset_after", call.version >= 3);
+  if (op == op::LSTM) add_activation(call, "activation", "tanh", cell);
+  const bool after = op == op::GRU && call.truth("reset_after", call.version >= 3);
   cell->linear_before_reset = after;
   const std::vector<Weight> w = call.weights(bias ? 3 : 2, call.source.legacy() ? "" : part);
   call.expect_dims(w[0], {width, gates * cell->hidden}, "kernel");
@@ -98,7 +98,7 @@ ValueId reversed(LayerCall& call, ValueId x) {
 /// States that the layer is called with, behind its input: those of each direction in turn.
 std::vector<ValueId> initial_states(LayerCall& call, const Recurrent& cell, size_t directions) {
   const std::vector<ValueId>& given = call.inputs();
-  const size_t states = cell.op == "LSTM" ? 2 : 1;
+  const size_t states = cell.op == op::LSTM ? 2 : 1;
   if (given.size() == 1) return {};
   if (given.size() != 1 + states * directions)
     call.corrupt("is called with " + std::to_string(given.size() - 1) + " states, expected " +
@@ -115,7 +115,7 @@ std::vector<ValueId> initial_states(LayerCall& call, const Recurrent& cell, size
       parts.push_back(call.b.reshape(one, {Dim(1), dims[0], dims[1]}));
     }
     out.push_back(parts.size() == 1 ? parts[0]
-                                    : call.b.emit("Concat", parts, {{"axis", int64_t(0)}}));
+                                    : call.b.emit(op::Concat, parts, {{attr::axis, int64_t(0)}}));
   }
   return out;
 }
@@ -136,12 +136,12 @@ void masked_recurrent(LayerCall& call, const Options& options, Recurrent* cell,
   } else {
     out = state_of(call, (*made)[1], 0);
     const ValueId last = call.b.slice(mask, 1, Dim(-1), Dim(int64_t{1} << 40));
-    if (zeros) out = call.b.emit("Where", {last, out, call.net.scalar(0)});
+    if (zeros) out = call.b.emit(op::Where, {last, out, call.net.scalar(0)});
   }
   call.give(out);
 }
 
-void recurrent(LayerCall& call, const std::string& op) {
+void recurrent(LayerCall& call, graph::Operator op) {
   call.expect_rank(3);
   Recurrent cell;
   const Options options = read_cell(call, op, call.extent(2), &cell);
@@ -151,7 +151,7 @@ void recurrent(LayerCall& call, const std::string& op) {
     call.refuse("initial_state", "of a stateful layer is not built");
   if (options.keeps_state)
     for (const char* part : {"h", "c"})
-      if (cell.initial.empty() || op == "LSTM")
+      if (cell.initial.empty() || op == op::LSTM)
         cell.initial.push_back(
             call.net.state(call.layer.name + "/" + part,
                            {Dim(1), call.b.dims(call.input())[0], Dim(cell.hidden)}));
@@ -170,14 +170,14 @@ void recurrent(LayerCall& call, const std::string& op) {
   if (options.state)
     for (size_t i = 1; i < made.size(); i++) call.outputs.push_back(state_of(call, made[i], 0));
 }
-void lstm(LayerCall& call) { recurrent(call, "LSTM"); }
-void gru(LayerCall& call) { recurrent(call, "GRU"); }
-void simple_rnn(LayerCall& call) { recurrent(call, "RNN"); }
+void lstm(LayerCall& call) { recurrent(call, op::LSTM); }
+void gru(LayerCall& call) { recurrent(call, op::GRU); }
+void simple_rnn(LayerCall& call) { recurrent(call, op::RNN); }
 
-std::string op_of(LayerCall& call, const std::string& kind) {
-  if (kind == "LSTM" || kind == "CuDNNLSTM") return "LSTM";
-  if (kind == "GRU") return "GRU";
-  if (kind == "SimpleRNN") return "RNN";
+graph::Operator op_of(LayerCall& call, const std::string& kind) {
+  if (kind == "LSTM" || kind == "CuDNNLSTM") return op::LSTM;
+  if (kind == "GRU") return op::GRU;
+  if (kind == "SimpleRNN") return op::RNN;
   call.refuse("layer", "a " + kind + " inside is not built");
 }
 
@@ -189,7 +189,7 @@ void bidirectional(LayerCall& call) {
   Layer forward = inner_layer(*inner);
   const Json* other = call.field("backward_layer");
   Layer backward = other ? inner_layer(*other) : forward;
-  const std::string op = op_of(call, forward.kind);
+  const graph::Operator op = op_of(call, forward.kind);
   if (op_of(call, backward.kind) != op)
     call.refuse("backward_layer", "of another kind is not built");
   const int64_t width = call.extent(2);
@@ -239,13 +239,13 @@ void bidirectional(LayerCall& call) {
   };
   const ValueId a = side(0), b = side(1);
   if (merge == "concat")
-    call.give(call.b.emit("Concat", {a, b}, {{"axis", call.b.rank(a) - 1}}));
+    call.give(call.b.emit(op::Concat, {a, b}, {{attr::axis, call.b.rank(a) - 1}}));
   else if (merge == "sum")
-    call.give(call.b.emit("Add", {a, b}));
+    call.give(call.b.emit(op::Add, {a, b}));
   else if (merge == "mul")
-    call.give(call.b.emit("Mul", {a, b}));
+    call.give(call.b.emit(op::Mul, {a, b}));
   else if (merge == "ave")
-    call.give(call.b.emit("Div", {call.b.emit("Add", {a, b}), call.net.scalar(2)}));
+    call.give(call.b.emit(op::Div, {call.b.emit(op::Add, {a, b}), call.net.scalar(2)}));
   else if (merge == "none")
     call.outputs = {a, b};
   else
@@ -313,10 +313,10 @@ void cells(LayerCall& call) {
     if (sequences) call.output_masks = {call.mask()};
   }
   for (size_t i = 0; i < stack.size(); i++) {
-    static const std::map<std::string, std::pair<const char*, const char*>> kCells = {
-        {"LSTMCell", {"LSTM", "lstm_cell"}},
-        {"GRUCell", {"GRU", "gru_cell"}},
-        {"SimpleRNNCell", {"RNN", "simple_rnn_cell"}}};
+    static const std::map<std::string, std::pair<graph::Operator, const char*>> kCells = {
+        {"LSTMCell", {op::LSTM, "lstm_cell"}},
+        {"GRUCell", {op::GRU, "gru_cell"}},
+        {"SimpleRNNCell", {op::RNN, "simple_rnn_cell"}}};
     const auto found = kCells.find(stack[i].kind);
     if (found == kCells.end()) call.refuse("cell", "a " + stack[i].kind + " is not built");
     const int64_t number = taken[stack[i].kind]++;

@@ -96,8 +96,8 @@ void zero_padding(LayerCall& call) {
     pads[i + 2 + spatial + 2] = border[i].second;
   }
   const ValueId x =
-      call.b.emit("Pad", {call.to_channels_first(call.input(), last), call.b.integers(pads)},
-                  {{"mode", std::string("constant")}});
+      call.b.emit(op::Pad, {call.to_channels_first(call.input(), last), call.b.integers(pads)},
+                  {{attr::mode, std::string("constant")}});
   call.give(call.from_channels_first(x, last));
 }
 
@@ -131,15 +131,15 @@ void upsampling(LayerCall& call) {
   const ValueId factors =
       call.b.constant(graph::make_constant(DType::kF32, {int64_t(scales.size())}, scales.data()));
   const ValueId x =
-      call.b.emit("Resize", {call.to_channels_first(call.input(), last), graph::kAbsent, factors},
-                  {{"mode", std::string(how == "nearest"    ? "nearest"
-                                        : how == "bilinear" ? "linear"
-                                                            : "cubic")},
-                   {"coordinate_transformation_mode",
+      call.b.emit(op::Resize, {call.to_channels_first(call.input(), last), graph::kAbsent, factors},
+                  {{attr::mode, std::string(how == "nearest"    ? "nearest"
+                                            : how == "bilinear" ? "linear"
+                                                                : "cubic")},
+                   {attr::coordinate_transformation_mode,
                     std::string(how == "nearest" ? "asymmetric" : "half_pixel")},
-                   {"nearest_mode", std::string("floor")},
-                   {"cubic_coeff_a", -0.5},
-                   {"exclude_outside", int64_t(0)}});
+                   {attr::nearest_mode, std::string("floor")},
+                   {attr::cubic_coeff_a, -0.5},
+                   {attr::exclude_outside, int64_t(0)}});
   call.give(call.from_channels_first(x, last));
 }
 

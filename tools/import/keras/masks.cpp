@@ -71,9 +71,10 @@ HeldSteps::HeldSteps(aten::Builder& b, ValueId mask)
   const Dims dims = mask_.dims();
   const Term held = mask_.cast(DType::kI64),
              step = mask_.of(b.counting(dims[1])).reshape({Dim(1), dims[1]});
-  const Term so_far = call(
-      "CumSum", held, {{"axis", int64_t(1)}, {"exclusive", int64_t(0)}, {"reverse", int64_t(0)}});
-  const Term count = held.reduce("ReduceSum", {1}, true);
+  const Term so_far =
+      call(op::CumSum, held,
+           {{attr::axis, int64_t(1)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}});
+  const Term count = held.reduce(op::ReduceSum, {1}, true);
   lengths_ = count.reshape({dims[0]});
   last_ = so_far - 1.0;
   const Term place = where(mask_, last_, count + step - so_far);

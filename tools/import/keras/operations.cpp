@@ -35,29 +35,29 @@ std::vector<ValueId> two_operands(LayerCall& call) {
   if (call.number_first) return {number, given[0]};
   return {given[0], number};
 }
-template <const char* const* op>
+template <graph::Operator op>
 void binary(LayerCall& call) {
-  call.give(call.b.emit(*op, two_operands(call)));
+  call.give(call.b.emit(op, two_operands(call)));
 }
 void quotient(LayerCall& call) {
   const std::vector<ValueId> operands = two_operands(call);
   if (call.b.dtype(operands[0]) != DType::kF32) call.refuse("", "of integers is not built");
-  call.give(call.b.emit("Div", operands));
+  call.give(call.b.emit(op::Div, operands));
 }
 void not_equal(LayerCall& call) {
-  call.give(call.b.emit("Not", {call.b.emit("Equal", two_operands(call))}));
+  call.give(call.b.emit(op::Not, {call.b.emit(op::Equal, two_operands(call))}));
 }
-template <const char* const* op>
+template <graph::Operator op>
 void logical(LayerCall& call) {
   if (call.inputs().size() != 2) refuse_operands(call);
   std::vector<ValueId> operands;
   for (const ValueId x : call.inputs()) operands.push_back(call.b.cast(x, DType::kBool));
-  call.give(call.b.emit(*op, operands));
+  call.give(call.b.emit(op, operands));
 }
-template <const char* const* op>
+template <graph::Operator op>
 void unary(LayerCall& call) {
   if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
-  call.give(call.b.emit(*op, call.inputs()));
+  call.give(call.b.emit(op, call.inputs()));
 }
 
 /// One, several, or none: all of them.
@@ -68,18 +68,18 @@ std::vector<int64_t> axes_of(LayerCall& call) {
     for (int64_t d = 0; d < call.rank(); d++) axes.push_back(d);
   return axes;
 }
-template <const char* const* op>
+template <graph::Operator op>
 void reduction(LayerCall& call) {
   if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
   if (const std::string dtype = call.text("dtype", "float32"); dtype != "float32")
     call.refuse("dtype", "'" + dtype + "' is not built");
   if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
-  call.give(call.b.reduce(*op, call.input(), axes_of(call), call.truth("keepdims", false)));
+  call.give(call.b.reduce(op, call.input(), axes_of(call), call.truth("keepdims", false)));
 }
-template <const char* const* op>
+template <graph::Operator op>
 void of_truths(LayerCall& call) {
   const ValueId x = call.b.cast(call.b.cast(call.input(), DType::kBool), DType::kI32);
-  const ValueId made = call.b.reduce(*op, x, axes_of(call), call.truth("keepdims", false));
+  const ValueId made = call.b.reduce(op, x, axes_of(call), call.truth("keepdims", false));
   call.give(call.b.cast(made, DType::kBool));
 }
 
@@ -114,79 +114,81 @@ void gelu(LayerCall& call) {
                                 call.rank() - 1));
 }
 void leaky(LayerCall& call) {
-  call.give(call.b.emit("LeakyRelu", {call.input()},
-                        {{"alpha", double(float(call.number("negative_slope", 0.2)))}}));
+  call.give(call.b.emit(op::LeakyRelu, {call.input()},
+                        {{attr::alpha, double(float(call.number("negative_slope", 0.2)))}}));
 }
-template <const char* const* op>
+template <graph::Operator op>
 void along_axis(LayerCall& call) {
-  call.give(call.b.emit(*op, {call.input()}, {{"axis", call.axis("axis", -1, call.rank())}}));
+  call.give(call.b.emit(op, {call.input()}, {{attr::axis, call.axis("axis", -1, call.rank())}}));
 }
 void round_whole(LayerCall& call) {
   if (call.integer("decimals", 0) != 0) call.refuse("decimals", "other than 0 is not built");
-  call.give(call.b.emit("Round", {call.input()}));
+  call.give(call.b.emit(op::Round, {call.input()}));
 }
 void square(LayerCall& call) {
   if (call.b.dtype(call.input()) == DType::kBool) call.refuse("", "of truths is not built");
-  call.give(call.b.emit("Mul", {call.input(), call.input()}));
+  call.give(call.b.emit(op::Mul, {call.input(), call.input()}));
 }
 void inverse_root(LayerCall& call) {
-  call.give(call.b.emit("Reciprocal", {call.b.emit("Sqrt", {call.input()})}));
+  call.give(call.b.emit(op::Reciprocal, {call.b.emit(op::Sqrt, {call.input()})}));
 }
 void limited(LayerCall& call) {
   if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
   aten::Attributes limits;
-  if (call.field("x_min")) limits["min"] = double(float(call.number("x_min", 0)));
-  if (call.field("x_max")) limits["max"] = double(float(call.number("x_max", 0)));
-  call.give(call.b.emit("Clip", {call.input()}, std::move(limits)));
+  if (call.field("x_min")) limits[attr::min] = double(float(call.number("x_min", 0)));
+  if (call.field("x_max")) limits[attr::max] = double(float(call.number("x_max", 0)));
+  call.give(call.b.emit(op::Clip, {call.input()}, std::move(limits)));
 }
 /// The mean of squares around the mean.
 ValueId variance_of(LayerCall& call) {
   if (call.b.dtype(call.input()) != DType::kF32) call.refuse("", "of integers is not built");
   const std::vector<int64_t> axes = axes_of(call);
   const ValueId away =
-      call.b.emit("Sub", {call.input(), call.b.reduce("ReduceMean", call.input(), axes, true)});
-  return call.b.reduce("ReduceMean", call.b.emit("Mul", {away, away}), axes,
+      call.b.emit(op::Sub, {call.input(), call.b.reduce(op::ReduceMean, call.input(), axes, true)});
+  return call.b.reduce(op::ReduceMean, call.b.emit(op::Mul, {away, away}), axes,
                        call.truth("keepdims", false));
 }
 void variance(LayerCall& call) { call.give(variance_of(call)); }
-void deviation(LayerCall& call) { call.give(call.b.emit("Sqrt", {variance_of(call)})); }
+void deviation(LayerCall& call) { call.give(call.b.emit(op::Sqrt, {variance_of(call)})); }
 /// Of vectors, whose square sum is counted.
 void norm(LayerCall& call) {
   if (const Json* order = call.field("ord"); order && *order != 2)
     call.refuse("ord", "is " + order->dump() + ", built is 2");
   if (!call.field("axis") || call.numbers_of("axis").size() != 1)
     call.refuse("axis", "other than one is not built");
-  call.give(call.b.reduce("ReduceL2", call.input(), axes_of(call), call.truth("keepdims", false)));
+  call.give(
+      call.b.reduce(op::ReduceL2, call.input(), axes_of(call), call.truth("keepdims", false)));
 }
 void place_of_largest(LayerCall& call) {
   if (!call.field("axis")) call.refuse("axis", "of all elements is not built");
-  const ValueId found = call.b.emit("ArgMax", {call.input()},
-                                    {{"axis", call.axis("axis", -1, call.rank())},
-                                     {"keepdims", int64_t(call.truth("keepdims", false))},
-                                     {"select_last_index", int64_t(0)}});
+  const ValueId found = call.b.emit(op::ArgMax, {call.input()},
+                                    {{attr::axis, call.axis("axis", -1, call.rank())},
+                                     {attr::keepdims, int64_t(call.truth("keepdims", false))},
+                                     {attr::select_last_index, int64_t(0)}});
   call.give(call.b.cast(found, DType::kI32));
 }
 void running_sum(LayerCall& call) {
   if (!call.field("axis")) call.refuse("axis", "of all elements is not built");
   if (call.field("dtype")) call.refuse("dtype", "is not built");
-  call.give(call.b.emit("CumSum", {call.input()},
-                        {{"axis", call.axis("axis", -1, call.rank())},
-                         {"exclusive", int64_t(0)},
-                         {"reverse", int64_t(0)}}));
+  call.give(call.b.emit(op::CumSum, {call.input()},
+                        {{attr::axis, call.axis("axis", -1, call.rank())},
+                         {attr::exclusive, int64_t(0)},
+                         {attr::reverse, int64_t(0)}}));
 }
 void matrix_product(LayerCall& call) {
   if (call.inputs().size() != 2) refuse_operands(call);
-  call.give(call.b.emit("MatMul", call.inputs()));
+  call.give(call.b.emit(op::MatMul, call.inputs()));
 }
 void sum_of_products(LayerCall& call) {
-  call.give(call.b.emit("Einsum", call.inputs(), {{"equation", call.text("subscripts", "")}}));
+  call.give(
+      call.b.emit(op::Einsum, call.inputs(), {{attr::equation, call.text("subscripts", "")}}));
 }
 void select_by(LayerCall& call) {
   const std::vector<ValueId>& given = call.inputs();
   if (given.size() != 3 || !call.numbers().empty()) refuse_operands(call);
   if (call.b.dtype(given[1]) != call.b.dtype(given[2]))
     call.refuse("", "of tensors of different types is not built");
-  call.give(call.b.emit("Where", {call.b.cast(given[0], DType::kBool), given[1], given[2]}));
+  call.give(call.b.emit(op::Where, {call.b.cast(given[0], DType::kBool), given[1], given[2]}));
 }
 void cast(LayerCall& call) { call.give(call.b.cast(call.input(), said_type(call))); }
 void to_tensor(LayerCall& call) {
@@ -195,95 +197,60 @@ void to_tensor(LayerCall& call) {
 }
 void logical_not(LayerCall& call) {
   if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
-  call.give(call.b.emit("Not", {call.b.cast(call.input(), DType::kBool)}));
+  call.give(call.b.emit(op::Not, {call.b.cast(call.input(), DType::kBool)}));
 }
 
-constexpr const char* kAdd = "Add";
-constexpr const char* kSubtract = "Sub";
-constexpr const char* kMultiply = "Mul";
-constexpr const char* kMaximum = "Max";
-constexpr const char* kMinimum = "Min";
-constexpr const char* kEqual = "Equal";
-constexpr const char* kGreater = "Greater";
-constexpr const char* kGreaterEqual = "GreaterOrEqual";
-constexpr const char* kLess = "Less";
-constexpr const char* kLessEqual = "LessOrEqual";
-constexpr const char* kAnd = "And";
-constexpr const char* kOr = "Or";
-constexpr const char* kRelu = "Relu";
-constexpr const char* kSigmoid = "Sigmoid";
-constexpr const char* kTanh = "Tanh";
-constexpr const char* kAbs = "Abs";
-constexpr const char* kNegative = "Neg";
-constexpr const char* kExp = "Exp";
-constexpr const char* kLog = "Log";
-constexpr const char* kSqrt = "Sqrt";
-constexpr const char* kFloor = "Floor";
-constexpr const char* kCeil = "Ceil";
-constexpr const char* kSign = "Sign";
-constexpr const char* kSin = "Sin";
-constexpr const char* kCos = "Cos";
-constexpr const char* kErf = "Erf";
-constexpr const char* kPower = "Pow";
-constexpr const char* kSoftmax = "Softmax";
-constexpr const char* kLogSoftmax = "LogSoftmax";
 constexpr const char* kSilu = "silu";
 constexpr const char* kSoftplus = "softplus";
 constexpr const char* kRelu6 = "relu6";
 constexpr const char* kHardSigmoid = "hardsigmoid";
 constexpr const char* kSelu = "selu";
-constexpr const char* kProd = "ReduceProd";
-constexpr const char* kLogSumExp = "ReduceLogSumExp";
-constexpr const char* kSum = "ReduceSum";
-constexpr const char* kMean = "ReduceMean";
-constexpr const char* kLargest = "ReduceMax";
-constexpr const char* kSmallest = "ReduceMin";
 
 }  // namespace
 
 void add_operations(TranslateTable& table) {
-  table["Add"] = binary<&kAdd>;
-  table["Subtract"] = binary<&kSubtract>;
-  table["Multiply"] = binary<&kMultiply>;
+  table["Add"] = binary<op::Add>;
+  table["Subtract"] = binary<op::Sub>;
+  table["Multiply"] = binary<op::Mul>;
   table["Divide"] = table["TrueDivide"] = quotient;
-  table["Maximum"] = binary<&kMaximum>;
-  table["Minimum"] = binary<&kMinimum>;
-  table["Equal"] = binary<&kEqual>;
+  table["Maximum"] = binary<op::Max>;
+  table["Minimum"] = binary<op::Min>;
+  table["Equal"] = binary<op::Equal>;
   table["NotEqual"] = not_equal;
-  table["Greater"] = binary<&kGreater>;
-  table["GreaterEqual"] = binary<&kGreaterEqual>;
-  table["Less"] = binary<&kLess>;
-  table["LessEqual"] = binary<&kLessEqual>;
-  table["LogicalAnd"] = logical<&kAnd>;
-  table["LogicalOr"] = logical<&kOr>;
+  table["Greater"] = binary<op::Greater>;
+  table["GreaterEqual"] = binary<op::GreaterOrEqual>;
+  table["Less"] = binary<op::Less>;
+  table["LessEqual"] = binary<op::LessOrEqual>;
+  table["LogicalAnd"] = logical<op::And>;
+  table["LogicalOr"] = logical<op::Or>;
   table["LogicalNot"] = logical_not;
-  table["Relu"] = unary<&kRelu>;
-  table["Sigmoid"] = unary<&kSigmoid>;
-  table["Tanh"] = unary<&kTanh>;
-  table["Absolute"] = table["Abs"] = unary<&kAbs>;
-  table["Negative"] = unary<&kNegative>;
-  table["Exp"] = unary<&kExp>;
-  table["Log"] = unary<&kLog>;
-  table["Sqrt"] = unary<&kSqrt>;
-  table["Sum"] = reduction<&kSum>;
-  table["Mean"] = reduction<&kMean>;
-  table["Max"] = reduction<&kLargest>;
-  table["Min"] = reduction<&kSmallest>;
-  table["Any"] = of_truths<&kLargest>;
-  table["All"] = of_truths<&kSmallest>;
+  table["Relu"] = unary<op::Relu>;
+  table["Sigmoid"] = unary<op::Sigmoid>;
+  table["Tanh"] = unary<op::Tanh>;
+  table["Absolute"] = table["Abs"] = unary<op::Abs>;
+  table["Negative"] = unary<op::Neg>;
+  table["Exp"] = unary<op::Exp>;
+  table["Log"] = unary<op::Log>;
+  table["Sqrt"] = unary<op::Sqrt>;
+  table["Sum"] = reduction<op::ReduceSum>;
+  table["Mean"] = reduction<op::ReduceMean>;
+  table["Max"] = reduction<op::ReduceMax>;
+  table["Min"] = reduction<op::ReduceMin>;
+  table["Any"] = of_truths<op::ReduceMax>;
+  table["All"] = of_truths<op::ReduceMin>;
   table["ZerosLike"] = filled<0>;
   table["OnesLike"] = filled<1>;
   table["ConvertToTensor"] = to_tensor;
-  table["Floor"] = unary<&kFloor>;
-  table["Ceil"] = unary<&kCeil>;
+  table["Floor"] = unary<op::Floor>;
+  table["Ceil"] = unary<op::Ceil>;
   table["Round"] = round_whole;
-  table["Sign"] = unary<&kSign>;
-  table["Sin"] = unary<&kSin>;
-  table["Cos"] = unary<&kCos>;
-  table["Erf"] = unary<&kErf>;
+  table["Sign"] = unary<op::Sign>;
+  table["Sin"] = unary<op::Sin>;
+  table["Cos"] = unary<op::Cos>;
+  table["Erf"] = unary<op::Erf>;
   table["Square"] = square;
   table["Rsqrt"] = inverse_root;
-  table["Power"] = binary<&kPower>;
+  table["Power"] = binary<op::Pow>;
   table["Clip"] = limited;
   table["Silu"] = function<&kSilu>;
   table["Softplus"] = function<&kSoftplus>;
@@ -293,10 +260,10 @@ void add_operations(TranslateTable& table) {
   table["Selu"] = function<&kSelu>;
   table["Gelu"] = gelu;
   table["LeakyRelu"] = leaky;
-  table["Softmax"] = along_axis<&kSoftmax>;
-  table["LogSoftmax"] = along_axis<&kLogSoftmax>;
-  table["Prod"] = reduction<&kProd>;
-  table["Logsumexp"] = reduction<&kLogSumExp>;
+  table["Softmax"] = along_axis<op::Softmax>;
+  table["LogSoftmax"] = along_axis<op::LogSoftmax>;
+  table["Prod"] = reduction<op::ReduceProd>;
+  table["Logsumexp"] = reduction<op::ReduceLogSumExp>;
   table["Var"] = variance;
   table["Std"] = deviation;
   table["Norm"] = norm;

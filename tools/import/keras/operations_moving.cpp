@@ -141,7 +141,7 @@ void concat_tensors(LayerCall& call) {
   expect_one_type(call);
   const int64_t axis = call.axis("axis", 0, call.rank());
   if (call.inputs().size() == 1) return call.give(call.input());
-  call.give(call.b.emit("Concat", call.inputs(), {{"axis", axis}}));
+  call.give(call.b.emit(op::Concat, call.inputs(), {{attr::axis, axis}}));
 }
 void stack(LayerCall& call) {
   expect_one_type(call);
@@ -153,7 +153,7 @@ void stack(LayerCall& call) {
     dims.insert(dims.begin() + axis, Dim(1));
     parts.push_back(call.b.reshape(x, dims));
   }
-  call.give(parts.size() == 1 ? parts[0] : call.b.emit("Concat", parts, {{"axis", axis}}));
+  call.give(parts.size() == 1 ? parts[0] : call.b.emit(op::Concat, parts, {{attr::axis, axis}}));
 }
 /// Equal parts, or parts between places.
 void split(LayerCall& call) {
@@ -199,7 +199,7 @@ void tile(LayerCall& call) {
   if (int64_t(counts.size()) != call.rank()) call.refuse("repeats", "of another rank is not built");
   for (const int64_t n : counts)
     if (n < 1 || n > (1 << 20)) call.corrupt("repeats " + std::to_string(n) + " times");
-  call.give(call.b.emit("Tile", {call.input(), call.b.integers(counts)}));
+  call.give(call.b.emit(op::Tile, {call.input(), call.b.integers(counts)}));
 }
 void pad(LayerCall& call) {
   const std::string mode = call.text("mode", "constant");
@@ -212,7 +212,7 @@ void pad(LayerCall& call) {
     if (widths[i] < 0 || widths[i] > (1 << 20)) call.corrupt("pads " + std::to_string(widths[i]));
     pads[i / 2 + (i % 2) * size_t(call.rank())] = widths[i];
   }
-  call.give(call.b.emit("Pad", {call.input(), call.b.integers(pads)}, {{"mode", mode}}));
+  call.give(call.b.emit(op::Pad, {call.input(), call.b.integers(pads)}, {{attr::mode, mode}}));
 }
 /// Elements at places that stand in the call: one, or several.
 void take(LayerCall& call) {
@@ -232,7 +232,7 @@ void take(LayerCall& call) {
                    std::to_string(*extent));
   }
   const ValueId some =
-      call.b.emit("Gather", {call.input(), call.b.integers(places)}, {{"axis", axis}});
+      call.b.emit(op::Gather, {call.input(), call.b.integers(places)}, {{attr::axis, axis}});
   Dims dims = call.b.dims(some);
   if (is_one) dims.erase(dims.begin() + axis);
   call.give(call.b.reshape(some, dims));

@@ -9,24 +9,24 @@ namespace {
 
 struct Simple {
   const char* name;
-  const char* op;
+  graph::Operator op;
 };
-constexpr Simple kSimple[] = {{"relu", "Relu"},
-                              {"sigmoid", "Sigmoid"},
-                              {"sigma", "Sigmoid"},
-                              {"tanh", "Tanh"},
-                              {"softplus", "Softplus"},
-                              {"softsign", "Softsign"},
-                              {"exponential", "Exp"},
-                              {"exp", "Exp"},
-                              {"mish", "Mish"},
-                              {"hardswish", "HardSwish"},
-                              {"hardsilu", "HardSwish"},
-                              {"abs", "Abs"},
-                              {"sin", "Sin"},
-                              {"cos", "Cos"},
-                              {"sqrt", "Sqrt"},
-                              {"erf", "Erf"}};
+constexpr Simple kSimple[] = {{"relu", op::Relu},
+                              {"sigmoid", op::Sigmoid},
+                              {"sigma", op::Sigmoid},
+                              {"tanh", op::Tanh},
+                              {"softplus", op::Softplus},
+                              {"softsign", op::Softsign},
+                              {"exponential", op::Exp},
+                              {"exp", op::Exp},
+                              {"mish", op::Mish},
+                              {"hardswish", op::HardSwish},
+                              {"hardsilu", op::HardSwish},
+                              {"abs", op::Abs},
+                              {"sin", op::Sin},
+                              {"cos", op::Cos},
+                              {"sqrt", op::Sqrt},
+                              {"erf", op::Erf}};
 
 }  // namespace
 
@@ -54,26 +54,26 @@ ValueId Network::activation(ValueId x, const std::string& name, int64_t softmax_
   if (name == "linear" || name == "identity" || name.empty()) return x;
   for (const Simple& row : kSimple)
     if (name == row.name) return b.emit(row.op, {x});
-  if (name == "relu6") return b.emit("Clip", {x}, {{"min", 0.0}, {"max", 6.0}});
-  if (name == "hardtanh") return b.emit("Clip", {x}, {{"min", -1.0}, {"max", 1.0}});
-  if (name == "softmax") return b.emit("Softmax", {x}, {{"axis", softmax_axis}});
-  if (name == "logsoftmax") return b.emit("LogSoftmax", {x}, {{"axis", softmax_axis}});
-  if (name == "swish" || name == "silu") return b.emit("Swish", {x}, {{"alpha", 1.0}});
-  if (name == "gelu") return b.emit("Gelu", {x}, {{"approximate", std::string("none")}});
-  if (name == "gelutanh") return b.emit("Gelu", {x}, {{"approximate", std::string("tanh")}});
-  if (name == "elu") return b.emit("Elu", {x}, {{"alpha", 1.0}});
-  if (name == "celu") return b.emit("Celu", {x}, {{"alpha", 1.0}});
+  if (name == "relu6") return b.emit(op::Clip, {x}, {{attr::min, 0.0}, {attr::max, 6.0}});
+  if (name == "hardtanh") return b.emit(op::Clip, {x}, {{attr::min, -1.0}, {attr::max, 1.0}});
+  if (name == "softmax") return b.emit(op::Softmax, {x}, {{attr::axis, softmax_axis}});
+  if (name == "logsoftmax") return b.emit(op::LogSoftmax, {x}, {{attr::axis, softmax_axis}});
+  if (name == "swish" || name == "silu") return b.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
+  if (name == "gelu") return b.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});
+  if (name == "gelutanh") return b.emit(op::Gelu, {x}, {{attr::approximate, std::string("tanh")}});
+  if (name == "elu") return b.emit(op::Elu, {x}, {{attr::alpha, 1.0}});
+  if (name == "celu") return b.emit(op::Celu, {x}, {{attr::alpha, 1.0}});
   if (name == "selu")
-    return b.emit("Selu", {x},
-                  {{"alpha", double(1.67326319217681884765625f)},
-                   {"gamma", double(1.05070102214813232421875f)}});
-  if (name == "leakyrelu02") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.2f)}});
-  if (name == "leakyrelu001") return b.emit("LeakyRelu", {x}, {{"alpha", double(0.01f)}});
+    return b.emit(op::Selu, {x},
+                  {{attr::alpha, double(1.67326319217681884765625f)},
+                   {attr::gamma, double(1.05070102214813232421875f)}});
+  if (name == "leakyrelu02") return b.emit(op::LeakyRelu, {x}, {{attr::alpha, double(0.2f)}});
+  if (name == "leakyrelu001") return b.emit(op::LeakyRelu, {x}, {{attr::alpha, double(0.01f)}});
   if (name == "hardsigmoid")
-    return b.emit("HardSigmoid", {x}, {{"alpha", double(1.0f / 6.0f)}, {"beta", 0.5}});
+    return b.emit(op::HardSigmoid, {x}, {{attr::alpha, double(1.0f / 6.0f)}, {attr::beta, 0.5}});
   if (name == "hardsigmoid2")
-    return b.emit("HardSigmoid", {x}, {{"alpha", double(0.2f)}, {"beta", 0.5}});
-  if (name == "logsigmoid") return b.emit("Neg", {b.emit("Softplus", {b.emit("Neg", {x})})});
+    return b.emit(op::HardSigmoid, {x}, {{attr::alpha, double(0.2f)}, {attr::beta, 0.5}});
+  if (name == "logsigmoid") return b.emit(op::Neg, {b.emit(op::Softplus, {b.emit(op::Neg, {x})})});
   throw Refused{"activation", "the function '" + name + "' is not known",
                 "use one of the standard activations"};
 }
@@ -95,8 +95,9 @@ void append_bias(const float* from, int64_t hidden, const std::vector<size_t>& o
 
 std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
   const size_t directions = cell.direction == "bidirectional" ? 2 : 1;
-  aten::Attributes attributes = {
-      {"direction", cell.direction}, {"hidden_size", cell.hidden}, {"layout", int64_t(0)}};
+  aten::Attributes attributes = {{attr::direction, cell.direction},
+                                 {attr::hidden_size, cell.hidden},
+                                 {attr::layout, int64_t(0)}};
   std::vector<std::string> names;
   std::vector<double> alphas, betas;
   for (size_t d = 0; d < directions; d++) {
@@ -104,11 +105,11 @@ std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
     alphas.insert(alphas.end(), cell.alphas.begin(), cell.alphas.end());
     betas.insert(betas.end(), cell.betas.begin(), cell.betas.end());
   }
-  attributes["activations"] = names;
-  attributes["activation_alpha"] = alphas;
-  attributes["activation_beta"] = betas;
-  if (cell.op == "LSTM") attributes["input_forget"] = int64_t(0);
-  if (cell.op == "GRU") attributes["linear_before_reset"] = int64_t(cell.linear_before_reset);
+  attributes[attr::activations] = names;
+  attributes[attr::activation_alpha] = alphas;
+  attributes[attr::activation_beta] = betas;
+  if (cell.op == op::LSTM) attributes[attr::input_forget] = int64_t(0);
+  if (cell.op == op::GRU) attributes[attr::linear_before_reset] = int64_t(cell.linear_before_reset);
   std::vector<ValueId> inputs = {x, constant(cell.input), constant(cell.state)};
   if (!cell.bias.dims.empty()) inputs.push_back(constant(cell.bias));
   if (cell.lengths != kAbsent || !cell.initial.empty()) {
@@ -116,7 +117,7 @@ std::vector<ValueId> Network::recurrent(const Recurrent& cell, ValueId x) {
     inputs[4] = cell.lengths;
     inputs.insert(inputs.end(), cell.initial.begin(), cell.initial.end());
   }
-  return b.emit_many(cell.op, inputs, std::move(attributes), cell.op == "LSTM" ? 3 : 2);
+  return b.emit_many(cell.op, inputs, std::move(attributes), cell.op == op::LSTM ? 3 : 2);
 }
 
 }  // namespace ingot::layers

@@ -171,11 +171,11 @@ graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> output
   std::set<ValueId> taken(model.graph.inputs.begin(), model.graph.inputs.end());
   for (auto [name, id] : outputs) {
     if (id == kAbsent || !b.unsupported.empty()) continue;
-    if (taken.count(id) || model.constant(id)) id = b.emit("Identity", {id});
+    if (taken.count(id) || model.constant(id)) id = b.emit(op::Identity, {id});
     // an Identity is looked through: a copy that stays
     if (!taken.insert(id).second || model.constant(id)) {
       graph::Node copy;
-      copy.op = "Identity";
+      copy.op = op::Identity;
       copy.inputs = {id};
       const graph::Value from = model.values[size_t(id)];
       id = model.add_value(name, from.dtype);

@@ -28,7 +28,7 @@ Weight transposed(const Weight& weight, const std::vector<int64_t>& perm);
 
 /// One recurrent layer: weights in ONNX's layout, gates in ONNX's order (LSTM i o f c, GRU z r h).
 struct Recurrent {
-  std::string op;  // LSTM, GRU, RNN
+  graph::Operator op = graph::Operator::kNone;  // LSTM, GRU, RNN
   int64_t hidden = 0;
   Weight input, state;  // [directions, gates * hidden, in], [directions, gates * hidden, hidden]
   Weight bias;          // [directions, 2 * gates * hidden]; no dims: none

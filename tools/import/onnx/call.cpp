@@ -41,14 +41,14 @@ Call::Call(Translator& translator, Scope& scope, const Node& node, int64_t opset
   }
 }
 
-const Attribute* Call::attribute(Text name, int32_t type) {
-  known_.insert(name);
+const Attribute* Call::attribute(AttributeText key, int32_t type) {
+  known_.insert(key.text);
   for (const Attribute& found : node_.attributes) {
-    if (found.name != name) continue;
+    if (found.name != key.text) continue;
     const Attribute* attribute = &found;
     if (!found.reference.empty()) {
       if (!scope_.arguments)
-        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) +
+        translator_.corrupt(describe(node_) + ": attribute '" + std::string(key.text) +
                             "' refers to an argument of a function, and it stands in none");
       if (!scope_.arguments->count(found.reference)) return nullptr;
       attribute = scope_.arguments->at(found.reference);
@@ -59,48 +59,48 @@ const Attribute* Call::attribute(Text name, int32_t type) {
           type == kAttributeInts || type == kAttributeFloats || type == kAttributeStrings;
       if (!list || !attribute->ints.empty() || !attribute->floats.empty() ||
           !attribute->strings.empty())
-        translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) +
+        translator_.corrupt(describe(node_) + ": attribute '" + std::string(key.text) +
                             "' has no type, expected " + type_name(type));
       return nullptr;
     }
     if (attribute->type != type) {
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' is " +
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(key.text) + "' is " +
                           type_name(attribute->type) + ", expected " + type_name(type));
     }
     const bool hollow = (type == kAttributeTensor && !attribute->tensor) ||
                         (type == kAttributeGraph && !attribute->graph) ||
                         (type == kAttributeSparse && !attribute->sparse);
     if (hollow)
-      translator_.corrupt(describe(node_) + ": attribute '" + std::string(name) + "' holds no " +
-                          type_name(type));
+      translator_.corrupt(describe(node_) + ": attribute '" + std::string(key.text) +
+                          "' holds no " + type_name(type));
     return attribute;
   }
   return nullptr;
 }
-int64_t Call::integer(Text name, int64_t otherwise) {
-  const Attribute* found = attribute(name, kAttributeInt);
+int64_t Call::integer(AttributeText key, int64_t otherwise) {
+  const Attribute* found = attribute(key, kAttributeInt);
   return found ? found->i : otherwise;
 }
-double Call::number(Text name, double otherwise) {
-  const Attribute* found = attribute(name, kAttributeFloat);
+double Call::number(AttributeText key, double otherwise) {
+  const Attribute* found = attribute(key, kAttributeFloat);
   return found ? double(found->f) : otherwise;
 }
-std::string Call::text(Text name, const std::string& otherwise) {
-  const Attribute* found = attribute(name, kAttributeString);
+std::string Call::text(AttributeText key, const std::string& otherwise) {
+  const Attribute* found = attribute(key, kAttributeString);
   return found ? std::string(found->s) : otherwise;
 }
-std::optional<std::vector<int64_t>> Call::integers(Text name) {
-  const Attribute* found = attribute(name, kAttributeInts);
+std::optional<std::vector<int64_t>> Call::integers(AttributeText key) {
+  const Attribute* found = attribute(key, kAttributeInts);
   if (!found) return std::nullopt;
   return found->ints;
 }
-std::optional<std::vector<double>> Call::numbers(Text name) {
-  const Attribute* found = attribute(name, kAttributeFloats);
+std::optional<std::vector<double>> Call::numbers(AttributeText key) {
+  const Attribute* found = attribute(key, kAttributeFloats);
   if (!found) return std::nullopt;
   return std::vector<double>(found->floats.begin(), found->floats.end());
 }
-std::vector<std::string> Call::texts(Text name) {
-  const Attribute* found = attribute(name, kAttributeStrings);
+std::vector<std::string> Call::texts(AttributeText key) {
+  const Attribute* found = attribute(key, kAttributeStrings);
   if (!found) return {};
   return {found->strings.begin(), found->strings.end()};
 }
@@ -122,7 +122,7 @@ std::vector<ValueId> Call::outputs() {
   return all;
 }
 
-graph::Node& Call::emit(const std::string& op, std::vector<ValueId> inputs,
+graph::Node& Call::emit(graph::Operator op, std::vector<ValueId> inputs,
                         std::vector<ValueId> outputs) {
   graph::Node made;
   made.op = op;

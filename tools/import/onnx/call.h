@@ -11,24 +11,37 @@
 
 namespace ingot::onnx {
 
+/// An attribute's name in the file: a text, or that of the graph's where both have the same.
+struct AttributeText {
+  Text text;
+  AttributeText(Text name) : text(name) {}                           // NOLINT
+  AttributeText(const char* name) : text(name) {}                    // NOLINT
+  AttributeText(const std::string& name) : text(name) {}             // NOLINT
+  AttributeText(graph::AttributeName name) : text(name_of(name)) {}  // NOLINT
+  template <unsigned Types>
+  AttributeText(graph::AttributeKey<Types> key) : text(name_of(key.name)) {}  // NOLINT
+};
+
 class Call {
  public:
   Call(Translator& translator, Scope& scope, const Node& node, int64_t opset);
 
   int64_t opset() const { return opset_; }
   const Node& node() const { return node_; }
+  /// The operator of the graph that has the source's name; kNone: none.
+  graph::Operator op() const { return graph::find_operator(node_.op); }
   Translator& translator() { return translator_; }
   Scope& scope() { return scope_; }
 
   // What the node says. Asking for an attribute makes it known; one that nobody asked for is
   // unsupported, unless it stands in no_effect.h.
-  const Attribute* attribute(Text name, int32_t type);
-  int64_t integer(Text name, int64_t otherwise);
-  double number(Text name, double otherwise);
-  std::string text(Text name, const std::string& otherwise);
-  std::optional<std::vector<int64_t>> integers(Text name);
-  std::optional<std::vector<double>> numbers(Text name);
-  std::vector<std::string> texts(Text name);
+  const Attribute* attribute(AttributeText name, int32_t type);
+  int64_t integer(AttributeText name, int64_t otherwise);
+  double number(AttributeText name, double otherwise);
+  std::string text(AttributeText name, const std::string& otherwise);
+  std::optional<std::vector<int64_t>> integers(AttributeText name);
+  std::optional<std::vector<double>> numbers(AttributeText name);
+  std::vector<std::string> texts(AttributeText name);
   const std::set<Text>& known_attributes() const { return known_; }  // those asked for so far
 
   size_t input_count() const { return inputs_.size(); }
@@ -46,9 +59,8 @@ class Call {
   std::vector<ValueId> outputs();
 
   // What it becomes.
-  graph::Node& emit(const std::string& op, std::vector<ValueId> inputs,
-                    std::vector<ValueId> outputs);
-  graph::Node& emit(const std::string& op) { return emit(op, inputs_, outputs()); }
+  graph::Node& emit(graph::Operator op, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
+  graph::Node& emit(graph::Operator op) { return emit(op, inputs_, outputs()); }
   ValueId temporary(const std::string& suffix);
   /// That output exists in training (or for training) only.
   void leave_out(size_t output, const std::string& why);

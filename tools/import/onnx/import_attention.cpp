@@ -10,15 +10,15 @@ namespace {
 
 void attention(Call& call) {
   call.expect_inputs(3, call.opset() >= 24 ? 7 : 6);
-  graph::Node& made = call.emit("Attention");
-  for (const char* key : {"left_window_size", "right_window_size"})
+  graph::Node& made = call.emit(op::Attention);
+  for (const graph::AttributeName key : {attr::left_window_size, attr::right_window_size})
     if (call.opset() >= 25) made.attributes[key] = call.integer(key, -1);
-  made.attributes["qk_matmul_output_mode"] = call.integer("qk_matmul_output_mode", 0);
-  made.attributes["is_causal"] = call.integer("is_causal", 0);
-  made.attributes["q_num_heads"] = call.integer("q_num_heads", 0);
-  made.attributes["kv_num_heads"] = call.integer("kv_num_heads", 0);
-  made.attributes["softcap"] = call.number("softcap", 0);
-  if (call.attribute("scale", 1)) made.attributes["scale"] = call.number("scale", 1);
+  made.attributes[attr::qk_matmul_output_mode] = call.integer("qk_matmul_output_mode", 0);
+  made.attributes[attr::is_causal] = call.integer("is_causal", 0);
+  made.attributes[attr::q_num_heads] = call.integer("q_num_heads", 0);
+  made.attributes[attr::kv_num_heads] = call.integer("kv_num_heads", 0);
+  made.attributes[attr::softcap] = call.number("softcap", 0);
+  if (call.attribute("scale", 1)) made.attributes[attr::scale] = call.number("scale", 1);
 }
 
 /// A graph with one input and one output, inlined at `x`; `x` itself where there is none.
@@ -47,21 +47,22 @@ ValueId modified(Call& call, const char* name, ValueId x) {
 void flex_attention(Call& call) {
   call.expect_inputs(3, 3);
   const ValueId scores = call.temporary("scores"), weights = call.temporary("weights");
-  graph::Node& made = call.emit("FlexScores", {call.input(0), call.input(1)}, {scores});
-  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 1);
+  graph::Node& made = call.emit(op::FlexScores, {call.input(0), call.input(1)}, {scores});
+  if (call.attribute("scale", kAttributeFloat))
+    made.attributes[attr::scale] = call.number("scale", 1);
   call.integer("softmax_precision", 1);
   const ValueId changed = modified(call, "score_mod", scores);
-  call.emit("Softmax", {changed}, {weights}).attributes["axis"] = int64_t(-1);
+  call.emit(op::Softmax, {changed}, {weights}).attributes[attr::axis] = int64_t(-1);
   const ValueId used = modified(call, "prob_mod", weights);
-  call.emit("FlexValues", {used, call.input(2), call.input(0)}, {call.output(0)});
+  call.emit(op::FlexValues, {used, call.input(2), call.input(0)}, {call.output(0)});
 }
 
 void rotary_embedding(Call& call) {
   call.expect_inputs(3, 4);
-  graph::Node& made = call.emit("RotaryEmbedding");
-  made.attributes["interleaved"] = call.integer("interleaved", 0);
-  made.attributes["num_heads"] = call.integer("num_heads", 0);
-  made.attributes["rotary_embedding_dim"] = call.integer("rotary_embedding_dim", 0);
+  graph::Node& made = call.emit(op::RotaryEmbedding);
+  made.attributes[attr::interleaved] = call.integer("interleaved", 0);
+  made.attributes[attr::num_heads] = call.integer("num_heads", 0);
+  made.attributes[attr::rotary_embedding_dim] = call.integer("rotary_embedding_dim", 0);
 }
 
 /// One product of bytes for queries, keys and values; behind it Attention of com.microsoft in f32.
@@ -75,7 +76,7 @@ void quantized_attention(Call& call) {
   emit_scaled_sums(call, {call.input(0), call.input(1), call.input(6), call.input(7)},
                    call.input(3), call.input(4), call.input(2), all);
   graph::Node& made = call.emit(
-      "ContribAttention", {all, kAbsent, kAbsent, call.input(5), call.input(8)}, call.outputs());
+      op::ContribAttention, {all, kAbsent, kAbsent, call.input(5), call.input(8)}, call.outputs());
   read_heads(call, made);
 }
 

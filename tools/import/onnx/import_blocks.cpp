@@ -139,9 +139,9 @@ ValueId times_blocks(Call& call, ValueId x, const BlockWeights& w, const std::st
     inputs.push_back(constant("/zeros", DType::kI8, w.blocks, zeros.data()));
   }
   const ValueId y = call.temporary("product");
-  graph::Node& made = call.emit("Linear", inputs, {y});
-  made.attributes["bits"] = std::max<int64_t>(w.bits, 4);  // 2 bits lie in the file as 4
-  made.attributes["block"] = w.blocks > 1 ? w.block : int64_t(0);
+  graph::Node& made = call.emit(op::Linear, inputs, {y});
+  made.attributes[attr::bits] = std::max<int64_t>(w.bits, 4);  // 2 bits lie in the file as 4
+  made.attributes[attr::block] = w.blocks > 1 ? w.block : int64_t(0);
   return y;
 }
 /// x times weights as numbers of f32.
@@ -158,13 +158,13 @@ ValueId times_numbers(Call& call, ValueId x, const BlockWeights& w, const std::s
   const ValueId y = call.temporary("product");
   const ValueId weights = call.translator().model.add_constant(
       name + "/numbers", graph::make_constant(DType::kF32, {w.k, w.n}, numbers.data()));
-  call.emit("MatMul", {x, weights}, {y});
+  call.emit(op::MatMul, {x, weights}, {y});
   return y;
 }
 
 ValueId as_f32(Call& call, ValueId x) {
   const ValueId y = call.temporary("f32");
-  call.emit("Cast", {x}, {y}).attributes["to"] = int64_t(DType::kF32);
+  call.emit(op::Cast, {x}, {y}).attributes[attr::to] = int64_t(DType::kF32);
   return y;
 }
 
@@ -205,7 +205,7 @@ void matmul_nbits(Call& call) {
       const ValueId at = call.translator().model.add_constant(
           name + "/order", graph::make_constant(DType::kI64, {w.k}, order->data()));
       const ValueId moved = call.temporary("in_groups");
-      call.emit("Gather", {x, at}, {moved}).attributes["axis"] = int64_t(-1);
+      call.emit(op::Gather, {x, at}, {moved}).attributes[attr::axis] = int64_t(-1);
       x = moved;
     }
     y = times_blocks(call, x, w, name);
@@ -217,10 +217,10 @@ void matmul_nbits(Call& call) {
   }
   if (call.input(5) != kAbsent) {
     const ValueId sum = call.temporary("biased");
-    call.emit("Add", {y, as_f32(call, call.input(5))}, {sum});
+    call.emit(op::Add, {y, as_f32(call, call.input(5))}, {sum});
     y = sum;
   }
-  call.emit("CastLike", {y, call.input(0)}, {call.output(0)});
+  call.emit(op::CastLike, {y, call.input(0)}, {call.output(0)});
 }
 
 /// A constant of uint8 that holds two numbers of 4 bits along its last dimension, one a byte, of
@@ -277,17 +277,17 @@ void gather_block_quantized(Call& call) {
   const auto chosen = [&](ValueId table, const char* name) {
     if (table == kAbsent) return kAbsent;
     const ValueId y = call.temporary(name);
-    call.emit("Gather", {table, call.input(1)}, {y}).attributes["axis"] = from;
+    call.emit(op::Gather, {table, call.input(1)}, {y}).attributes[attr::axis] = from;
     return y;
   };
   const auto dequantized = [&](std::vector<ValueId> operands, int64_t axis, ValueId y) {
-    graph::Node& made = call.emit("DequantizeLinear", std::move(operands), {y});
-    made.attributes["axis"] = axis, made.attributes["block_size"] = block;
+    graph::Node& made = call.emit(op::DequantizeLinear, std::move(operands), {y});
+    made.attributes[attr::axis] = axis, made.attributes[attr::block_size] = block;
   };
   if (from == along) {
     const ValueId table = call.temporary("table");
     dequantized({numbers, call.input(2), zeros}, along, table);
-    call.emit("Gather", {table, call.input(1)}, {call.output(0)}).attributes["axis"] = from;
+    call.emit(op::Gather, {table, call.input(1)}, {call.output(0)}).attributes[attr::axis] = from;
     return;
   }
   dequantized({chosen(numbers, "rows"), chosen(call.input(2), "scales"), chosen(zeros, "zeros")},

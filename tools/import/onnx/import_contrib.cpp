@@ -14,20 +14,21 @@ void emit_activation(Call& call, ValueId x, const std::string& name,
     return i < numbers.size() ? numbers[i] : otherwise;
   };
   if (name.empty()) {
-    call.emit("Identity", {x}, {y});
+    call.emit(op::Identity, {x}, {y});
   } else if (name == "Relu" || name == "Tanh" || name == "Sigmoid" || name == "Softplus" ||
              name == "Softsign") {
-    call.emit(name, {x}, {y});
+    call.emit(graph::find_operator(name), {x}, {y});
   } else if (name == "LeakyRelu" || name == "Elu" || name == "ThresholdedRelu") {
-    call.emit(name, {x}, {y}).attributes["alpha"] = number(0, name == "LeakyRelu" ? 0.01 : 1);
+    call.emit(graph::find_operator(name), {x}, {y}).attributes[attr::alpha] =
+        number(0, name == "LeakyRelu" ? 0.01 : 1);
   } else if (name == "HardSigmoid") {
-    graph::Node& made = call.emit(name, {x}, {y});
-    made.attributes["alpha"] = number(0, 0.2), made.attributes["beta"] = number(1, 0.5);
+    graph::Node& made = call.emit(graph::find_operator(name), {x}, {y});
+    made.attributes[attr::alpha] = number(0, 0.2), made.attributes[attr::beta] = number(1, 0.5);
   } else if (name == "Clip") {
-    graph::Node& made = call.emit(name, {x}, {y});
+    graph::Node& made = call.emit(graph::find_operator(name), {x}, {y});
     if (numbers.size() != 2)
       call.translator().corrupt(describe(call.node()) + ": Clip takes two activation_params");
-    made.attributes["min"] = numbers[0], made.attributes["max"] = numbers[1];
+    made.attributes[attr::min] = numbers[0], made.attributes[attr::max] = numbers[1];
   } else {
     call.refuse("activation", "'" + name + "' is not known");
   }
@@ -35,7 +36,7 @@ void emit_activation(Call& call, ValueId x, const std::string& name,
 
 ValueId moved_channels(Call& call, ValueId x, const std::vector<int64_t>& perm) {
   const ValueId y = call.temporary("channels");
-  call.emit("Transpose", {x}, {y}).attributes["perm"] = perm;
+  call.emit(op::Transpose, {x}, {y}).attributes[attr::perm] = perm;
   return y;
 }
 const std::vector<int64_t> kToFirst = {0, 3, 1, 2}, kToLast = {0, 2, 3, 1};
@@ -50,12 +51,12 @@ void fused_conv(Call& call) {
   };
   const ValueId w = own_weight ? first(1) : call.input(1), x = first(0), z = first(3);
   ValueId y = call.temporary("conv");
-  graph::Node& made = call.emit("Conv", {x, w, call.input(2)}, {y});
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::Conv, {x, w, call.input(2)}, {y});
+  made.attributes[attr::group] = call.integer("group", 1);
   if (!read_window(call, made)) return;
   if (z != kAbsent) {
     const ValueId sum = call.temporary("sum");
-    call.emit("Add", {y, z}, {sum});
+    call.emit(op::Add, {y, z}, {sum});
     y = sum;
   }
   if (!last)
@@ -71,9 +72,10 @@ void fused_conv(Call& call) {
 void fused_gemm(Call& call) {
   call.expect_inputs(2, 3);
   const ValueId y = call.temporary("gemm");
-  graph::Node& made = call.emit("Gemm", call.inputs(), {y});
-  for (const char* key : {"alpha", "beta"}) made.attributes[key] = call.number(key, 1);
-  for (const char* key : {"transA", "transB"})
+  graph::Node& made = call.emit(op::Gemm, call.inputs(), {y});
+  for (const graph::AttributeName key : {attr::alpha, attr::beta})
+    made.attributes[key] = call.number(key, 1);
+  for (const graph::AttributeName key : {attr::transA, attr::transB})
     made.attributes[key] = int64_t(call.integer(key, 0) != 0);
   std::vector<double> numbers;
   for (const char* key : {"activation_alpha", "activation_beta", "activation_gamma"})
@@ -82,34 +84,35 @@ void fused_gemm(Call& call) {
 }
 void fused_matmul(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("FusedMatMul");
-  made.attributes["alpha"] = call.number("alpha", 1);
-  for (const char* key : {"transA", "transB", "transBatchA", "transBatchB"})
+  graph::Node& made = call.emit(op::FusedMatMul);
+  made.attributes[attr::alpha] = call.number("alpha", 1);
+  for (const graph::AttributeName key :
+       {attr::transA, attr::transB, attr::transBatchA, attr::transBatchB})
     made.attributes[key] = int64_t(call.integer(key, 0) != 0);
 }
 
 ValueId with_bias(Call& call) {
   if (call.input(1) == kAbsent) return call.input(0);
   const ValueId sum = call.temporary("biased");
-  call.emit("Add", {call.input(0), call.input(1)}, {sum});
+  call.emit(op::Add, {call.input(0), call.input(1)}, {sum});
   return sum;
 }
 void contrib_gelu(Call& call) {
   const bool is_fast = call.node().op == "FastGelu";
   call.expect_inputs(call.node().op == "BiasGelu" ? 2 : 1, call.node().op == "Gelu" ? 1 : 2);
-  call.emit("Gelu", {with_bias(call)}, {call.output(0)}).attributes["approximate"] =
+  call.emit(op::Gelu, {with_bias(call)}, {call.output(0)}).attributes[attr::approximate] =
       std::string(is_fast ? "tanh" : "none");
 }
 void quick_gelu(Call& call) {
   call.expect_inputs(1, 1);
-  call.emit("Swish").attributes["alpha"] = call.number("alpha", double(1.702f));
+  call.emit(op::Swish).attributes[attr::alpha] = call.number("alpha", double(1.702f));
 }
 void bias_softmax(Call& call) {
   call.expect_inputs(2, 2);
   call.integer("is_inner_broadcast", 0);  // the shapes say it
-  graph::Node& made = call.emit("Softmax", {with_bias(call)}, {call.output(0)});
-  made.attributes["axis"] = call.integer("axis", 1);
-  made.attributes["flatten"] = int64_t(1);
+  graph::Node& made = call.emit(op::Softmax, {with_bias(call)}, {call.output(0)});
+  made.attributes[attr::axis] = call.integer("axis", 1);
+  made.attributes[attr::flatten] = int64_t(1);
 }
 
 /// A norm of the sum of input, skip and bias; the sum is output 3.
@@ -122,35 +125,35 @@ void skip_norm(Call& call) {
   const ValueId bias = call.input(is_rms ? 3 : 4);
   if (bias != kAbsent) {
     const ValueId first = call.temporary("first");
-    call.emit("Add", {call.input(0), call.input(1)}, {first});
-    call.emit("Add", {first, bias}, {call.wants(3) ? call.output(3) : sum});
+    call.emit(op::Add, {call.input(0), call.input(1)}, {first});
+    call.emit(op::Add, {first, bias}, {call.wants(3) ? call.output(3) : sum});
   } else {
-    call.emit("Add", {call.input(0), call.input(1)}, {call.wants(3) ? call.output(3) : sum});
+    call.emit(op::Add, {call.input(0), call.input(1)}, {call.wants(3) ? call.output(3) : sum});
   }
   if (call.wants(3)) sum = call.output(3);
   std::vector<ValueId> operands = {sum, call.input(2)};
   if (!is_rms) operands.push_back(call.input(3));
   graph::Node& made =
-      call.emit(is_rms ? "RMSNormalization" : "LayerNormalization", operands, {call.output(0)});
-  made.attributes["axis"] = int64_t(-1);
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-12f));
+      call.emit(is_rms ? op::RMSNormalization : op::LayerNormalization, operands, {call.output(0)});
+  made.attributes[attr::axis] = int64_t(-1);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-12f));
 }
 /// Of the default domain too, as the optimizer writes it.
 void simplified_norm(Call& call) {
   call.expect_inputs(2, 2);
   if (call.wants(1)) return call.refuse("inv_std_var", "which training reads");
-  graph::Node& made = call.emit("RMSNormalization", call.inputs(), {call.output(0)});
-  made.attributes["axis"] = call.integer("axis", -1);
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
+  graph::Node& made = call.emit(op::RMSNormalization, call.inputs(), {call.output(0)});
+  made.attributes[attr::axis] = call.integer("axis", -1);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
   if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
 }
 
 /// The sum of three tables, and its norm.
 void embed_norm(Call& call) {
   call.expect_inputs(7, 9);
-  graph::Node& made = call.emit("EmbedLayerNormalization");
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-12f));
-  made.attributes["mask_index_type"] = call.integer("mask_index_type", 0);
+  graph::Node& made = call.emit(op::EmbedLayerNormalization);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-12f));
+  made.attributes[attr::mask_index_type] = call.integer("mask_index_type", 0);
 }
 
 void contrib_attention(Call& call) {
@@ -159,24 +162,24 @@ void contrib_attention(Call& call) {
   if (call.integer("past_present_share_buffer", 0) != 0 || call.input(6) != kAbsent)
     return call.refuse("past_present_share_buffer", "one buffer for past and present",
                        "export it without, and let ingot keep the state (--state)");
-  graph::Node& made = call.emit("ContribAttention");
+  graph::Node& made = call.emit(op::ContribAttention);
   read_heads(call, made);
   if (const auto sizes = call.integers("qkv_hidden_sizes"))
-    made.attributes["qkv_hidden_sizes"] = *sizes;
+    made.attributes[attr::qkv_hidden_sizes] = *sizes;
 }
 void packed_attention(Call& call) {
   call.expect_inputs(5, 6);
-  graph::Node& made = call.emit("PackedAttention");
+  graph::Node& made = call.emit(op::PackedAttention);
   read_heads(call, made);
   if (const auto sizes = call.integers("qkv_hidden_sizes"))
-    made.attributes["qkv_hidden_sizes"] = *sizes;
+    made.attributes[attr::qkv_hidden_sizes] = *sizes;
 }
 void multi_head_attention(Call& call) {
   call.expect_inputs(1, 10);
   if (call.input(8) != kAbsent || call.input(9) != kAbsent || call.wants(3))
     return call.refuse("past_sequence_length", "one buffer for past and present, and its beams",
                        "export it without, and let ingot keep the state (--state)");
-  read_heads(call, call.emit("MultiHeadAttention"));
+  read_heads(call, call.emit(op::MultiHeadAttention));
 }
 void group_query_attention(Call& call) {
   call.expect_inputs(1, 16);  // keys and values may stand beside the queries
@@ -187,14 +190,15 @@ void group_query_attention(Call& call) {
       return call.refuse("", "input " + std::to_string(i) +
                                  ": sinks, quantized caches and norms of heads are not built");
   if (call.wants(3)) return call.refuse("output_qk", "the matrix of scores as an output");
-  graph::Node& made = call.emit("GroupQueryAttention");
-  made.attributes["num_heads"] = call.integer("num_heads", 0);
-  made.attributes["kv_num_heads"] = call.integer("kv_num_heads", 0);
-  made.attributes["softcap"] = call.number("softcap", 0);
-  made.attributes["do_rotary"] = call.integer("do_rotary", 0);
-  made.attributes["rotary_interleaved"] = call.integer("rotary_interleaved", 0);
-  made.attributes["local_window_size"] = call.integer("local_window_size", -1);
-  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 0);
+  graph::Node& made = call.emit(op::GroupQueryAttention);
+  made.attributes[attr::num_heads] = call.integer("num_heads", 0);
+  made.attributes[attr::kv_num_heads] = call.integer("kv_num_heads", 0);
+  made.attributes[attr::softcap] = call.number("softcap", 0);
+  made.attributes[attr::do_rotary] = call.integer("do_rotary", 0);
+  made.attributes[attr::rotary_interleaved] = call.integer("rotary_interleaved", 0);
+  made.attributes[attr::local_window_size] = call.integer("local_window_size", -1);
+  if (call.attribute("scale", kAttributeFloat))
+    made.attributes[attr::scale] = call.number("scale", 0);
   if (call.integer("smooth_softmax", 0) > 0)
     return call.refuse("smooth_softmax", "a softmax with one more in its sum");
   const std::pair<const char*, int64_t> plain[] = {
@@ -212,14 +216,15 @@ void contrib_rotary(Call& call) {
   if (call.number("scale", 1) != 1) return call.refuse("scale", "another value than 1");
   if (call.integer("is_packed_batching", 0) != 0)
     return call.refuse("is_packed_batching", "tokens of several texts in one row");
-  graph::Node& made = call.emit("ContribRotaryEmbedding");
-  for (const char* key : {"interleaved", "num_heads", "rotary_embedding_dim"})
+  graph::Node& made = call.emit(op::ContribRotaryEmbedding);
+  for (const graph::AttributeName key :
+       {attr::interleaved, attr::num_heads, attr::rotary_embedding_dim})
     made.attributes[key] = call.integer(key, 0);
 }
 
 void inverse(Call& call) {
   call.expect_inputs(1, 1);
-  call.emit("Inverse");
+  call.emit(op::Inverse);
 }
 /// Along the last dimension: real numbers to pairs, and back.
 void contrib_fourier(Call& call) {
@@ -227,15 +232,15 @@ void contrib_fourier(Call& call) {
   if (call.integer("signal_ndim", 1) != 1)
     return call.refuse("signal_ndim", "transforms over more than one dimension");
   if (call.integer("normalized", 0) != 0) return call.refuse("normalized", "only 0 is defined");
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["onesided"] = call.integer("onesided", 1);
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::onesided] = call.integer("onesided", 1);
 }
 void dynamic_pads(Call& call) {
   call.expect_inputs(2, 4);
-  graph::Node& made = call.emit("ConvTransposeWithDynamicPads");
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::ConvTransposeWithDynamicPads);
+  made.attributes[attr::group] = call.integer("group", 1);
   if (const auto padding = call.integers("output_padding"))
-    made.attributes["output_padding"] = *padding;
+    made.attributes[attr::output_padding] = *padding;
   read_window(call, made);
 }
 
@@ -249,10 +254,11 @@ void search(Call& call) {
 }  // namespace
 
 void read_heads(Call& call, graph::Node& made) {
-  made.attributes["num_heads"] = call.integer("num_heads", 0);
-  made.attributes["mask_filter_value"] = call.number("mask_filter_value", -10000.0);
-  made.attributes["unidirectional"] = call.integer("unidirectional", 0);
-  if (call.attribute("scale", kAttributeFloat)) made.attributes["scale"] = call.number("scale", 0);
+  made.attributes[attr::num_heads] = call.integer("num_heads", 0);
+  made.attributes[attr::mask_filter_value] = call.number("mask_filter_value", -10000.0);
+  made.attributes[attr::unidirectional] = call.integer("unidirectional", 0);
+  if (call.attribute("scale", kAttributeFloat))
+    made.attributes[attr::scale] = call.number("scale", 0);
 }
 
 void add_contrib(TranslateTable& table) {

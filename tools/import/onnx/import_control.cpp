@@ -45,17 +45,17 @@ std::shared_ptr<graph::Graph> branch(Call& call, const char* name) {
 void if_then_else(Call& call) {
   call.expect_inputs(1, 1);
   auto then_branch = branch(call, "then_branch"), else_branch = branch(call, "else_branch");
-  graph::Node& made = call.emit("If");
+  graph::Node& made = call.emit(op::If);
   made.outputs.resize(call.output_count(), kAbsent);
-  made.attributes["then_branch"] = std::move(then_branch);
-  made.attributes["else_branch"] = std::move(else_branch);
+  made.attributes[attr::then_branch] = std::move(then_branch);
+  made.attributes[attr::else_branch] = std::move(else_branch);
 }
 
 void loop(Call& call) {
   auto body = inner_graph(call, "body");
-  graph::Node& made = call.emit("Loop");
+  graph::Node& made = call.emit(op::Loop);
   made.outputs.resize(call.output_count(), kAbsent);
-  made.attributes["body"] = std::move(body);
+  made.attributes[attr::body] = std::move(body);
 }
 
 void scan(Call& call) {
@@ -64,15 +64,15 @@ void scan(Call& call) {
                        "convert it with onnx.version_converter");
   auto body = inner_graph(call, "body");
   const int64_t sequences = call.integer("num_scan_inputs", 0);
-  std::map<std::string, graph::Attribute> lists;
-  for (const char* key :
-       {"scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"})
+  graph::Attributes lists;
+  for (const auto key : {attr::scan_input_axes, attr::scan_input_directions, attr::scan_output_axes,
+                         attr::scan_output_directions})
     lists[key] = call.integers(key).value_or(std::vector<int64_t>());
-  graph::Node& made = call.emit("Scan");
+  graph::Node& made = call.emit(op::Scan);
   made.outputs.resize(call.output_count(), kAbsent);
   made.attributes = std::move(lists);
-  made.attributes["num_scan_inputs"] = sequences;
-  made.attributes["body"] = std::move(body);
+  made.attributes[attr::num_scan_inputs] = sequences;
+  made.attributes[attr::body] = std::move(body);
 }
 
 }  // namespace

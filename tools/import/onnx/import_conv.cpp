@@ -5,7 +5,8 @@
 namespace ingot::onnx {
 
 bool read_window(Call& call, graph::Node& made) {
-  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+  for (const auto name :
+       graph::AttributeNames{attr::kernel_shape, attr::strides, attr::dilations, attr::pads}) {
     if (const auto values = call.integers(name)) made.attributes[name] = *values;
   }
   const std::string auto_pad = call.text("auto_pad", "NOTSET");
@@ -14,7 +15,7 @@ bool read_window(Call& call, graph::Node& made) {
     call.refuse("auto_pad", "'" + auto_pad + "' is not known");
     return false;
   }
-  made.attributes["auto_pad"] = auto_pad;
+  made.attributes[attr::auto_pad] = auto_pad;
   return true;
 }
 
@@ -22,39 +23,40 @@ namespace {
 
 void conv(Call& call) {
   call.expect_inputs(2, 3);
-  graph::Node& made = call.emit("Conv");
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::Conv);
+  made.attributes[attr::group] = call.integer("group", 1);
   read_window(call, made);
 }
 void conv_transpose(Call& call) {
   call.expect_inputs(2, 3);
-  graph::Node& made = call.emit("ConvTranspose");
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::ConvTranspose);
+  made.attributes[attr::group] = call.integer("group", 1);
   if (const auto padding = call.integers("output_padding"))
-    made.attributes["output_padding"] = *padding;
-  if (const auto shape = call.integers("output_shape")) made.attributes["output_shape"] = *shape;
+    made.attributes[attr::output_padding] = *padding;
+  if (const auto shape = call.integers("output_shape"))
+    made.attributes[attr::output_shape] = *shape;
   read_window(call, made);
 }
 void max_pool(Call& call) {
   call.expect_inputs(1, 1);
   const int64_t storage_order = call.integer("storage_order", 0);  // of Indices alone
-  graph::Node& made =
-      call.wants(1) ? call.emit("MaxPool") : call.emit("MaxPool", call.inputs(), {call.output(0)});
-  if (call.wants(1)) made.attributes["storage_order"] = storage_order;
-  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+  graph::Node& made = call.wants(1) ? call.emit(op::MaxPool)
+                                    : call.emit(op::MaxPool, call.inputs(), {call.output(0)});
+  if (call.wants(1)) made.attributes[attr::storage_order] = storage_order;
+  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
   read_window(call, made);
 }
 void max_unpool(Call& call) {
   call.expect_inputs(2, 3);
-  graph::Node& made = call.emit("MaxUnpool");
-  for (const char* key : {"kernel_shape", "strides", "pads"})
+  graph::Node& made = call.emit(op::MaxUnpool);
+  for (const auto key : graph::AttributeNames{attr::kernel_shape, attr::strides, attr::pads})
     if (const auto given = call.integers(key)) made.attributes[key] = *given;
 }
 void average_pool(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("AveragePool");
-  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
-  made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
+  graph::Node& made = call.emit(op::AveragePool);
+  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
+  made.attributes[attr::count_include_pad] = call.integer("count_include_pad", 0);
   read_window(call, made);
 }
 /// Before opset 2 a number of any kind.
@@ -63,15 +65,15 @@ int64_t norm_of(Call& call) {
 }
 void lp_pool(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("LpPool");
-  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
-  made.attributes["p"] = norm_of(call);
+  graph::Node& made = call.emit(op::LpPool);
+  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
+  made.attributes[attr::p] = norm_of(call);
   read_window(call, made);
 }
 void global_pool(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(std::string(call.node().op));
-  if (call.node().op == "GlobalLpPool") made.attributes["p"] = norm_of(call);
+  graph::Node& made = call.emit(call.op());
+  if (call.node().op == "GlobalLpPool") made.attributes[attr::p] = norm_of(call);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ bool read_numbers(Call& call, const Tensor& tensor, graph::Attribute* to) {
 }  // namespace
 
 void import_custom(Call& call) {
-  std::map<std::string, graph::Attribute> attributes;
+  std::map<std::string, graph::Attribute> custom;
   for (const Attribute& stated : call.node().attributes) {
     const std::string name(stated.name);
     int32_t type = stated.type;
@@ -65,11 +65,12 @@ void import_custom(Call& call) {
     if (const auto* text = std::get_if<std::string>(&to);
         text && text->find('\0') != std::string::npos)
       return call.refuse(name, "is a text with a zero in it");
-    attributes[graph::kCustomAttribute + name] = std::move(to);
+    custom[name] = std::move(to);
   }
-  attributes["domain"] = std::string(call.node().domain);
-  attributes["operator"] = std::string(call.node().op);
-  call.emit("Custom").attributes = std::move(attributes);
+  graph::Node& made = call.emit(op::Custom);
+  made.attributes = {{attr::domain, std::string(call.node().domain)},
+                     {attr::operator_name, std::string(call.node().op)}};
+  made.custom = std::move(custom);
 }
 
 }  // namespace ingot::onnx

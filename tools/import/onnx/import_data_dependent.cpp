@@ -7,22 +7,22 @@ namespace {
 
 void nonzero(Call& call) {
   call.expect_inputs(1, 1);
-  call.emit("NonZero");
+  call.emit(op::NonZero);
 }
 void compress(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("Compress");
-  if (call.attribute("axis", kAttributeInt)) made.attributes["axis"] = call.integer("axis", 0);
+  graph::Node& made = call.emit(op::Compress);
+  if (call.attribute("axis", kAttributeInt)) made.attributes[attr::axis] = call.integer("axis", 0);
 }
 void unique(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("Unique");
-  if (call.attribute("axis", kAttributeInt)) made.attributes["axis"] = call.integer("axis", 0);
-  made.attributes["sorted"] = call.integer("sorted", 1);
+  graph::Node& made = call.emit(op::Unique);
+  if (call.attribute("axis", kAttributeInt)) made.attributes[attr::axis] = call.integer("axis", 0);
+  made.attributes[attr::sorted] = call.integer("sorted", 1);
 }
 void non_max_suppression(Call& call) {
   call.expect_inputs(2, 5);
-  call.emit("NonMaxSuppression").attributes["center_point_box"] =
+  call.emit(op::NonMaxSuppression).attributes[attr::center_point_box] =
       call.integer("center_point_box", 0);
 }
 

@@ -6,22 +6,22 @@ namespace {
 
 void mat_mul(Call& call) {
   call.expect_inputs(2, 2);
-  call.emit("MatMul");
+  call.emit(op::MatMul);
 }
 void gemm(Call& call) {
   call.expect_inputs(call.opset() >= 11 ? 2 : 3, 3);
   if (call.opset() < 7) call.integer("broadcast", 0);  // what C may be says its shape
-  graph::Node& made = call.emit("Gemm");
-  made.attributes["alpha"] = call.number("alpha", 1);
-  made.attributes["beta"] = call.number("beta", 1);
-  made.attributes["transA"] = int64_t(call.integer("transA", 0) != 0);
-  made.attributes["transB"] = int64_t(call.integer("transB", 0) != 0);
+  graph::Node& made = call.emit(op::Gemm);
+  made.attributes[attr::alpha] = call.number("alpha", 1);
+  made.attributes[attr::beta] = call.number("beta", 1);
+  made.attributes[attr::transA] = int64_t(call.integer("transA", 0) != 0);
+  made.attributes[attr::transB] = int64_t(call.integer("transB", 0) != 0);
 }
 void einsum(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
   const std::string equation = call.text("equation", "");
   if (equation.empty()) call.translator().corrupt(describe(call.node()) + ": lacks its equation");
-  call.emit("Einsum").attributes["equation"] = equation;
+  call.emit(op::Einsum).attributes[attr::equation] = equation;
 }
 
 }  // namespace

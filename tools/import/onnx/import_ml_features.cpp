@@ -19,8 +19,8 @@ void scaler(Call& call) {
   call.expect_inputs(1, 1);
   MlEmitter ml(call);
   ValueId y = ml.cast(call.input(0), DType::kF32);
-  if (const auto offset = call.numbers("offset")) y = ml("Sub", {y, row_of(ml, *offset)});
-  if (const auto scale = call.numbers("scale")) y = ml("Mul", {y, row_of(ml, *scale)});
+  if (const auto offset = call.numbers(attr::offset)) y = ml(op::Sub, {y, row_of(ml, *offset)});
+  if (const auto scale = call.numbers(attr::scale)) y = ml(op::Mul, {y, row_of(ml, *scale)});
   ml.give(0, y);
 }
 void normalizer(Call& call) {
@@ -30,18 +30,18 @@ void normalizer(Call& call) {
   if (norm != "MAX" && norm != "L1" && norm != "L2")
     return call.refuse("norm", "'" + norm + "', known are MAX, L1 and L2");
   const ValueId x = ml.cast(call.input(0), DType::kF32);
-  const ValueId size = norm == "MAX"  ? ml.over("ReduceMax", x, -1, true)
-                       : norm == "L1" ? ml.over("ReduceL1", x, -1, true)
-                                      : ml.over("ReduceL2", x, -1, true);
-  const ValueId is_zero = ml("Equal", {size, ml.number(0)});
-  ml.give(0, ml("Div", {x, ml("Where", {is_zero, ml.number(1), size})}));
+  const ValueId size = norm == "MAX"  ? ml.over(op::ReduceMax, x, -1, true)
+                       : norm == "L1" ? ml.over(op::ReduceL1, x, -1, true)
+                                      : ml.over(op::ReduceL2, x, -1, true);
+  const ValueId is_zero = ml(op::Equal, {size, ml.number(0)});
+  ml.give(0, ml(op::Div, {x, ml(op::Where, {is_zero, ml.number(1), size})}));
 }
 void binarizer(Call& call) {
   call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const ValueId limit = ml.number(call.number("threshold", 0));
-  const ValueId above = ml("Greater", {ml.cast(call.input(0), DType::kF32), limit});
-  if (call.wants(0)) call.emit("CastLike", {above, call.input(0)}, {call.output(0)});
+  const ValueId above = ml(op::Greater, {ml.cast(call.input(0), DType::kF32), limit});
+  if (call.wants(0)) call.emit(op::CastLike, {above, call.input(0)}, {call.output(0)});
 }
 void imputer(Call& call) {
   call.expect_inputs(1, 1);
@@ -52,14 +52,15 @@ void imputer(Call& call) {
   const double replaced = call.number("replaced_value_float", 0);
   const int64_t replaced_whole = call.integer("replaced_value_int64", 0);
   if (whole && !whole->empty()) {
-    const ValueId is_missing = ml("Equal", {x, ml.integers({}, {replaced_whole})});
-    return ml.give(0, ml("Where", {is_missing, ml.integers({int64_t(whole->size())}, *whole), x}));
+    const ValueId is_missing = ml(op::Equal, {x, ml.integers({}, {replaced_whole})});
+    return ml.give(0,
+                   ml(op::Where, {is_missing, ml.integers({int64_t(whole->size())}, *whole), x}));
   }
   if (!floats || floats->empty())
     call.translator().corrupt(describe(call.node()) + ": lacks the values that it puts in");
   const ValueId is_missing =
-      std::isnan(replaced) ? ml("IsNaN", {x}) : ml("Equal", {x, ml.number(replaced)});
-  ml.give(0, ml("Where", {is_missing, row_of(ml, *floats), x}));
+      std::isnan(replaced) ? ml(op::IsNaN, {x}) : ml(op::Equal, {x, ml.number(replaced)});
+  ml.give(0, ml(op::Where, {is_missing, row_of(ml, *floats), x}));
 }
 
 /// Columns by number. A row of one dimension gives a row of two.
@@ -67,8 +68,8 @@ void array_feature_extractor(Call& call) {
   call.expect_inputs(2, 2);
   MlEmitter ml(call);
   const ValueId flat =
-      ml("Reshape", {call.input(1), ml.integers({1}, {-1})}, {{"allowzero", int64_t(0)}});
-  call.emit("ChooseFeatures", {call.input(0), flat}, {call.output(0)});
+      ml(op::Reshape, {call.input(1), ml.integers({1}, {-1})}, {{attr::allowzero, int64_t(0)}});
+  call.emit(op::ChooseFeatures, {call.input(0), flat}, {call.output(0)});
 }
 void feature_vectorizer(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
@@ -76,7 +77,7 @@ void feature_vectorizer(Call& call) {
   MlEmitter ml(call);
   std::vector<ValueId> parts;
   for (const ValueId x : call.inputs()) parts.push_back(ml.cast(x, DType::kF32));
-  ml.give(0, ml("Concat", parts, {{"axis", int64_t(1)}}));
+  ml.give(0, ml(op::Concat, parts, {{attr::axis, int64_t(1)}}));
 }
 
 /// Keys and values of one kind of number; nothing where the file has texts.
@@ -129,21 +130,23 @@ void label_encoder(Call& call) {
   row.dims = {row.elements()};
   graph::Constant chosen = *values;
   chosen.dims = {chosen.elements()};
-  const ValueId wide = ml("Unsqueeze", {call.input(0)}, {{"axes", Integers{-1}}});
-  ValueId same = ml("Equal", {wide, ml.constant(row)});
+  const ValueId wide = ml(op::Unsqueeze, {call.input(0)}, {{attr::axes, Integers{-1}}});
+  ValueId same = ml(op::Equal, {wide, ml.constant(row)});
   if (graph::is_floating(row.dtype)) {  // NaN as a key is found
     Integers is_nan;
     for (const double key : graph::read_numbers(row)) is_nan.push_back(std::isnan(key));
     if (std::count(is_nan.begin(), is_nan.end(), 1) > 0)
-      same = ml("Or", {same, ml("And", {ml("IsNaN", {wide}), ml.integers({int64_t(is_nan.size())},
-                                                                         is_nan, DType::kBool)})});
+      same = ml(op::Or,
+                {same, ml(op::And, {ml(op::IsNaN, {wide}),
+                                    ml.integers({int64_t(is_nan.size())}, is_nan, DType::kBool)})});
   }
   const ValueId hits = ml.cast(same, DType::kI32);
-  const ValueId place = ml("ArgMax", {hits}, {{"axis", int64_t(-1)}, {"keepdims", int64_t(0)}});
+  const ValueId place =
+      ml(op::ArgMax, {hits}, {{attr::axis, int64_t(-1)}, {attr::keepdims, int64_t(0)}});
   const ValueId found =
-      ml("Greater", {ml.over("ReduceMax", hits, -1, false), ml.integers({}, {0}, DType::kI32)});
-  const ValueId value = ml("Gather", {ml.constant(chosen), place}, {{"axis", int64_t(0)}});
-  ml.give(0, ml("Where", {found, value, ml.constant(otherwise)}));
+      ml(op::Greater, {ml.over(op::ReduceMax, hits, -1, false), ml.integers({}, {0}, DType::kI32)});
+  const ValueId value = ml(op::Gather, {ml.constant(chosen), place}, {{attr::axis, int64_t(0)}});
+  ml.give(0, ml(op::Where, {found, value, ml.constant(otherwise)}));
 }
 void one_hot_encoder(Call& call) {
   call.expect_inputs(1, 1);
@@ -154,8 +157,8 @@ void one_hot_encoder(Call& call) {
     return call.refuse("cats_strings", "text tensors are not supported",
                        "map texts to numbers before the model");
   const ValueId whole = ml.cast(call.input(0), DType::kI64);
-  const ValueId wide = ml("Unsqueeze", {whole}, {{"axes", Integers{-1}}});
-  ml.give(0, ml.cast(ml("Equal", {wide, ml.integers({int64_t(classes->size())}, *classes)}),
+  const ValueId wide = ml(op::Unsqueeze, {whole}, {{attr::axes, Integers{-1}}});
+  ml.give(0, ml.cast(ml(op::Equal, {wide, ml.integers({int64_t(classes->size())}, *classes)}),
                      DType::kF32));
 }
 
@@ -172,7 +175,7 @@ void zip_map(Call& call) {
   call.note("ZipMap: a tensor of scores in the order of the labels " + labels);
   if (!call.wants(0)) return;
   const ValueId y = call.output(0);
-  call.emit("Identity", {call.input(0)}, {y});
+  call.emit(op::Identity, {call.input(0)}, {y});
   call.translator().plain_ports.insert(y);
 }
 

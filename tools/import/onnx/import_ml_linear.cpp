@@ -12,33 +12,33 @@ namespace {
 /// sqrt(2) erfinv(2 x - 1), in Winitzki's approximation, which onnxruntime takes.
 ValueId probit(MlEmitter& ml, ValueId scores) {
   const auto n = [&](double x) { return ml.number(x); };
-  const ValueId x = ml("Sub", {ml("Mul", {n(2), scores}), n(1)});
-  const ValueId log = ml("Log", {ml("Mul", {ml("Sub", {n(1), x}), ml("Add", {n(1), x})})});
-  const ValueId v = ml("Add", {n(2 / (3.14159 * 0.147)), ml("Mul", {n(0.5), log})});
-  const ValueId under = ml("Sub", {ml("Mul", {v, v}), ml("Mul", {n(1 / 0.147), log})});
-  const ValueId root = ml("Sqrt", {ml("Sub", {ml("Sqrt", {under}), v})});
-  const ValueId negative = ml("Less", {x, n(0)});
-  return ml("Mul", {n(std::sqrt(2.0)), ml("Where", {negative, ml("Neg", {root}), root})});
+  const ValueId x = ml(op::Sub, {ml(op::Mul, {n(2), scores}), n(1)});
+  const ValueId log = ml(op::Log, {ml(op::Mul, {ml(op::Sub, {n(1), x}), ml(op::Add, {n(1), x})})});
+  const ValueId v = ml(op::Add, {n(2 / (3.14159 * 0.147)), ml(op::Mul, {n(0.5), log})});
+  const ValueId under = ml(op::Sub, {ml(op::Mul, {v, v}), ml(op::Mul, {n(1 / 0.147), log})});
+  const ValueId root = ml(op::Sqrt, {ml(op::Sub, {ml(op::Sqrt, {under}), v})});
+  const ValueId negative = ml(op::Less, {x, n(0)});
+  return ml(op::Mul, {n(std::sqrt(2.0)), ml(op::Where, {negative, ml(op::Neg, {root}), root})});
 }
 
 /// A softmax in which what is 0 stays 0.
 ValueId softmax_zero(MlEmitter& ml, ValueId scores) {
-  const ValueId most = ml.over("ReduceMax", scores, 1, true);
-  const ValueId counts = ml("Greater", {ml("Abs", {scores}), ml.number(1e-7)});
-  const ValueId some = ml("Exp", {ml("Sub", {scores, most})}),
-                none = ml("Mul", {scores, ml("Exp", {ml("Neg", {most})})});
-  const ValueId all = ml("Where", {counts, some, none});
-  const ValueId sum = ml.over("ReduceSum", all, 1, true);
-  const ValueId is_zero = ml("Equal", {sum, ml.number(0)});
-  return ml("Div", {all, ml("Where", {is_zero, ml.number(1), sum})});
+  const ValueId most = ml.over(op::ReduceMax, scores, 1, true);
+  const ValueId counts = ml(op::Greater, {ml(op::Abs, {scores}), ml.number(1e-7)});
+  const ValueId some = ml(op::Exp, {ml(op::Sub, {scores, most})}),
+                none = ml(op::Mul, {scores, ml(op::Exp, {ml(op::Neg, {most})})});
+  const ValueId all = ml(op::Where, {counts, some, none});
+  const ValueId sum = ml.over(op::ReduceSum, all, 1, true);
+  const ValueId is_zero = ml(op::Equal, {sum, ml.number(0)});
+  return ml(op::Div, {all, ml(op::Where, {is_zero, ml.number(1), sum})});
 }
 
 }  // namespace
 
 ValueId post_transform(MlEmitter& ml, ValueId scores, const std::string& name) {
   if (name == "NONE" || name.empty()) return scores;
-  if (name == "LOGISTIC") return ml("Sigmoid", {scores});
-  if (name == "SOFTMAX") return ml("Softmax", {scores}, {{"axis", int64_t(1)}});
+  if (name == "LOGISTIC") return ml(op::Sigmoid, {scores});
+  if (name == "SOFTMAX") return ml(op::Softmax, {scores}, {{attr::axis, int64_t(1)}});
   if (name == "SOFTMAX_ZERO") return softmax_zero(ml, ml.cast(scores, DType::kF32));
   if (name == "PROBIT") return probit(ml, ml.cast(scores, DType::kF32));
   ml.call.refuse("post_transform", "'" + name + "' is not known");
@@ -61,11 +61,12 @@ ClassLabels::ClassLabels(MlEmitter& ml) : ml_(ml) {
   labels_ = ml.integers({count_}, numbers);
 }
 ValueId ClassLabels::of_largest(ValueId scores) {
-  const ValueId place = ml_("ArgMax", {scores}, {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}});
-  return ml_("Gather", {labels_, place}, {{"axis", int64_t(0)}});
+  const ValueId place =
+      ml_(op::ArgMax, {scores}, {{attr::axis, int64_t(1)}, {attr::keepdims, int64_t(0)}});
+  return ml_(op::Gather, {labels_, place}, {{attr::axis, int64_t(0)}});
 }
 ValueId ClassLabels::of_two(ValueId condition) {
-  return ml_("Gather", {labels_, ml_.cast(condition, DType::kI64)}, {{"axis", int64_t(0)}});
+  return ml_(op::Gather, {labels_, ml_.cast(condition, DType::kI64)}, {{attr::axis, int64_t(0)}});
 }
 
 namespace {
@@ -85,8 +86,11 @@ ValueId linear_scores(MlEmitter& ml, const std::vector<double>& coefficients, in
   std::vector<ValueId> operands = {ml.cast(call.input(0), DType::kF32),
                                    ml.floats({rows, count / rows}, coefficients)};
   if (!added.empty()) operands.push_back(ml.floats({rows}, added));
-  return ml("Gemm", operands,
-            {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}});
+  return ml(op::Gemm, operands,
+            {{attr::alpha, 1.0},
+             {attr::beta, 1.0},
+             {attr::transA, int64_t(0)},
+             {attr::transB, int64_t(1)}});
 }
 std::vector<double> reals(Call& call, const char* name) {
   return call.numbers(name).value_or(std::vector<double>());
@@ -112,11 +116,11 @@ void linear_classifier(Call& call) {
   const ValueId scores = linear_scores(ml, coefficients, rows, intercepts);
   const std::string transform = call.text("post_transform", "NONE");
   if (rows == 1 && labels.count() == 2) {
-    const ValueId flat = ml("Squeeze", {scores}, {{"axes", std::vector<int64_t>{1}}});
+    const ValueId flat = ml(op::Squeeze, {scores}, {{attr::axes, std::vector<int64_t>{1}}});
     const ValueId one = post_transform(ml, scores, transform == "LOGISTIC" ? transform : "NONE");
-    ml.give(0, labels.of_two(ml("Greater", {flat, ml.number(0)})));
-    const ValueId other = ml("Sub", {ml.number(1), one});
-    const ValueId both = ml("Concat", {other, one}, {{"axis", int64_t(1)}});
+    ml.give(0, labels.of_two(ml(op::Greater, {flat, ml.number(0)})));
+    const ValueId other = ml(op::Sub, {ml.number(1), one});
+    const ValueId both = ml(op::Concat, {other, one}, {{attr::axis, int64_t(1)}});
     ml.give(1, transform == "LOGISTIC" ? both : post_transform(ml, both, transform));
     return;
   }
@@ -136,18 +140,20 @@ ValueId kernel_of(MlEmitter& ml, ValueId x, const std::vector<double>& vectors, 
   const int64_t width = int64_t(vectors.size()) / count;
   const ValueId all = ml.floats({count, width}, vectors);
   if (kind == "RBF") {  // the differences themselves: squares that are taken apart lose digits
-    const ValueId wide = ml("Unsqueeze", {x}, {{"axes", std::vector<int64_t>{1}}});
-    const ValueId apart = ml("Sub", {wide, all});
-    const ValueId squares = ml.over("ReduceSumSquare", apart, 2, false);
-    return ml("Exp", {ml("Mul", {ml.number(-gamma), squares})});
+    const ValueId wide = ml(op::Unsqueeze, {x}, {{attr::axes, std::vector<int64_t>{1}}});
+    const ValueId apart = ml(op::Sub, {wide, all});
+    const ValueId squares = ml.over(op::ReduceSumSquare, apart, 2, false);
+    return ml(op::Exp, {ml(op::Mul, {ml.number(-gamma), squares})});
   }
-  const ValueId dot =
-      ml("Gemm", {x, all},
-         {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}});
+  const ValueId dot = ml(op::Gemm, {x, all},
+                         {{attr::alpha, 1.0},
+                          {attr::beta, 1.0},
+                          {attr::transA, int64_t(0)},
+                          {attr::transB, int64_t(1)}});
   if (kind == "LINEAR") return dot;
-  const ValueId scaled = ml("Add", {ml("Mul", {ml.number(gamma), dot}), ml.number(zero)});
-  if (kind == "POLY") return ml("Pow", {scaled, ml.number(degree)});
-  if (kind == "SIGMOID") return ml("Tanh", {scaled});
+  const ValueId scaled = ml(op::Add, {ml(op::Mul, {ml.number(gamma), dot}), ml.number(zero)});
+  if (kind == "POLY") return ml(op::Pow, {scaled, ml.number(degree)});
+  if (kind == "SIGMOID") return ml(op::Tanh, {scaled});
   call.refuse("kernel_type", "'" + kind + "' is not known");
   return dot;
 }
@@ -165,12 +171,13 @@ void svm_regressor(Call& call) {
   if (count > 0) {
     if (int64_t(coefficients.size()) != count) wrong_lengths(call);
     const ValueId k = kernel_of(ml, x, vectors, count);
-    y = ml("Add", {ml("MatMul", {k, ml.floats({count, 1}, coefficients)}), ml.number(rho[0])});
+    y = ml(op::Add, {ml(op::MatMul, {k, ml.floats({count, 1}, coefficients)}), ml.number(rho[0])});
   } else {
     call.text("kernel_type", "LINEAR"), call.numbers("kernel_params");
     y = linear_scores(ml, coefficients, 1, {rho[0]});
   }
-  if (one_class) y = ml("Where", {ml("Greater", {y, ml.number(0)}), ml.number(1), ml.number(-1)});
+  if (one_class)
+    y = ml(op::Where, {ml(op::Greater, {y, ml.number(0)}), ml.number(1), ml.number(-1)});
   ml.give(0, post_transform(ml, y, call.text("post_transform", "NONE")));
 }
 
@@ -223,16 +230,17 @@ void svm_classifier(Call& call) {
       votes[size_t(p * classes + i)] = other_votes[size_t(p * classes + j)] = 1;
     }
   const ValueId scores =
-      ml("Add", {ml("MatMul", {k, ml.floats({count, pairs}, table)}), ml.floats({pairs}, rho)});
-  const ValueId wins = ml.cast(ml("Greater", {scores, ml.number(0)}), DType::kF32);
-  const ValueId losses = ml("Sub", {ml.number(1), wins});
+      ml(op::Add, {ml(op::MatMul, {k, ml.floats({count, pairs}, table)}), ml.floats({pairs}, rho)});
+  const ValueId wins = ml.cast(ml(op::Greater, {scores, ml.number(0)}), DType::kF32);
+  const ValueId losses = ml(op::Sub, {ml.number(1), wins});
   const ValueId counted =
-      ml("Add", {ml("MatMul", {wins, ml.floats({pairs, classes}, votes)}),
-                 ml("MatMul", {losses, ml.floats({pairs, classes}, other_votes)})});
+      ml(op::Add, {ml(op::MatMul, {wins, ml.floats({pairs, classes}, votes)}),
+                   ml(op::MatMul, {losses, ml.floats({pairs, classes}, other_votes)})});
   ml.give(0, labels.of_largest(counted));
   const std::string transform = call.text("post_transform", "NONE");
   if (classes == 2) {
-    const ValueId both = ml("Concat", {ml("Neg", {scores}), scores}, {{"axis", int64_t(1)}});
+    const ValueId both =
+        ml(op::Concat, {ml(op::Neg, {scores}), scores}, {{attr::axis, int64_t(1)}});
     return ml.give(1, post_transform(ml, both, transform));
   }
   ml.give(1, post_transform(ml, scores, transform));

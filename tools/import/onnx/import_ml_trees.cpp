@@ -135,7 +135,7 @@ void tree_regressor(Call& call) {
   const NamedTrees named = read_named(call, forest, values);
   read_leaves(call, forest, named, false, weights);
   ValueId y = forest.run(ml.cast(call.input(0), dtype), named.roots, aggregate);
-  if (!base.empty()) y = ml("Add", {y, ml.floats({int64_t(base.size())}, base, dtype)});
+  if (!base.empty()) y = ml(op::Add, {y, ml.floats({int64_t(base.size())}, base, dtype)});
   y = ml.cast(post_transform(ml, y, call.text("post_transform", "NONE")), DType::kF32);
   ml.give(0, y);
 }
@@ -156,28 +156,28 @@ void tree_classifier(Call& call) {
   const bool single = std::all_of(ids.begin(), ids.end(), [&](int64_t id) { return id == ids[0]; });
   if (labels.count() == 2 && single && !ids.empty() && base.size() < 2) {
     // one column of scores: that of the second class, whichever the leaves name
-    ValueId s = ml("Gather", {scores, ml.integers({1}, {ids[0]})}, {{"axis", int64_t(1)}});
-    if (!base.empty()) s = ml("Add", {s, ml.floats({1}, base, dtype)});
+    ValueId s = ml(op::Gather, {scores, ml.integers({1}, {ids[0]})}, {{attr::axis, int64_t(1)}});
+    if (!base.empty()) s = ml(op::Add, {s, ml.floats({1}, base, dtype)});
     const bool positive =
         std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; });
-    const ValueId flat = ml("Squeeze", {s}, {{"axes", std::vector<int64_t>{1}}});
-    ml.give(0, labels.of_two(ml("Greater", {flat, ml.number(positive ? 0.5 : 0, dtype)})));
+    const ValueId flat = ml(op::Squeeze, {s}, {{attr::axes, std::vector<int64_t>{1}}});
+    ml.give(0, labels.of_two(ml(op::Greater, {flat, ml.number(positive ? 0.5 : 0, dtype)})));
     if (ids[0] == 1) {
       ml.give(1, ml.cast(post_transform(ml, scores, transform), DType::kF32));
       return;
     }
-    ValueId first = positive ? ml("Sub", {ml.number(1, dtype), s}) : ml("Neg", {s}), second = s;
+    ValueId first = positive ? ml(op::Sub, {ml.number(1, dtype), s}) : ml(op::Neg, {s}), second = s;
     if (transform == "LOGISTIC")
-      first = ml("Sigmoid", {ml("Neg", {s})}), second = ml("Sigmoid", {s});
+      first = ml(op::Sigmoid, {ml(op::Neg, {s})}), second = ml(op::Sigmoid, {s});
     if (transform == "PROBIT")
       return ml.give(1, ml.cast(post_transform(ml, s, transform), DType::kF32));
-    ml.give(1, ml.cast(ml("Concat", {first, second}, {{"axis", int64_t(1)}}), DType::kF32));
+    ml.give(1, ml.cast(ml(op::Concat, {first, second}, {{attr::axis, int64_t(1)}}), DType::kF32));
     return;
   }
   if (!base.empty() && int64_t(base.size()) != labels.count())
     call.translator().corrupt(describe(call.node()) + ": has " + std::to_string(base.size()) +
                               " base values for " + std::to_string(labels.count()) + " classes");
-  if (!base.empty()) scores = ml("Add", {scores, ml.floats({int64_t(base.size())}, base, dtype)});
+  if (!base.empty()) scores = ml(op::Add, {scores, ml.floats({int64_t(base.size())}, base, dtype)});
   ml.give(0, labels.of_largest(scores));
   ml.give(1, ml.cast(post_transform(ml, scores, transform), DType::kF32));
 }

@@ -7,38 +7,38 @@ namespace {
 
 void transpose(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("Transpose");
-  if (const auto perm = call.integers("perm")) made.attributes["perm"] = *perm;
+  graph::Node& made = call.emit(op::Transpose);
+  if (const auto perm = call.integers("perm")) made.attributes[attr::perm] = *perm;
 }
 void concat(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
-  call.emit("Concat").attributes["axis"] = call.integer("axis", call.opset() < 4 ? 1 : 0);
+  call.emit(op::Concat).attributes[attr::axis] = call.integer("axis", call.opset() < 4 ? 1 : 0);
 }
 void split(Call& call) {
   call.expect_inputs(1, call.opset() >= 13 ? 2 : 1);
-  graph::Node& made = call.emit("Split");
-  made.attributes["axis"] = call.integer("axis", 0);
+  graph::Node& made = call.emit(op::Split);
+  made.attributes[attr::axis] = call.integer("axis", 0);
   if (call.opset() < 13) {
-    if (const auto sizes = call.integers("split")) made.attributes["split"] = *sizes;
+    if (const auto sizes = call.integers("split")) made.attributes[attr::split] = *sizes;
   }
   if (call.opset() >= 18 && call.attribute("num_outputs", kAttributeInt)) {
-    made.attributes["num_outputs"] = call.integer("num_outputs", 0);
+    made.attributes[attr::num_outputs] = call.integer("num_outputs", 0);
   }
 }
 void slice(Call& call) {
   if (call.opset() >= 10) {
     call.expect_inputs(3, 5);
-    call.emit("Slice");
+    call.emit(op::Slice);
     return;
   }
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("Slice");
+  graph::Node& made = call.emit(op::Slice);
   const auto starts = call.integers("starts"), ends = call.integers("ends"),
              axes = call.integers("axes");
   if (!starts || !ends) call.translator().corrupt(describe(call.node()) + ": lacks starts or ends");
-  made.attributes["starts"] = *starts;
-  made.attributes["ends"] = *ends;
-  if (axes) made.attributes["axes"] = *axes;
+  made.attributes[attr::starts] = *starts;
+  made.attributes[attr::ends] = *ends;
+  if (axes) made.attributes[attr::axes] = *axes;
 }
 void pad(Call& call) {
   const std::string mode = call.text("mode", "constant");
@@ -48,24 +48,24 @@ void pad(Call& call) {
   }
   if (call.opset() >= 11) {
     call.expect_inputs(2, call.opset() >= 18 ? 4 : 3);
-    call.emit("Pad").attributes["mode"] = mode;
+    call.emit(op::Pad).attributes[attr::mode] = mode;
     return;
   }
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("Pad");
-  made.attributes["mode"] = mode;
+  graph::Node& made = call.emit(op::Pad);
+  made.attributes[attr::mode] = mode;
   const auto pads = call.integers(call.opset() < 2 ? "paddings" : "pads");
   if (!pads) call.translator().corrupt(describe(call.node()) + ": lacks pads");
-  made.attributes["pads"] = *pads;
-  made.attributes["value"] = call.number("value", 0);
+  made.attributes[attr::pads] = *pads;
+  made.attributes[attr::value] = call.number("value", 0);
 }
 void gather(Call& call) {
   call.expect_inputs(2, 2);
-  call.emit(std::string(call.node().op)).attributes["axis"] = call.integer("axis", 0);
+  call.emit(call.op()).attributes[attr::axis] = call.integer("axis", 0);
 }
 void gather_nd(Call& call) {
   call.expect_inputs(2, 2);
-  call.emit("GatherND").attributes["batch_dims"] = call.integer("batch_dims", 0);
+  call.emit(op::GatherND).attributes[attr::batch_dims] = call.integer("batch_dims", 0);
 }
 void scatter(Call& call) {
   call.expect_inputs(3, 3);
@@ -75,15 +75,15 @@ void scatter(Call& call) {
       reduction != "min") {
     return call.refuse("reduction", "'" + reduction + "' is not known");
   }
-  graph::Node& made = call.emit(elements ? "ScatterElements" : "ScatterND");
-  made.attributes["reduction"] = reduction;
-  if (elements) made.attributes["axis"] = call.integer("axis", 0);
+  graph::Node& made = call.emit(elements ? op::ScatterElements : op::ScatterND);
+  made.attributes[attr::reduction] = reduction;
+  if (elements) made.attributes[attr::axis] = call.integer("axis", 0);
 }
 void reverse_sequence(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("ReverseSequence");
-  made.attributes["batch_axis"] = call.integer("batch_axis", 1);
-  made.attributes["time_axis"] = call.integer("time_axis", 0);
+  graph::Node& made = call.emit(op::ReverseSequence);
+  made.attributes[attr::batch_axis] = call.integer("batch_axis", 1);
+  made.attributes[attr::time_axis] = call.integer("time_axis", 0);
 }
 /// bilinear and bicubic are what linear and cubic were called before opset 20.
 void grid_sample(Call& call) {
@@ -96,10 +96,10 @@ void grid_sample(Call& call) {
   const std::string padding = call.text("padding_mode", "zeros");
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return call.refuse("padding_mode", "'" + padding + "' is not known");
-  graph::Node& made = call.emit("GridSample");
-  made.attributes["mode"] = mode;
-  made.attributes["padding_mode"] = padding;
-  made.attributes["align_corners"] = call.integer("align_corners", 0);
+  graph::Node& made = call.emit(op::GridSample);
+  made.attributes[attr::mode] = mode;
+  made.attributes[attr::padding_mode] = padding;
+  made.attributes[attr::align_corners] = call.integer("align_corners", 0);
 }
 void roi_align(Call& call) {
   call.expect_inputs(3, 3);
@@ -113,44 +113,44 @@ void roi_align(Call& call) {
     return call.refuse("coordinate_transformation_mode", "'" + corner + "' is not known");
   const int64_t samples = call.integer("sampling_ratio", 0);
   if (samples < 0) return call.refuse("sampling_ratio", std::to_string(samples) + " is negative");
-  graph::Node& made = call.emit("RoiAlign");
-  made.attributes["mode"] = mode;
-  made.attributes["aligned"] = int64_t(corner == "half_pixel");
-  made.attributes["sampling_ratio"] = samples;
-  made.attributes["spatial_scale"] = call.number("spatial_scale", 1);
-  made.attributes["output_height"] = call.integer("output_height", 1);
-  made.attributes["output_width"] = call.integer("output_width", 1);
+  graph::Node& made = call.emit(op::RoiAlign);
+  made.attributes[attr::mode] = mode;
+  made.attributes[attr::aligned] = int64_t(corner == "half_pixel");
+  made.attributes[attr::sampling_ratio] = samples;
+  made.attributes[attr::spatial_scale] = call.number("spatial_scale", 1);
+  made.attributes[attr::output_height] = call.integer("output_height", 1);
+  made.attributes[attr::output_width] = call.integer("output_width", 1);
 }
 void affine_grid(Call& call) {
   call.expect_inputs(2, 2);
-  call.emit("AffineGrid").attributes["align_corners"] = call.integer("align_corners", 0);
+  call.emit(op::AffineGrid).attributes[attr::align_corners] = call.integer("align_corners", 0);
 }
 void center_crop_pad(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("CenterCropPad");
-  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+  graph::Node& made = call.emit(op::CenterCropPad);
+  if (const auto axes = call.integers("axes")) made.attributes[attr::axes] = *axes;
 }
 void top_k(Call& call) {
   call.expect_inputs(call.opset() >= 10 ? 2 : 1, call.opset() >= 10 ? 2 : 1);
-  graph::Node& made = call.emit("TopK");
-  made.attributes["axis"] = call.integer("axis", -1);
-  made.attributes["largest"] = call.opset() >= 11 ? call.integer("largest", 1) : int64_t(1);
-  made.attributes["sorted"] = call.opset() >= 11 ? call.integer("sorted", 1) : int64_t(1);
-  if (call.opset() < 10) made.attributes["k"] = std::vector<int64_t>{call.integer("k", 1)};
+  graph::Node& made = call.emit(op::TopK);
+  made.attributes[attr::axis] = call.integer("axis", -1);
+  made.attributes[attr::largest] = call.opset() >= 11 ? call.integer("largest", 1) : int64_t(1);
+  made.attributes[attr::sorted] = call.opset() >= 11 ? call.integer("sorted", 1) : int64_t(1);
+  if (call.opset() < 10) made.attributes[attr::k] = std::vector<int64_t>{call.integer("k", 1)};
 }
 void cum_sum(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("CumSum");
-  made.attributes["exclusive"] = call.integer("exclusive", 0);
-  made.attributes["reverse"] = call.integer("reverse", 0);
+  graph::Node& made = call.emit(op::CumSum);
+  made.attributes[attr::exclusive] = call.integer("exclusive", 0);
+  made.attributes[attr::reverse] = call.integer("reverse", 0);
 }
 void one_hot(Call& call) {
   call.expect_inputs(3, 3);
-  call.emit("OneHot").attributes["axis"] = call.integer("axis", -1);
+  call.emit(op::OneHot).attributes[attr::axis] = call.integer("axis", -1);
 }
 void trilu(Call& call) {
   call.expect_inputs(1, 2);
-  call.emit("Trilu").attributes["upper"] = call.integer("upper", 1);
+  call.emit(op::Trilu).attributes[attr::upper] = call.integer("upper", 1);
 }
 void depth_space(Call& call) {
   call.expect_inputs(1, 1);
@@ -162,9 +162,9 @@ void depth_space(Call& call) {
   if (block < 1)
     call.translator().corrupt(describe(call.node()) + ": blocksize is " + std::to_string(block) +
                               ", expected at least 1");
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["blocksize"] = block;
-  made.attributes["mode"] = mode;
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::blocksize] = block;
+  made.attributes[attr::mode] = mode;
 }
 
 /// Resize's inputs are (X, roi, scales, sizes) from here on; Upsample and Resize-10 are its
@@ -190,14 +190,14 @@ void resize(Call& call) {
   } else {
     call.expect_inputs(1, 4);
   }
-  graph::Node& made = call.emit("Resize", inputs, call.outputs());
-  made.attributes["mode"] = mode == "bilinear" ? std::string("linear") : mode;
-  if (scales) made.attributes["scales"] = *scales;
+  graph::Node& made = call.emit(op::Resize, inputs, call.outputs());
+  made.attributes[attr::mode] = mode == "bilinear" ? std::string("linear") : mode;
+  if (scales) made.attributes[attr::scales] = *scales;
   if (old) {
-    made.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-    made.attributes["nearest_mode"] = std::string("floor");
-    made.attributes["cubic_coeff_a"] = -0.75;
-    made.attributes["exclude_outside"] = int64_t(0);
+    made.attributes[attr::coordinate_transformation_mode] = std::string("asymmetric");
+    made.attributes[attr::nearest_mode] = std::string("floor");
+    made.attributes[attr::cubic_coeff_a] = -0.75;
+    made.attributes[attr::exclude_outside] = int64_t(0);
     return;
   }
   const std::string coordinate = call.text("coordinate_transformation_mode", "half_pixel");
@@ -207,17 +207,17 @@ void resize(Call& call) {
   if (std::find(std::begin(kCoordinates), std::end(kCoordinates), coordinate) ==
       std::end(kCoordinates))
     return call.refuse("coordinate_transformation_mode", "'" + coordinate + "' is not known");
-  made.attributes["coordinate_transformation_mode"] = coordinate;
-  made.attributes["nearest_mode"] = call.text("nearest_mode", "round_prefer_floor");
-  made.attributes["cubic_coeff_a"] = call.number("cubic_coeff_a", -0.75);
-  made.attributes["exclude_outside"] = call.integer("exclude_outside", 0);
-  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+  made.attributes[attr::coordinate_transformation_mode] = coordinate;
+  made.attributes[attr::nearest_mode] = call.text("nearest_mode", "round_prefer_floor");
+  made.attributes[attr::cubic_coeff_a] = call.number("cubic_coeff_a", -0.75);
+  made.attributes[attr::exclude_outside] = call.integer("exclude_outside", 0);
+  if (const auto axes = call.integers("axes")) made.attributes[attr::axes] = *axes;
   const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     return call.refuse("keep_aspect_ratio_policy", "'" + policy + "' is not known");
-  made.attributes["keep_aspect_ratio_policy"] = policy;
-  made.attributes["extrapolation_value"] = call.number("extrapolation_value", 0);
-  made.attributes["antialias"] = call.integer("antialias", 0);
+  made.attributes[attr::keep_aspect_ratio_policy] = policy;
+  made.attributes[attr::extrapolation_value] = call.number("extrapolation_value", 0);
+  made.attributes[attr::antialias] = call.integer("antialias", 0);
 }
 
 }  // namespace

@@ -22,59 +22,60 @@ void batch_normalization(Call& call) {
         "running mean and "
         "variance");
   }
-  graph::Node& made = call.emit("BatchNormalization", call.inputs(), {call.output(0)});
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
+  graph::Node& made = call.emit(op::BatchNormalization, call.inputs(), {call.output(0)});
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
   for (size_t i = 1; i < call.output_count(); i++)
     call.leave_out(i, "a training output of BatchNormalization");
 }
 void instance_normalization(Call& call) {
   call.expect_inputs(3, 3);
-  call.emit("InstanceNormalization").attributes["epsilon"] = call.number("epsilon", double(1e-5f));
+  call.emit(op::InstanceNormalization).attributes[attr::epsilon] =
+      call.number("epsilon", double(1e-5f));
 }
 void group_normalization(Call& call) {
   call.expect_inputs(3, 3);
-  graph::Node& made = call.emit("GroupNormalization");
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
-  made.attributes["num_groups"] = call.integer("num_groups", 0);
+  graph::Node& made = call.emit(op::GroupNormalization);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
+  made.attributes[attr::num_groups] = call.integer("num_groups", 0);
   // scale and bias per group, not per channel
-  made.attributes["per_group"] = int64_t(call.opset() < 21);
+  made.attributes[attr::per_group] = int64_t(call.opset() < 21);
   if (call.opset() >= 21 && call.integer("stash_type", 1) != 1)
     call.refuse("stash_type", "only 1 (float) is supported");
 }
 void layer_normalization(Call& call) {
   call.expect_inputs(2, 3);
-  graph::Node& made = call.emit("LayerNormalization");
-  made.attributes["axis"] = call.integer("axis", -1);
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
+  graph::Node& made = call.emit(op::LayerNormalization);
+  made.attributes[attr::axis] = call.integer("axis", -1);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
   if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
 }
 void rms_normalization(Call& call) {
   call.expect_inputs(2, 2);
-  graph::Node& made = call.emit("RMSNormalization");
-  made.attributes["axis"] = call.integer("axis", -1);
-  made.attributes["epsilon"] = call.number("epsilon", double(1e-5f));
+  graph::Node& made = call.emit(op::RMSNormalization);
+  made.attributes[attr::axis] = call.integer("axis", -1);
+  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
   if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
 }
 void lp_normalization(Call& call) {
   call.expect_inputs(1, 1);
   const int64_t p = call.integer("p", 2);
   if (p != 1 && p != 2) return call.refuse("p", std::to_string(p) + ", known are 1 and 2");
-  graph::Node& made = call.emit("LpNormalization");
-  made.attributes["axis"] = call.integer("axis", -1);
-  made.attributes["p"] = p;
+  graph::Node& made = call.emit(op::LpNormalization);
+  made.attributes[attr::axis] = call.integer("axis", -1);
+  made.attributes[attr::p] = p;
 }
 void mean_variance(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("MeanVarianceNormalization");
-  made.attributes["axes"] = call.integers("axes").value_or(std::vector<int64_t>{0, 2, 3});
+  graph::Node& made = call.emit(op::MeanVarianceNormalization);
+  made.attributes[attr::axes] = call.integers("axes").value_or(std::vector<int64_t>{0, 2, 3});
 }
 void lrn(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("LRN");
-  made.attributes["alpha"] = call.number("alpha", double(1e-4f));
-  made.attributes["beta"] = call.number("beta", 0.75);
-  made.attributes["bias"] = call.number("bias", 1.0);
-  made.attributes["size"] = call.integer("size", 0);
+  graph::Node& made = call.emit(op::LRN);
+  made.attributes[attr::alpha] = call.number("alpha", double(1e-4f));
+  made.attributes[attr::beta] = call.number("beta", 0.75);
+  made.attributes[attr::bias] = call.number("bias", 1.0);
+  made.attributes[attr::size] = call.integer("size", 0);
 }
 
 }  // namespace

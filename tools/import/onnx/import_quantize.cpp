@@ -15,8 +15,8 @@ int32_t stated_narrow_type(Call& call) {
 
 /// Attributes that both directions have; false where one was refused.
 bool read_quantisation(Call& call, graph::Node& made) {
-  made.attributes["axis"] = call.integer("axis", 1);
-  made.attributes["block_size"] = call.integer("block_size", 0);
+  made.attributes[attr::axis] = call.integer("axis", 1);
+  made.attributes[attr::block_size] = call.integer("block_size", 0);
   const int64_t stated = call.integer("output_dtype", 0);
   const bool is_narrow = call.node().op == "QuantizeLinear" && stated_narrow_type(call);
   if (stated == 0 || is_narrow) return true;
@@ -26,7 +26,7 @@ bool read_quantisation(Call& call, graph::Node& made) {
                 "element type " + element_type_name(int32_t(stated)) + " is not supported");
     return false;
   }
-  made.attributes["output_dtype"] = int64_t(dtype);
+  made.attributes[attr::output_dtype] = int64_t(dtype);
   return true;
 }
 
@@ -34,8 +34,8 @@ ValueId f32(Call& call, float number) {
   return call.translator().model.add_constant("number",
                                               graph::make_constant(DType::kF32, {}, &number));
 }
-ValueId made(Call& call, const char* op, std::vector<ValueId> inputs) {
-  const ValueId y = call.temporary(op);
+ValueId made(Call& call, graph::Operator op, std::vector<ValueId> inputs) {
+  const ValueId y = call.temporary(text(op));
   call.emit(op, std::move(inputs), {y});
   return y;
 }
@@ -44,25 +44,25 @@ ValueId made(Call& call, const char* op, std::vector<ValueId> inputs) {
 ValueId rounded_to(Call& call, ValueId x, const NarrowType& type, bool saturates) {
   // The unit of the first place of a number is a power of two: |q - (1 - 2^-24) q| of
   // q = (2^23 + 1) x is exact (Rump, Ogita and Oishi 2008).
-  const ValueId size = made(call, "Abs", {x}),
-                kept = made(call, "Min", {size, f32(call, std::ldexp(type.most, 2))});
-  const ValueId q = made(call, "Mul", {kept, f32(call, 8388609.0f)}),
-                less = made(call, "Mul", {q, f32(call, 1 - std::ldexp(1.0f, -24))});
-  const ValueId unit = made(call, "Abs", {made(call, "Sub", {q, less})}),
+  const ValueId size = made(call, op::Abs, {x}),
+                kept = made(call, op::Min, {size, f32(call, std::ldexp(type.most, 2))});
+  const ValueId q = made(call, op::Mul, {kept, f32(call, 8388609.0f)}),
+                less = made(call, op::Mul, {q, f32(call, 1 - std::ldexp(1.0f, -24))});
+  const ValueId unit = made(call, op::Abs, {made(call, op::Sub, {q, less})}),
                 normal =
-                    made(call, "Max", {unit, f32(call, std::ldexp(1.0f, type.least_exponent))}),
-                step = made(call, "Mul", {normal, f32(call, std::ldexp(1.0f, -type.mantissa))});
-  const ValueId steps = made(call, "Round", {made(call, "Div", {kept, step})}),
-                whole = made(call, "Mul", {steps, step}), most = f32(call, type.most);
-  const ValueId within = made(call, "Min", {whole, most});
+                    made(call, op::Max, {unit, f32(call, std::ldexp(1.0f, type.least_exponent))}),
+                step = made(call, op::Mul, {normal, f32(call, std::ldexp(1.0f, -type.mantissa))});
+  const ValueId steps = made(call, op::Round, {made(call, op::Div, {kept, step})}),
+                whole = made(call, op::Mul, {steps, step}), most = f32(call, type.most);
+  const ValueId within = made(call, op::Min, {whole, most});
   // float4 has neither: what is no number is its minus zero, as ml_dtypes has it
   const float none = type.bits == 4 ? -0.0f : std::nanf(""),
               beyond = type.has_infinity ? INFINITY : none;
-  const ValueId over = made(call, "Greater", {whole, most});
+  const ValueId over = made(call, op::Greater, {whole, most});
   const ValueId limited =
-      saturates ? within : made(call, "Where", {over, f32(call, beyond), within});
-  const ValueId signed_ = made(call, "Mul", {made(call, "Sign", {x}), limited});
-  return made(call, "Where", {made(call, "IsNaN", {x}), f32(call, none), signed_});
+      saturates ? within : made(call, op::Where, {over, f32(call, beyond), within});
+  const ValueId signed_ = made(call, op::Mul, {made(call, op::Sign, {x}), limited});
+  return made(call, op::Where, {made(call, op::IsNaN, {x}), f32(call, none), signed_});
 }
 
 /// To a type that the graph has not, in one that it has.
@@ -73,14 +73,14 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
   call.translator().note_type(y, element_type);
   if (!type.is_float()) {  // of the wider type, then limited
     const ValueId wide = call.temporary("wide");
-    graph::Node& in_bytes = call.emit("QuantizeLinear", call.inputs(), {wide});
+    graph::Node& in_bytes = call.emit(op::QuantizeLinear, call.inputs(), {wide});
     in_bytes.attributes = made_by.attributes;
-    in_bytes.attributes["output_dtype"] = int64_t(type.widened);
+    in_bytes.attributes[attr::output_dtype] = int64_t(type.widened);
     const ValueId numbers = call.temporary("numbers");
-    call.emit("Cast", {wide}, {numbers}).attributes["to"] = int64_t(DType::kF32);
-    const ValueId low = made(call, "Max", {numbers, f32(call, float(type.low))}),
-                  kept = made(call, "Min", {low, f32(call, float(type.high))});
-    call.emit("Cast", {kept}, {y}).attributes["to"] = int64_t(type.widened);
+    call.emit(op::Cast, {wide}, {numbers}).attributes[attr::to] = int64_t(DType::kF32);
+    const ValueId low = made(call, op::Max, {numbers, f32(call, float(type.low))}),
+                  kept = made(call, op::Min, {low, f32(call, float(type.high))});
+    call.emit(op::Cast, {kept}, {y}).attributes[attr::to] = int64_t(type.widened);
     return;
   }
   if (type.most == 0)
@@ -88,11 +88,11 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
                        "quantisation to " + element_type_name(element_type));
   // the quotient, as DequantizeLinear by the reciprocal would not round it
   const ValueId quotient = call.temporary("quotient");
-  graph::Node& divided = call.emit("QuantizeLinear", {call.input(0), call.input(1)}, {quotient});
+  graph::Node& divided = call.emit(op::QuantizeLinear, {call.input(0), call.input(1)}, {quotient});
   divided.attributes = made_by.attributes;
-  divided.attributes["to_floats"] = int64_t(1);
+  divided.attributes[attr::to_floats] = int64_t(1);
   const ValueId rounded = rounded_to(call, quotient, type, saturates);
-  call.emit("Identity", {rounded}, {y});
+  call.emit(op::Identity, {rounded}, {y});
 }
 
 void quantize(Call& call) {
@@ -110,19 +110,19 @@ void quantize(Call& call) {
                               element_type_name(int32_t(stated)) +
                               ", its zero point is of another type");
   if (narrow) return quantize_narrow(call, narrow, made);
-  call.emit("QuantizeLinear").attributes = made.attributes;
+  call.emit(op::QuantizeLinear).attributes = made.attributes;
 }
 void dequantize(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node made;
   if (!read_quantisation(call, made)) return;
   if (const int32_t narrow = call.narrow_type_of(0); narrow && narrow_type(narrow)->is_float())
-    made.attributes["from_floats"] = int64_t(1);
-  call.emit("DequantizeLinear").attributes = made.attributes;
+    made.attributes[attr::from_floats] = int64_t(1);
+  call.emit(op::DequantizeLinear).attributes = made.attributes;
 }
 void dynamic(Call& call) {
   call.expect_inputs(1, 1);
-  call.emit("DynamicQuantizeLinear");
+  call.emit(op::DynamicQuantizeLinear);
 }
 
 }  // namespace
@@ -137,13 +137,14 @@ void cast_to_few_bits(Call& call, int32_t element_type, const NarrowType& type) 
                                                 graph::make_constant(DType::kI32, {}, &one));
   };
   const ValueId whole = call.temporary("whole"), y = call.output(0);
-  call.emit("Cast", {call.input(0)}, {whole}).attributes["to"] = int64_t(DType::kI32);
-  ValueId bits = made(call, "BitwiseAnd", {whole, number((int64_t{1} << type.bits) - 1)});
+  call.emit(op::Cast, {call.input(0)}, {whole}).attributes[attr::to] = int64_t(DType::kI32);
+  ValueId bits = made(call, op::BitwiseAnd, {whole, number((int64_t{1} << type.bits) - 1)});
   if (type.low < 0) {  // bits above the largest number are those below zero
-    const ValueId wrapped = made(call, "Sub", {bits, number(int64_t{1} << type.bits)});
-    bits = made(call, "Where", {made(call, "Greater", {bits, number(type.high)}), wrapped, bits});
+    const ValueId wrapped = made(call, op::Sub, {bits, number(int64_t{1} << type.bits)});
+    bits =
+        made(call, op::Where, {made(call, op::Greater, {bits, number(type.high)}), wrapped, bits});
   }
-  call.emit("Cast", {bits}, {y}).attributes["to"] = int64_t(type.widened);
+  call.emit(op::Cast, {bits}, {y}).attributes[attr::to] = int64_t(type.widened);
   call.translator().note_type(y, element_type);
 }
 
@@ -154,34 +155,34 @@ void cast_to_power(Call& call, int32_t element_type) {
     return call.refuse("round_mode", "'" + mode + "', known are up, down and nearest");
   call.integer("saturate", 1);  // what is beyond the largest power is no number either way
   const ValueId numbers = call.temporary("numbers");
-  call.emit("Cast", {call.input(0)}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+  call.emit(op::Cast, {call.input(0)}, {numbers}).attributes[attr::to] = int64_t(DType::kF32);
   // The power of two below x is |q - (1 - 2^-24) q| of q = (2^23 + 1) x, where neither overflows
   // nor is subnormal.
-  const ValueId size = made(call, "Abs", {numbers}),
-                is_large = made(call, "Greater", {size, f32(call, std::ldexp(1.0f, 30))});
+  const ValueId size = made(call, op::Abs, {numbers}),
+                is_large = made(call, op::Greater, {size, f32(call, std::ldexp(1.0f, 30))});
   const ValueId by = made(
-                    call, "Where",
+                    call, op::Where,
                     {is_large, f32(call, std::ldexp(1.0f, -64)), f32(call, std::ldexp(1.0f, 32))}),
                 back = made(
-                    call, "Where",
+                    call, op::Where,
                     {is_large, f32(call, std::ldexp(1.0f, 64)), f32(call, std::ldexp(1.0f, -32))});
-  const ValueId x = made(call, "Mul", {size, by}),
-                q = made(call, "Mul", {x, f32(call, 8388609.0f)}),
-                less = made(call, "Mul", {q, f32(call, 1 - std::ldexp(1.0f, -24))}),
-                below = made(call, "Abs", {made(call, "Sub", {q, less})});
+  const ValueId x = made(call, op::Mul, {size, by}),
+                q = made(call, op::Mul, {x, f32(call, 8388609.0f)}),
+                less = made(call, op::Mul, {q, f32(call, 1 - std::ldexp(1.0f, -24))}),
+                below = made(call, op::Abs, {made(call, op::Sub, {q, less})});
   ValueId power = below;
   if (mode != "down") {
     const float limit = mode == "up" ? 1.0f : 1.5f;
-    const ValueId least = made(call, "Mul", {below, f32(call, limit)});
-    const ValueId goes_up = made(call, mode == "up" ? "Greater" : "GreaterOrEqual", {x, least});
-    power = made(call, "Where", {goes_up, made(call, "Mul", {below, f32(call, 2)}), below});
+    const ValueId least = made(call, op::Mul, {below, f32(call, limit)});
+    const ValueId goes_up = made(call, mode == "up" ? op::Greater : op::GreaterOrEqual, {x, least});
+    power = made(call, op::Where, {goes_up, made(call, op::Mul, {below, f32(call, 2)}), below});
   }
-  const ValueId scaled = made(call, "Mul", {power, back}),
-                kept = made(call, "Min",
-                            {made(call, "Max", {scaled, f32(call, std::ldexp(1.0f, -127))}),
+  const ValueId scaled = made(call, op::Mul, {power, back}),
+                kept = made(call, op::Min,
+                            {made(call, op::Max, {scaled, f32(call, std::ldexp(1.0f, -127))}),
                              f32(call, std::ldexp(1.0f, 127))});
-  const ValueId finite = made(call, "Less", {size, f32(call, INFINITY)}), y = call.output(0);
-  call.emit("Where", {finite, kept, f32(call, std::nanf(""))}, {y});
+  const ValueId finite = made(call, op::Less, {size, f32(call, INFINITY)}), y = call.output(0);
+  call.emit(op::Where, {finite, kept, f32(call, std::nanf(""))}, {y});
   call.translator().note_type(y, element_type);
 }
 
@@ -193,9 +194,9 @@ void cast_narrow(Call& call, int32_t element_type) {
   if (type.most == 0) return cast_to_power(call, element_type);
   const bool saturates = call.integer("saturate", 1) != 0;
   const ValueId numbers = call.temporary("numbers");
-  call.emit("Cast", {call.input(0)}, {numbers}).attributes["to"] = int64_t(DType::kF32);
+  call.emit(op::Cast, {call.input(0)}, {numbers}).attributes[attr::to] = int64_t(DType::kF32);
   const ValueId rounded = rounded_to(call, numbers, type, saturates), y = call.output(0);
-  call.emit("Identity", {rounded}, {y});
+  call.emit(op::Identity, {rounded}, {y});
   call.translator().note_type(y, element_type);
 }
 

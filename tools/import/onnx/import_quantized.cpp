@@ -11,9 +11,9 @@ namespace {
 ValueId numbers_of(Call& call, const char* name, ValueId x, ValueId scale, ValueId zero,
                    int64_t axis) {
   const ValueId y = call.temporary(name);
-  graph::Node& made = call.emit("DequantizeLinear", {x, scale, zero}, {y});
-  made.attributes["axis"] = axis;
-  made.attributes["block_size"] = int64_t(0);
+  graph::Node& made = call.emit(op::DequantizeLinear, {x, scale, zero}, {y});
+  made.attributes[attr::axis] = axis;
+  made.attributes[attr::block_size] = int64_t(0);
   return y;
 }
 ValueId operand(Call& call, const char* name, size_t first, int64_t axis = 0) {
@@ -22,14 +22,14 @@ ValueId operand(Call& call, const char* name, size_t first, int64_t axis = 0) {
 }
 /// To output 0, with scale and zero point at `first`.
 void give_bytes(Call& call, ValueId y, size_t first) {
-  graph::Node& made =
-      call.emit("QuantizeLinear", {y, call.input(first), call.input(first + 1)}, {call.output(0)});
-  made.attributes["axis"] = int64_t(0);
-  made.attributes["block_size"] = int64_t(0);
+  graph::Node& made = call.emit(op::QuantizeLinear, {y, call.input(first), call.input(first + 1)},
+                                {call.output(0)});
+  made.attributes[attr::axis] = int64_t(0);
+  made.attributes[attr::block_size] = int64_t(0);
 }
 ValueId product_of(Call& call, ValueId a, ValueId b) {
   const ValueId y = call.temporary("scale");
-  call.emit("Mul", {a, b}, {y});
+  call.emit(op::Mul, {a, b}, {y});
   return y;
 }
 /// i32 on the steps of the products of both operands.
@@ -42,7 +42,7 @@ ValueId with_channels_first(Call& call, ValueId x, size_t spatial) {
   std::vector<int64_t> perm = {0, int64_t(spatial) + 1};
   for (size_t i = 1; i <= spatial; i++) perm.push_back(int64_t(i));
   const ValueId y = call.temporary("channels_first");
-  call.emit("Transpose", {x}, {y}).attributes["perm"] = perm;
+  call.emit(op::Transpose, {x}, {y}).attributes[attr::perm] = perm;
   return y;
 }
 ValueId with_channels_last(Call& call, ValueId x, size_t spatial) {
@@ -50,7 +50,7 @@ ValueId with_channels_last(Call& call, ValueId x, size_t spatial) {
   for (size_t i = 2; i <= spatial + 1; i++) perm.push_back(int64_t(i));
   perm.push_back(1);
   const ValueId y = call.temporary("channels_last");
-  call.emit("Transpose", {x}, {y}).attributes["perm"] = perm;
+  call.emit(op::Transpose, {x}, {y}).attributes[attr::perm] = perm;
   return y;
 }
 /// Dimensions of the window of an operator with channels last; 0 where they are first.
@@ -72,8 +72,8 @@ void qlinear_conv(Call& call) {
   if (last) x = with_channels_first(call, x, last);
   const ValueId w = operand(call, "w", 3), y = call.temporary("convolved");
   const ValueId bias = bias_of(call, 8, product_of(call, call.input(1), call.input(4)));
-  graph::Node& made = call.emit("Conv", {x, w, bias}, {y});
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::Conv, {x, w, bias}, {y});
+  made.attributes[attr::group] = call.integer("group", 1);
   read_window(call, made);
   give_bytes(call, last ? with_channels_last(call, y, last) : y, 6);
 }
@@ -81,36 +81,36 @@ void qlinear_matmul(Call& call) {
   call.expect_inputs(8, 8);
   const ValueId a = operand(call, "a", 0, -2), b = operand(call, "b", 3, -1),
                 y = call.temporary("product");
-  call.emit("MatMul", {a, b}, {y});
+  call.emit(op::MatMul, {a, b}, {y});
   give_bytes(call, y, 6);
 }
 
 void conv_integer(Call& call) {
   call.expect_inputs(2, 4);
-  graph::Node& made = call.emit("ConvInteger");
-  made.attributes["group"] = call.integer("group", 1);
+  graph::Node& made = call.emit(op::ConvInteger);
+  made.attributes[attr::group] = call.integer("group", 1);
   read_window(call, made);
 }
 void matmul_integer(Call& call) {
   call.expect_inputs(2, 4);
-  call.emit("MatMulInteger");
+  call.emit(op::MatMulInteger);
 }
 
 // Of com.microsoft.
 
-void binary(Call& call, const char* op) {
+void binary(Call& call, graph::Operator op) {
   call.expect_inputs(7, 8);
-  const ValueId a = operand(call, "a", 0), b = operand(call, "b", 3), y = call.temporary(op);
+  const ValueId a = operand(call, "a", 0), b = operand(call, "b", 3), y = call.temporary(text(op));
   call.emit(op, {a, b}, {y});
   give_bytes(call, y, 6);
 }
-void qlinear_add(Call& call) { binary(call, "Add"); }
-void qlinear_mul(Call& call) { binary(call, "Mul"); }
+void qlinear_add(Call& call) { binary(call, op::Add); }
+void qlinear_mul(Call& call) { binary(call, op::Mul); }
 
 /// The node of floating point between x (inputs 0 to 2) and y (3 and 4), with these attributes.
-void unary(Call& call, const char* op, std::map<std::string, graph::Attribute> attributes = {}) {
+void unary(Call& call, graph::Operator op, graph::Attributes attributes = {}) {
   call.expect_inputs(4, 5);
-  const ValueId x = operand(call, "x", 0), y = call.temporary(op);
+  const ValueId x = operand(call, "x", 0), y = call.temporary(text(op));
   call.emit(op, {x}, {y}).attributes = std::move(attributes);
   give_bytes(call, y, 3);
 }
@@ -121,27 +121,27 @@ void qlinear_average_pool(Call& call) {
   ValueId x = operand(call, "x", 0);
   if (last) x = with_channels_first(call, x, last);
   const ValueId y = call.temporary("averages");
-  graph::Node& made = call.emit("AveragePool", {x}, {y});
-  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
-  made.attributes["count_include_pad"] = call.integer("count_include_pad", 0);
+  graph::Node& made = call.emit(op::AveragePool, {x}, {y});
+  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
+  made.attributes[attr::count_include_pad] = call.integer("count_include_pad", 0);
   read_window(call, made);
   give_bytes(call, last ? with_channels_last(call, y, last) : y, 3);
 }
 void qlinear_global_average_pool(Call& call) {
   const int64_t last = call.integer("channels_last", 0);
-  unary(call, "GlobalAveragePool", {{"channels_last", last}});
+  unary(call, op::GlobalAveragePool, {{attr::channels_last, last}});
 }
 void qlinear_mean(Call& call) {
   const auto axes = call.integers("axes");
   const int64_t keepdims = call.integer("keepdims", 1);
-  if (!axes) return unary(call, "ReduceMean", {{"keepdims", keepdims}});
-  unary(call, "ReduceMean", {{"axes", *axes}, {"keepdims", keepdims}});
+  if (!axes) return unary(call, op::ReduceMean, {{attr::keepdims, keepdims}});
+  unary(call, op::ReduceMean, {{attr::axes, *axes}, {attr::keepdims, keepdims}});
 }
 /// condition, x, y, each with scale and zero point, and those of the result.
 void qlinear_where(Call& call) {
   call.expect_inputs(9, 9);
   const ValueId x = operand(call, "x", 1), y = operand(call, "y", 4), z = call.temporary("chosen");
-  call.emit("Where", {call.input(0), x, y}, {z});
+  call.emit(op::Where, {call.input(0), x, y}, {z});
   give_bytes(call, z, 7);
 }
 /// Of bytes as they are.
@@ -151,23 +151,23 @@ void nhwc_max_pool(Call& call) {
   if (!kernel || kernel->empty()) return call.refuse("kernel_shape", "is missing");
   const ValueId y = call.temporary("largest");
   graph::Node& made =
-      call.emit("MaxPool", {with_channels_first(call, call.input(0), kernel->size())}, {y});
-  made.attributes["ceil_mode"] = call.integer("ceil_mode", 0);
+      call.emit(op::MaxPool, {with_channels_first(call, call.input(0), kernel->size())}, {y});
+  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
   read_window(call, made);
   std::vector<int64_t> perm = {0};
   for (size_t i = 2; i <= kernel->size() + 1; i++) perm.push_back(int64_t(i));
   perm.push_back(1);
-  call.emit("Transpose", {y}, {call.output(0)}).attributes["perm"] = perm;
+  call.emit(op::Transpose, {y}, {call.output(0)}).attributes[attr::perm] = perm;
 }
-void qlinear_sigmoid(Call& call) { unary(call, "Sigmoid"); }
+void qlinear_sigmoid(Call& call) { unary(call, op::Sigmoid); }
 void qlinear_leaky_relu(Call& call) {
   const double alpha = call.number("alpha", 0.01);
-  unary(call, "LeakyRelu", {{"alpha", alpha}});
+  unary(call, op::LeakyRelu, {{attr::alpha, alpha}});
 }
 void qlinear_softmax(Call& call) {
   const int64_t axis = call.integer("axis", -1), opset = call.integer("opset", 13);
   if (opset < 13) return call.refuse("opset", "softmax over several dimensions at once");
-  unary(call, "Softmax", {{"axis", axis}});
+  unary(call, op::Softmax, {{attr::axis, axis}});
 }
 void qlinear_concat(Call& call) {
   call.expect_inputs(5, SIZE_MAX);
@@ -178,7 +178,7 @@ void qlinear_concat(Call& call) {
   std::vector<ValueId> parts;
   for (size_t i = 2; i < call.input_count(); i += 3) parts.push_back(operand(call, "part", i));
   const ValueId y = call.temporary("concatenated");
-  call.emit("Concat", parts, {y}).attributes["axis"] = call.integer("axis", 0);
+  call.emit(op::Concat, parts, {y}).attributes[attr::axis] = call.integer("axis", 0);
   give_bytes(call, y, 0);
 }
 void qgemm(Call& call) {
@@ -196,10 +196,10 @@ void qgemm(Call& call) {
   const ValueId bias = bias_of(call, 6, scale);
   const bool is_float = call.input(7) == kAbsent;
   const ValueId y = is_float ? call.output(0) : call.temporary("product");
-  graph::Node& made = call.emit("Gemm", {a, b, bias}, {y});
-  made.attributes["alpha"] = alpha, made.attributes["beta"] = 1.0;
-  made.attributes["transA"] = int64_t(call.integer("transA", 0) != 0);
-  made.attributes["transB"] = int64_t(transposed);
+  graph::Node& made = call.emit(op::Gemm, {a, b, bias}, {y});
+  made.attributes[attr::alpha] = alpha, made.attributes[attr::beta] = 1.0;
+  made.attributes[attr::transA] = int64_t(call.integer("transA", 0) != 0);
+  made.attributes[attr::transB] = int64_t(transposed);
   if (!is_float) give_bytes(call, y, 7);
 }
 
@@ -212,7 +212,7 @@ void dynamic_quantize_matmul(Call& call) {
   call.expect_inputs(3, 5);
   const ValueId bytes = call.temporary("bytes"), scale = call.temporary("scale"),
                 zero = call.temporary("zero");
-  call.emit("DynamicQuantizeLinear", {call.input(0)}, {bytes, scale, zero});
+  call.emit(op::DynamicQuantizeLinear, {call.input(0)}, {bytes, scale, zero});
   emit_scaled_sums(call, {bytes, call.input(1), zero, call.input(3)}, scale, call.input(2),
                    call.input(4), call.output(0));
 }
@@ -224,10 +224,10 @@ void emit_scaled_sums(Call& call, const std::vector<ValueId>& integers, ValueId 
   const ValueId sums = call.temporary("sums"), numbers = call.temporary("numbers"),
                 scale = product_of(call, a_scale, b_scale),
                 scaled = bias == kAbsent ? y : call.temporary("product");
-  call.emit("MatMulInteger", integers, {sums});
-  call.emit("Cast", {sums}, {numbers}).attributes["to"] = int64_t(DType::kF32);
-  call.emit("Mul", {numbers, scale}, {scaled});
-  if (bias != kAbsent) call.emit("Add", {scaled, bias}, {y});
+  call.emit(op::MatMulInteger, integers, {sums});
+  call.emit(op::Cast, {sums}, {numbers}).attributes[attr::to] = int64_t(DType::kF32);
+  call.emit(op::Mul, {numbers, scale}, {scaled});
+  if (bias != kAbsent) call.emit(op::Add, {scaled, bias}, {y});
 }
 
 void add_quantized(TranslateTable& table) {

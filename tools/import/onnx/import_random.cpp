@@ -19,35 +19,35 @@ graph::Node* begin(Call& call, size_t inputs) {
   constexpr int32_t kFloat = 1;  // AttributeProto.FLOAT
   const bool seeded = call.attribute("seed", kFloat) != nullptr;
   const double seed = seeded ? call.number("seed", 0) : 0;
-  graph::Node& made = call.emit(std::string(call.node().op));
-  if (given != kNone) made.attributes["dtype"] = int64_t(type);
-  if (seeded) made.attributes["seed"] = seed;
+  graph::Node& made = call.emit(call.op());
+  if (given != kNone) made.attributes[attr::dtype] = int64_t(type);
+  if (seeded) made.attributes[attr::seed] = seed;
   return &made;
 }
 void with_shape(Call& call, graph::Node* made) {
   made->inputs = {kAbsent};
-  made->attributes["shape"] = call.integers("shape").value_or(std::vector<int64_t>());
+  made->attributes[attr::shape] = call.integers("shape").value_or(std::vector<int64_t>());
 }
 void normal(Call& call) {
   const bool like = call.node().op == "RandomNormalLike";
   graph::Node* const made = begin(call, like ? 1 : 0);
   if (!made) return;
-  made->attributes["mean"] = call.number("mean", 0);
-  made->attributes["scale"] = call.number("scale", 1);
+  made->attributes[attr::mean] = call.number("mean", 0);
+  made->attributes[attr::scale] = call.number("scale", 1);
   if (!like) with_shape(call, made);
 }
 void uniform(Call& call) {
   const bool like = call.node().op == "RandomUniformLike";
   graph::Node* const made = begin(call, like ? 1 : 0);
   if (!made) return;
-  made->attributes["low"] = call.number("low", 0);
-  made->attributes["high"] = call.number("high", 1);
+  made->attributes[attr::low] = call.number("low", 0);
+  made->attributes[attr::high] = call.number("high", 1);
   if (!like) with_shape(call, made);
 }
 void bernoulli(Call& call) { begin(call, 1); }
 void multinomial(Call& call) {
   if (graph::Node* const made = begin(call, 1))
-    made->attributes["sample_size"] = call.integer("sample_size", 1);
+    made->attributes[attr::sample_size] = call.integer("sample_size", 1);
 }
 
 }  // namespace

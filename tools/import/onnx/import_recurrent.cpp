@@ -62,34 +62,35 @@ bool activations(Call& call, graph::Node& made, std::vector<std::string> default
     all_betas.push_back(takes_beta && next_beta < betas.size() ? betas[next_beta++]
                                                                : double(float(found->beta)));
   }
-  made.attributes["activations"] = names;
-  made.attributes["activation_alpha"] = all_alphas;
-  made.attributes["activation_beta"] = all_betas;
+  made.attributes[attr::activations] = names;
+  made.attributes[attr::activation_alpha] = all_alphas;
+  made.attributes[attr::activation_beta] = all_betas;
   return true;
 }
 
-void recurrent_of(Call& call, const std::string& op, const std::vector<ValueId>& inputs) {
+void recurrent_of(Call& call, graph::Operator op, const std::vector<ValueId>& inputs) {
   const std::string direction = call.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return call.refuse("direction", "'" + direction + "' is not known");
   }
   graph::Node& made = call.emit(op, inputs, call.outputs());
-  made.attributes["direction"] = direction;
-  made.attributes["hidden_size"] = call.integer("hidden_size", 0);
-  made.attributes["layout"] = call.opset() >= 14 ? call.integer("layout", 0) : int64_t(0);
-  if (call.attribute("clip", kAttributeFloat)) made.attributes["clip"] = call.number("clip", 0);
-  const bool is_lstm = op != "GRU" && op != "RNN";
-  if (is_lstm) made.attributes["input_forget"] = call.integer("input_forget", 0);
-  if (op == "GRU") made.attributes["linear_before_reset"] = call.integer("linear_before_reset", 0);
+  made.attributes[attr::direction] = direction;
+  made.attributes[attr::hidden_size] = call.integer("hidden_size", 0);
+  made.attributes[attr::layout] = call.opset() >= 14 ? call.integer("layout", 0) : int64_t(0);
+  if (call.attribute("clip", kAttributeFloat)) made.attributes[attr::clip] = call.number("clip", 0);
+  const bool is_lstm = op != op::GRU && op != op::RNN;
+  if (is_lstm) made.attributes[attr::input_forget] = call.integer("input_forget", 0);
+  if (op == op::GRU)
+    made.attributes[attr::linear_before_reset] = call.integer("linear_before_reset", 0);
   std::vector<std::string> defaults = {"Tanh"};
   if (is_lstm) defaults = {"Sigmoid", "Tanh", "Tanh"};
-  if (op == "GRU") defaults = {"Sigmoid", "Tanh"};
+  if (op == op::GRU) defaults = {"Sigmoid", "Tanh"};
   activations(call, made, defaults, direction == "bidirectional" ? 2 : 1);
 }
 
 void recurrent(Call& call) {
-  const std::string op(call.node().op);
-  call.expect_inputs(3, op == "LSTM" ? 8 : 6);
+  const graph::Operator op = call.op();
+  call.expect_inputs(3, op == op::LSTM ? 8 : 6);
   recurrent_of(call, op, call.inputs());
 }
 
@@ -144,8 +145,8 @@ void dynamic_quantize_lstm(Call& call) {
   inputs[1] = turned_weights(call, 1, 8, 9), inputs[2] = turned_weights(call, 2, 10, 11);
   if (call.refused()) return;
   const auto hidden = call.constant(2)->dims[1];
-  recurrent_of(call, "DynamicQuantizeLSTM", inputs);
-  call.scope().graph->nodes.back().attributes["hidden_size"] = hidden;
+  recurrent_of(call, op::DynamicQuantizeLSTM, inputs);
+  call.scope().graph->nodes.back().attributes[attr::hidden_size] = hidden;
 }
 
 }  // namespace

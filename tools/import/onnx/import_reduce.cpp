@@ -8,28 +8,28 @@ void reduce(Call& call) {
   // ReduceSum took its axes as an input from opset 13, the others from 18.
   const bool by_input = call.opset() >= (call.node().op == "ReduceSum" ? 13 : 18);
   call.expect_inputs(1, by_input ? 2 : 1);
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["keepdims"] = int64_t(call.integer("keepdims", 1) != 0);
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::keepdims] = int64_t(call.integer("keepdims", 1) != 0);
   if (by_input) {
-    made.attributes["noop_with_empty_axes"] = call.integer("noop_with_empty_axes", 0);
+    made.attributes[attr::noop_with_empty_axes] = call.integer("noop_with_empty_axes", 0);
   } else if (const auto axes = call.integers("axes")) {
-    made.attributes["axes"] = *axes;
+    made.attributes[attr::axes] = *axes;
   }
 }
 void arg_reduce(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["axis"] = call.integer("axis", 0);
-  made.attributes["keepdims"] = int64_t(call.integer("keepdims", 1) != 0);
-  made.attributes["select_last_index"] =
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::axis] = call.integer("axis", 0);
+  made.attributes[attr::keepdims] = int64_t(call.integer("keepdims", 1) != 0);
+  made.attributes[attr::select_last_index] =
       call.opset() >= 12 ? call.integer("select_last_index", 0) : int64_t(0);
 }
 void softmax(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["axis"] = call.integer("axis", call.opset() >= 13 ? -1 : 1);
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::axis] = call.integer("axis", call.opset() >= 13 ? -1 : 1);
   // Before opset 13 all dimensions from the axis on are one.
-  if (call.opset() < 13) made.attributes["flatten"] = int64_t(1);
+  if (call.opset() < 13) made.attributes[attr::flatten] = int64_t(1);
 }
 
 }  // namespace

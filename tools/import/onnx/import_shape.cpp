@@ -62,40 +62,40 @@ void constant_of_shape(Call& call) {
   } else {
     value = graph::make_constant(DType::kF32, {}, &zero);
   }
-  call.emit("ConstantOfShape").attributes["value"] = std::move(value);
+  call.emit(op::ConstantOfShape).attributes[attr::value] = std::move(value);
 }
 
 void shape(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("Shape");
-  made.attributes["start"] = call.integer("start", 0);
-  if (call.attribute("end", kAttributeInt)) made.attributes["end"] = call.integer("end", 0);
+  graph::Node& made = call.emit(op::Shape);
+  made.attributes[attr::start] = call.integer("start", 0);
+  if (call.attribute("end", kAttributeInt)) made.attributes[attr::end] = call.integer("end", 0);
 }
 void reshape(Call& call) {
   if (call.opset() < 5) {
     call.expect_inputs(1, 1);
     const auto shape = call.integers("shape");
     if (!shape) call.translator().corrupt(describe(call.node()) + ": lacks its shape");
-    call.emit("Reshape").attributes["shape"] = *shape;
+    call.emit(op::Reshape).attributes[attr::shape] = *shape;
     return;
   }
   call.expect_inputs(2, 2);
-  call.emit("Reshape").attributes["allowzero"] = call.integer("allowzero", 0);
+  call.emit(op::Reshape).attributes[attr::allowzero] = call.integer("allowzero", 0);
 }
 void flatten(Call& call) {
   call.expect_inputs(1, 1);
-  call.emit("Flatten").attributes["axis"] = call.integer("axis", 1);
+  call.emit(op::Flatten).attributes[attr::axis] = call.integer("axis", 1);
 }
 /// Operators whose axes were an attribute until opset 12.
 void with_axes(Call& call) {
   call.expect_inputs(1, call.opset() >= 13 ? 2 : 1);
-  graph::Node& made = call.emit(std::string(call.node().op));
+  graph::Node& made = call.emit(call.op());
   if (call.opset() >= 13) return;
-  if (const auto axes = call.integers("axes")) made.attributes["axes"] = *axes;
+  if (const auto axes = call.integers("axes")) made.attributes[attr::axes] = *axes;
 }
 void plain(Call& call, size_t lowest, size_t highest) {
   call.expect_inputs(lowest, highest);
-  call.emit(std::string(call.node().op));
+  call.emit(call.op());
 }
 void one_input(Call& call) { plain(call, 1, 1); }
 void two_inputs(Call& call) { plain(call, 2, 2); }
@@ -110,17 +110,17 @@ void tile(Call& call) {
     return two_inputs(call);
   }
   call.expect_inputs(3, 3);
-  call.emit("TileAxis");
+  call.emit(op::TileAxis);
 }
 
 void eye_like(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit("EyeLike");
-  made.attributes["k"] = call.integer("k", 0);
+  graph::Node& made = call.emit(op::EyeLike);
+  made.attributes[attr::k] = call.integer("k", 0);
   if (call.attribute("dtype", kAttributeInt)) {
     const DType dtype = dtype_of(int32_t(call.integer("dtype", 1)));
     if (dtype == DType::kInvalid) return call.refuse("dtype", "is not supported");
-    made.attributes["dtype"] = int64_t(dtype);
+    made.attributes[attr::dtype] = int64_t(dtype);
   }
 }
 

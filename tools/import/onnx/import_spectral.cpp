@@ -9,14 +9,14 @@ namespace {
 void dft(Call& call) {
   const bool axis_is_input = call.opset() >= 20;
   call.expect_inputs(1, axis_is_input ? 3 : 2);
-  graph::Node& made = call.emit("DFT");
-  if (!axis_is_input) made.attributes["axis"] = std::vector<int64_t>{call.integer("axis", 1)};
-  made.attributes["inverse"] = call.integer("inverse", 0);
-  made.attributes["onesided"] = call.integer("onesided", 0);
+  graph::Node& made = call.emit(op::DFT);
+  if (!axis_is_input) made.attributes[attr::axis] = std::vector<int64_t>{call.integer("axis", 1)};
+  made.attributes[attr::inverse] = call.integer("inverse", 0);
+  made.attributes[attr::onesided] = call.integer("onesided", 0);
 }
 void stft(Call& call) {
   call.expect_inputs(2, 4);
-  call.emit("STFT").attributes["onesided"] = call.integer("onesided", 1);
+  call.emit(op::STFT).attributes[attr::onesided] = call.integer("onesided", 1);
 }
 
 /// output_datatype as one of ours; false when it is refused.
@@ -31,15 +31,15 @@ void window(Call& call) {
   call.expect_inputs(1, 1);
   DType type;
   if (!output_type(call, &type)) return;
-  graph::Node& made = call.emit(std::string(call.node().op));
-  made.attributes["periodic"] = call.integer("periodic", 1);
-  made.attributes["output_datatype"] = int64_t(type);
+  graph::Node& made = call.emit(call.op());
+  made.attributes[attr::periodic] = call.integer("periodic", 1);
+  made.attributes[attr::output_datatype] = int64_t(type);
 }
 void mel_weight_matrix(Call& call) {
   call.expect_inputs(5, 5);
   DType type;
   if (!output_type(call, &type)) return;
-  call.emit("MelWeightMatrix").attributes["output_datatype"] = int64_t(type);
+  call.emit(op::MelWeightMatrix).attributes[attr::output_datatype] = int64_t(type);
 }
 
 }  // namespace

@@ -12,18 +12,18 @@ namespace ingot::onnx {
 class MlEmitter {
  public:
   explicit MlEmitter(Call& c) : call(c) {}
-  using Attributes = std::map<std::string, graph::Attribute>;
+  using Attributes = graph::Attributes;
 
-  ValueId operator()(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const ValueId y = call.temporary(op);
+  ValueId operator()(graph::Operator op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    const ValueId y = call.temporary(text(op));
     call.emit(op, std::move(inputs), {y}).attributes = std::move(attributes);
     return y;
   }
   /// What the operator gives.
   void give(size_t output, ValueId x) {
-    if (call.wants(output)) call.emit("Identity", {x}, {call.output(output)});
+    if (call.wants(output)) call.emit(op::Identity, {x}, {call.output(output)});
   }
-  ValueId cast(ValueId x, DType to) { return (*this)("Cast", {x}, {{"to", int64_t(to)}}); }
+  ValueId cast(ValueId x, DType to) { return (*this)(op::Cast, {x}, {{attr::to, int64_t(to)}}); }
   ValueId number(double x, DType dtype = DType::kF32) {
     return constant(graph::make_scalar(dtype, x));
   }
@@ -38,8 +38,9 @@ class MlEmitter {
   ValueId constant(graph::Constant constant) {
     return call.translator().model.add_constant("numbers", std::move(constant));
   }
-  ValueId over(const char* op, ValueId x, int64_t axis, bool keep) {
-    return (*this)(op, {x}, {{"axes", std::vector<int64_t>{axis}}, {"keepdims", int64_t(keep)}});
+  ValueId over(graph::Operator op, ValueId x, int64_t axis, bool keep) {
+    return (*this)(op, {x},
+                   {{attr::axes, std::vector<int64_t>{axis}}, {attr::keepdims, int64_t(keep)}});
   }
 
   Call& call;

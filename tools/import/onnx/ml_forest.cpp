@@ -185,16 +185,16 @@ ValueId Forest::run(ValueId x, const std::vector<int64_t>& roots, const std::str
   bool complete = true;
   const double none = aggregate == "MIN" ? kInfinity : aggregate == "MAX" ? -kInfinity : 0;
   const ValueId weights = weight_table(none, &complete);
-  const ValueId y = ml_("TreeEnsemble", {x, packed_nodes(roots), weights},
-                        {{"trees", int64_t(roots.size())},
-                         {"features", features_},
-                         {"depth", depth},
-                         {"aggregate", aggregate_name(aggregate)},
-                         {"missing", int64_t(missing_)}});
-  if (aggregate == "AVERAGE") return ml_("Div", {y, ml_.number(double(roots.size()), dtype_)});
+  const ValueId y = ml_(op::TreeEnsemble, {x, packed_nodes(roots), weights},
+                        {{attr::trees, int64_t(roots.size())},
+                         {attr::features, features_},
+                         {attr::depth, depth},
+                         {attr::aggregate, aggregate_name(aggregate)},
+                         {attr::missing, int64_t(missing_)}});
+  if (aggregate == "AVERAGE") return ml_(op::Div, {y, ml_.number(double(roots.size()), dtype_)});
   if (aggregate == "SUM" || complete) return y;
-  const ValueId is_none = ml_("Equal", {y, ml_.number(none, dtype_)});
-  return ml_("Where", {is_none, ml_.number(0, dtype_), y});
+  const ValueId is_none = ml_(op::Equal, {y, ml_.number(none, dtype_)});
+  return ml_(op::Where, {is_none, ml_.number(0, dtype_), y});
 }
 
 }  // namespace ingot::onnx

@@ -88,9 +88,9 @@ class Fingerprint {
   void add(const graph::Graph& graph) {
     add(graph.inputs), add(graph.outputs);
     for (const graph::Node& node : graph.nodes) {
-      add(node.op), add(node.inputs), add(node.outputs);
+      add(text(node.op)), add(node.inputs), add(node.outputs);
       for (const auto& [key, value] : node.attributes) {
-        add(key);
+        add(text(key));
         std::visit([&](const auto& each) { add(each); }, value);
       }
     }

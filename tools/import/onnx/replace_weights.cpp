@@ -77,7 +77,7 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
       reads |= reader.operands.back() != kAbsent;
     }
     if (!reads) continue;
-    reader.op = std::string(node.op);
+    reader.op = graph::find_operator(node.op);
     reader.node = std::string(node.name);
     reader.module = module_of(node);
     const auto integer = [&](Text name, int64_t otherwise) {

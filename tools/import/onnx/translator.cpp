@@ -283,7 +283,7 @@ void Translator::declare_outputs(const Graph& source, Scope& scope) {
     if (repeated ||
         (scope.parent == nullptr && (!own || model.values[size_t(id)].name != info.name))) {
       graph::Node copy;
-      copy.op = "Identity";
+      copy.op = op::Identity;
       copy.name = port;
       copy.inputs = {id};
       id = model.add_value(port);

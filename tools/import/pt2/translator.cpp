@@ -334,7 +334,7 @@ graph::ValueId Translator::port(const aten::Tensor& tensor, const std::string& n
     return id;
   }
   graph::Node copy;
-  copy.op = "Identity";
+  copy.op = op::Identity;
   copy.name = own;
   copy.inputs = {id};
   const graph::ValueId made = model.add_value(own, b.dtype(id));

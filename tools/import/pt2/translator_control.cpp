@@ -117,7 +117,7 @@ ValueId Translator::body_input(const char* name, ValueId like, bool is_slice) {
 std::vector<Value> Translator::add_control(graph::Node node, size_t results) {
   std::vector<ValueId> made;
   for (size_t i = 0; i < results; i++) {
-    made.push_back(model.add_value(node.op + "." + std::to_string(model.values.size())));
+    made.push_back(model.add_value(text(node.op) + "." + std::to_string(model.values.size())));
     node.outputs.push_back(made.back());
   }
   builder_->add(std::move(node));
@@ -137,7 +137,7 @@ std::vector<Value> Translator::run_cond(const Json& node, ControlCall& call, int
     return inner_results(*call.graphs[chooses.truth ? 0 : 1], operands, depth);
   aten::Builder& b = *builder_;
   graph::Node made;
-  made.op = "If", made.name = text(node, "name");
+  made.op = op::If, made.name = text(node, "name");
   made.inputs = {b.cast(carried(chooses), DType::kBool)};
   size_t count = 0;
   for (size_t side = 0; side < 2; side++) {
@@ -150,7 +150,7 @@ std::vector<Value> Translator::run_cond(const Json& node, ControlCall& call, int
       corrupt(file_ + ": the branches of a cond give " + std::to_string(count) + " and " +
               std::to_string(branch->outputs.size()) + " results");
     count = branch->outputs.size();
-    made.attributes[side == 0 ? "then_branch" : "else_branch"] = branch;
+    made.attributes[side == 0 ? attr::then_branch : attr::else_branch] = branch;
   }
   b.begin_node({made.name, "cond", ""});
   return add_control(std::move(made), count);
@@ -175,7 +175,7 @@ std::vector<Value> Translator::run_while(const Json& node, ControlCall& call, in
     return b.rank(id) == 0 ? id : b.reshape(id, {});
   };
   graph::Node made;
-  made.op = "Loop", made.name = text(node, "name");
+  made.op = op::Loop, made.name = text(node, "name");
   made.inputs = {graph::kAbsent, condition(call.groups[0])};
   auto body = std::make_shared<graph::Graph>();
   body->inputs = {model.add_value("iteration." + std::to_string(model.values.size()), DType::kI64),
@@ -197,7 +197,7 @@ std::vector<Value> Translator::run_while(const Json& node, ControlCall& call, in
     body->outputs = {condition(next)};
     body->outputs.insert(body->outputs.end(), ids.begin(), ids.end());
   }
-  made.attributes["body"] = body;
+  made.attributes[attr::body] = body;
   b.begin_node({made.name, "while_loop", ""});
   return add_control(std::move(made), state.size());
 }
@@ -212,7 +212,7 @@ std::vector<Value> Translator::run_scan(const Json& node, ControlCall& call, boo
   const std::vector<Value> first = has_state ? call.groups[0] : std::vector<Value>();
   const std::vector<Value>& along = call.groups[lists - 1];
   graph::Node made;
-  made.op = "Scan", made.name = text(node, "name");
+  made.op = op::Scan, made.name = text(node, "name");
   auto body = std::make_shared<graph::Graph>();
   std::vector<Value> operands;
   const auto enter = [&](const std::vector<Value>& values, bool is_slice) {
@@ -231,8 +231,8 @@ std::vector<Value> Translator::run_scan(const Json& node, ControlCall& call, boo
     body->outputs = all_carried(inner_results(*call.graphs[0], operands, depth));
   }
   const size_t results = body->outputs.size();
-  made.attributes["body"] = body;
-  made.attributes["num_scan_inputs"] = int64_t(along.size());
+  made.attributes[attr::body] = body;
+  made.attributes[attr::num_scan_inputs] = int64_t(along.size());
   b.begin_node({made.name, has_state ? "scan" : "map", ""});
   return add_control(std::move(made), results);
 }

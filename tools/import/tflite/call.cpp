@@ -162,10 +162,10 @@ ValueId Call::activated(ValueId x) { return activated(x, integer("fused_activati
 ValueId Call::activated(ValueId x, int64_t function) const {
   switch (function) {
     case 0: return x;
-    case 1: return b.emit("Relu", {x});
-    case 2: return b.emit("Clip", {x}, {{"min", -1.0}, {"max", 1.0}});
-    case 3: return b.emit("Clip", {x}, {{"min", 0.0}, {"max", 6.0}});
-    case 4: return b.emit("Tanh", {x});
+    case 1: return b.emit(op::Relu, {x});
+    case 2: return b.emit(op::Clip, {x}, {{attr::min, -1.0}, {attr::max, 1.0}});
+    case 3: return b.emit(op::Clip, {x}, {{attr::min, 0.0}, {attr::max, 6.0}});
+    case 4: return b.emit(op::Tanh, {x});
     default:
       refuse("fused_activation_function",
              "is number " + std::to_string(function) + ", supported are 0 to 4");

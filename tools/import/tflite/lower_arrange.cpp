@@ -70,8 +70,8 @@ void space_to_batch(Call& call) {
     pads[i + 1 + rank] = blocks.after[i];
   }
   const ValueId border = call.b.scalar(call.b.dtype(call.input(0)), call.zero_of(0));
-  ValueId x = call.b.emit("Pad", {call.input(0), call.b.integers(pads), border},
-                          {{"mode", std::string("constant")}});
+  ValueId x = call.b.emit(op::Pad, {call.input(0), call.b.integers(pads), border},
+                          {{attr::mode, std::string("constant")}});
   const Dims d = call.b.dims(x);
   Dims split = {d[0]}, out = {d[0]};
   std::vector<int64_t> perm;

@@ -62,8 +62,8 @@ Branch inside(Call& call, Make&& make) {
 std::vector<ValueId> added(Call& call, graph::Node node, const std::vector<ValueId>& like) {
   graph::Model& model = call.b.model;
   for (const ValueId id : like)
-    node.outputs.push_back(
-        model.add_value(node.op + "." + std::to_string(model.values.size()), call.b.dtype(id)));
+    node.outputs.push_back(model.add_value(
+        text(node.op) + "." + std::to_string(model.values.size()), call.b.dtype(id)));
   std::vector<ValueId> made = node.outputs;
   call.b.begin_node(call.source);  // behind those of the subgraphs
   if (!made.empty()) call.b.add(std::move(node));
@@ -86,11 +86,11 @@ void choose(Call& call) {
   if (branches[0].outputs.size() != branches[1].outputs.size())
     call.corrupt("its branches have different numbers of outputs");
   graph::Node node;
-  node.op = "If";
+  node.op = op::If;
   node.inputs = {condition};
   for (Branch& branch : branches) branch.graph->outputs = branch.outputs;
-  node.attributes["then_branch"] = branches[0].graph;
-  node.attributes["else_branch"] = branches[1].graph;
+  node.attributes[attr::then_branch] = branches[0].graph;
+  node.attributes[attr::else_branch] = branches[1].graph;
   call.give_all(added(call, std::move(node), branches[0].outputs));
 }
 
@@ -138,7 +138,7 @@ std::vector<Slot> loop(Call& call, int64_t condition, int64_t body, const std::v
                           " before a round and " + graph::text(call.b.dims(round.outputs[i])) +
                           " behind it");
   graph::Node node;
-  node.op = "Loop";
+  node.op = op::Loop;
   node.inputs = {kAbsent, first};
   node.inputs.insert(node.inputs.end(), before.begin(), before.end());
   round.graph->inputs = {iteration, going};
@@ -146,7 +146,7 @@ std::vector<Slot> loop(Call& call, int64_t condition, int64_t body, const std::v
   round.graph->outputs = {more};
   round.graph->outputs.insert(round.graph->outputs.end(), round.outputs.begin(),
                               round.outputs.end());
-  node.attributes["body"] = round.graph;
+  node.attributes[attr::body] = round.graph;
   std::vector<Slot> out;
   for (const ValueId id : added(call, std::move(node), before)) out.push_back(Slot{id, false, ""});
   return out;

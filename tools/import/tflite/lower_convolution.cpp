@@ -45,11 +45,11 @@ Integers static_dims(Call& call, size_t input, const char* what) {
 }
 
 aten::Attributes attributes_of(const Window& w, const Integers& kernel, int64_t group) {
-  return {{"kernel_shape", kernel},
-          {"strides", w.strides},
-          {"dilations", w.dilations},
-          {"group", group},
-          {"auto_pad", std::string(w.same ? "SAME_UPPER" : "VALID")}};
+  return {{attr::kernel_shape, kernel},
+          {attr::strides, w.strides},
+          {attr::dilations, w.dilations},
+          {attr::group, group},
+          {attr::auto_pad, std::string(w.same ? "SAME_UPPER" : "VALID")}};
 }
 
 int64_t channels(Call& call, size_t input) {
@@ -79,7 +79,7 @@ void convolve(Call& call) {
   std::vector<ValueId> inputs = {image(call, 0, 4), call.b.transpose(call.input(1), {0, 3, 1, 2})};
   if (call.has(2)) inputs.push_back(call.input(2));
   const ValueId x =
-      call.b.emit("Conv", inputs, attributes_of(w, {weight[1], weight[2]}, in / weight[3]));
+      call.b.emit(op::Conv, inputs, attributes_of(w, {weight[1], weight[2]}, in / weight[3]));
   call.give(call.channels_last(call.activated(x)));
 }
 
@@ -95,7 +95,7 @@ void convolve_depthwise(Call& call) {
                  std::to_string(in));
   std::vector<ValueId> inputs = {image(call, 0, 4), call.b.transpose(call.input(1), {3, 0, 1, 2})};
   if (call.has(2)) inputs.push_back(call.input(2));
-  const ValueId x = call.b.emit("Conv", inputs, attributes_of(w, {weight[1], weight[2]}, in));
+  const ValueId x = call.b.emit(op::Conv, inputs, attributes_of(w, {weight[1], weight[2]}, in));
   call.give(call.channels_last(call.activated(x)));
 }
 
@@ -112,7 +112,7 @@ void convolve_3d(Call& call) {
                                  call.b.transpose(call.input(1), {4, 3, 0, 1, 2})};
   if (call.has(2)) inputs.push_back(call.input(2));
   const ValueId x = call.b.emit(
-      "Conv", inputs, attributes_of(w, {weight[0], weight[1], weight[2]}, in / weight[3]));
+      op::Conv, inputs, attributes_of(w, {weight[0], weight[1], weight[2]}, in / weight[3]));
   call.give(call.channels_last(call.activated(x)));
 }
 
@@ -143,14 +143,14 @@ ValueId transposed(Call& call, ValueId x, ValueId weight, size_t bias, const Win
   }
   std::vector<ValueId> inputs = {x, weight};
   if (call.has(bias)) inputs.push_back(call.input(bias));
-  return call.b.emit("ConvTranspose", inputs,
-                     {{"kernel_shape", kernel},
-                      {"strides", w.strides},
-                      {"dilations", w.dilations},
-                      {"group", int64_t(1)},
-                      {"auto_pad", std::string("NOTSET")},
-                      {"pads", pads},
-                      {"output_padding", more}});
+  return call.b.emit(op::ConvTranspose, inputs,
+                     {{attr::kernel_shape, kernel},
+                      {attr::strides, w.strides},
+                      {attr::dilations, w.dilations},
+                      {attr::group, int64_t(1)},
+                      {attr::auto_pad, std::string("NOTSET")},
+                      {attr::pads, pads},
+                      {attr::output_padding, more}});
 }
 
 void convolve_transposed(Call& call) {
@@ -200,14 +200,14 @@ void convolve_transposed_with_bias(Call& call) {
   }
   const std::vector<ValueId> inputs = {x, call.b.transpose(call.input(1), {3, 0, 1, 2}),
                                        call.input(2)};
-  call.give(call.channels_last(call.b.emit("ConvTranspose", inputs,
-                                           {{"kernel_shape", Integers{weight[1], weight[2]}},
-                                            {"strides", w.strides},
-                                            {"dilations", w.dilations},
-                                            {"group", int64_t(1)},
-                                            {"auto_pad", std::string("NOTSET")},
-                                            {"pads", pads},
-                                            {"output_padding", Integers{0, 0}}})));
+  call.give(call.channels_last(call.b.emit(op::ConvTranspose, inputs,
+                                           {{attr::kernel_shape, Integers{weight[1], weight[2]}},
+                                            {attr::strides, w.strides},
+                                            {attr::dilations, w.dilations},
+                                            {attr::group, int64_t(1)},
+                                            {attr::auto_pad, std::string("NOTSET")},
+                                            {attr::pads, pads},
+                                            {attr::output_padding, Integers{0, 0}}})));
 }
 
 void convolve_3d_transposed(Call& call) {

@@ -62,13 +62,15 @@ ValueId decoded_boxes(Call& call, const Detection& d, const Dim& count) {
   const ValueId said = b.slice(wide(call.input(0), {count, b.dims(call.input(0)).back()}), 1,
                                Dim(0), Dim(4)),
                 anchors = wide(call.input(2), {count, Dim(4)}), sizes = part(anchors, 2);
-  const auto op = [&](const char* name, ValueId x, ValueId y) { return b.emit(name, {x, y}); };
-  const ValueId moved = op("Mul", op("Div", part(said, 0), pair(d.scales[0], d.scales[1])), sizes),
-                center = b.cast(op("Add", moved, part(anchors, 0)), DType::kF32);
-  const ValueId grown = b.emit("Exp", {op("Div", part(said, 2), pair(d.scales[2], d.scales[3]))}),
-                half = b.cast(op("Mul", op("Mul", grown, pair(0.5, 0.5)), sizes), DType::kF32);
-  return b.emit("Concat", {op("Sub", center, half), op("Add", center, half)},
-                {{"axis", int64_t(1)}});
+  const auto op = [&](graph::Operator name, ValueId x, ValueId y) { return b.emit(name, {x, y}); };
+  const ValueId moved =
+                    op(op::Mul, op(op::Div, part(said, 0), pair(d.scales[0], d.scales[1])), sizes),
+                center = b.cast(op(op::Add, moved, part(anchors, 0)), DType::kF32);
+  const ValueId grown =
+                    b.emit(op::Exp, {op(op::Div, part(said, 2), pair(d.scales[2], d.scales[3]))}),
+                half = b.cast(op(op::Mul, op(op::Mul, grown, pair(0.5, 0.5)), sizes), DType::kF32);
+  return b.emit(op::Concat, {op(op::Sub, center, half), op(op::Add, center, half)},
+                {{attr::axis, int64_t(1)}});
 }
 
 /// What is found of [most], and zeros behind it.
@@ -82,11 +84,11 @@ ValueId suppressed(Call& call, const Detection& d, ValueId boxes, ValueId scores
   const float below = std::nextafter(d.least_score, -std::numeric_limits<float>::infinity());
   const auto one = [&](double n) { return b.reshape(b.scalar(DType::kF32, n), {Dim(1)}); };
   const Dims dims = b.dims(boxes), counts = b.dims(scores);
-  return b.emit("NonMaxSuppression",
+  return b.emit(op::NonMaxSuppression,
                 {b.reshape(boxes, {Dim(1), dims[0], dims[1]}),
                  b.reshape(scores, {Dim(1), counts[0], counts[1]}), b.integers({most}),
                  one(double(d.overlap)), one(double(below))},
-                {{"center_point_box", int64_t(0)}});
+                {{attr::center_point_box, int64_t(0)}});
 }
 ValueId column(Call& call, ValueId chosen, int64_t which) {
   return call.b.reshape(call.b.slice(chosen, 1, Dim(which), Dim(which + 1)),
@@ -94,21 +96,22 @@ ValueId column(Call& call, ValueId chosen, int64_t which) {
 }
 ValueId count_of(Call& call, ValueId chosen) {
   aten::Builder& b = call.b;
-  return b.reshape(b.slice(b.emit("Shape", {chosen}), 0, Dim(0), Dim(1)), {});
+  return b.reshape(b.slice(b.emit(op::Shape, {chosen}), 0, Dim(0), Dim(1)), {});
 }
 
 /// Of each box the best class; boxes suppress each other whatever their classes.
 Found find_best(Call& call, const Detection& d, ValueId boxes, ValueId scores) {
   aten::Builder& b = call.b;
-  const ValueId best = b.reduce("ReduceMax", scores, {1}, false);
-  const ValueId kinds =
-      b.emit("ArgMax", {scores},
-             {{"axis", int64_t(1)}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+  const ValueId best = b.reduce(op::ReduceMax, scores, {1}, false);
+  const ValueId kinds = b.emit(op::ArgMax, {scores},
+                               {{attr::axis, int64_t(1)},
+                                {attr::keepdims, int64_t(0)},
+                                {attr::select_last_index, int64_t(0)}});
   const Dim count = b.dims(best)[0];
   const ValueId chosen = suppressed(call, d, boxes, b.reshape(best, {Dim(1), count}), d.most);
   const ValueId at = column(call, chosen, 2);
   const auto taken = [&](ValueId from) {
-    return filled_up(call, b.emit("Gather", {from, at}, {{"axis", int64_t(0)}}), d.most);
+    return filled_up(call, b.emit(op::Gather, {from, at}, {{attr::axis, int64_t(0)}}), d.most);
   };
   return {filled_up(call, at, d.most), taken(kinds), taken(best), count_of(call, chosen)};
 }
@@ -119,25 +122,25 @@ Found find_of_each_class(Call& call, const Detection& d, ValueId boxes, ValueId 
   const int64_t room = d.classes * d.most_of_class;
   const ValueId of_classes = b.transpose(scores, {1, 0});
   const ValueId chosen = suppressed(call, d, boxes, of_classes, d.most_of_class);
-  const ValueId values = b.emit("GatherND", {of_classes, b.slice(chosen, 1, Dim(1), Dim(3))},
-                                {{"batch_dims", int64_t(0)}});
+  const ValueId values = b.emit(op::GatherND, {of_classes, b.slice(chosen, 1, Dim(1), Dim(3))},
+                                {{attr::batch_dims, int64_t(0)}});
   const ValueId count = count_of(call, chosen);
   const int64_t kept = std::min(room, d.most);
   // what is not there is last
   const ValueId all = filled_up(call, values, room),
-                is_there = b.emit("Less", {b.counting(Dim(room)), count});
+                is_there = b.emit(op::Less, {b.counting(Dim(room)), count});
   const ValueId ranked = b.emit(
-      "Where", {is_there, all, b.scalar(DType::kF32, -std::numeric_limits<float>::infinity())});
-  const std::vector<ValueId> top =
-      b.emit_many("TopK", {ranked, b.integers({kept})},
-                  {{"axis", int64_t(0)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, 2);
+      op::Where, {is_there, all, b.scalar(DType::kF32, -std::numeric_limits<float>::infinity())});
+  const std::vector<ValueId> top = b.emit_many(
+      op::TopK, {ranked, b.integers({kept})},
+      {{attr::axis, int64_t(0)}, {attr::largest, int64_t(1)}, {attr::sorted, int64_t(1)}}, 2);
   const auto taken = [&](ValueId from) {
-    const ValueId made = b.emit("Gather", {from, top[1]}, {{"axis", int64_t(0)}});
+    const ValueId made = b.emit(op::Gather, {from, top[1]}, {{attr::axis, int64_t(0)}});
     return kept < d.most ? filled_up(call, made, d.most) : made;
   };
   return {taken(filled_up(call, column(call, chosen, 2), room)),
           taken(filled_up(call, column(call, chosen, 1), room)), taken(all),
-          b.emit("Min", {count, b.scalar(DType::kI64, double(d.most))})};
+          b.emit(op::Min, {count, b.scalar(DType::kI64, double(d.most))})};
 }
 
 void detect(Call& call) {
@@ -162,10 +165,10 @@ void detect(Call& call) {
   const Found found = d.of_each_class ? find_of_each_class(call, d, boxes, scores)
                                       : find_best(call, d, boxes, scores);
   const ValueId is_there =
-      b.reshape(b.emit("Less", {b.counting(Dim(d.most)), found.count}), {Dim(d.most), Dim(1)});
-  const ValueId corners =
-      b.emit("Where", {is_there, b.emit("Gather", {boxes, found.box}, {{"axis", int64_t(0)}}),
-                       b.scalar(DType::kF32, 0)});
+      b.reshape(b.emit(op::Less, {b.counting(Dim(d.most)), found.count}), {Dim(d.most), Dim(1)});
+  const ValueId corners = b.emit(
+      op::Where, {is_there, b.emit(op::Gather, {boxes, found.box}, {{attr::axis, int64_t(0)}}),
+                  b.scalar(DType::kF32, 0)});
   call.give_all({b.reshape(corners, {Dim(1), Dim(d.most), Dim(4)}),
                  b.reshape(b.cast(found.kind, DType::kF32), {Dim(1), Dim(d.most)}),
                  b.reshape(found.score, {Dim(1), Dim(d.most)}),

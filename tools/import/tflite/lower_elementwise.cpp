@@ -15,37 +15,37 @@ ValueId scalar_like(Call& call, ValueId x, double value) {
 /// Operators that the graph has under another name alone.
 struct Plain {
   const char* name;
-  const char* op;
+  graph::Operator op;
   size_t inputs;
 };
 constexpr Plain kPlain[] = {
-    {"ABS", "Abs", 1},
-    {"CEIL", "Ceil", 1},
-    {"COS", "Cos", 1},
-    {"EXP", "Exp", 1},
-    {"FLOOR", "Floor", 1},
-    {"HARD_SWISH", "HardSwish", 1},
-    {"LOG", "Log", 1},
-    {"NEG", "Neg", 1},
-    {"LOGICAL_NOT", "Not", 1},
-    {"RELU", "Relu", 1},
-    {"ROUND", "Round", 1},
-    {"LOGISTIC", "Sigmoid", 1},
-    {"SIGN", "Sign", 1},
-    {"SIN", "Sin", 1},
-    {"SQRT", "Sqrt", 1},
-    {"TANH", "Tanh", 1},
-    {"LOGICAL_AND", "And", 2},
-    {"LOGICAL_OR", "Or", 2},
-    {"EQUAL", "Equal", 2},
-    {"GREATER", "Greater", 2},
-    {"GREATER_EQUAL", "GreaterOrEqual", 2},
-    {"LESS", "Less", 2},
-    {"LESS_EQUAL", "LessOrEqual", 2},
-    {"MAXIMUM", "Max", 2},
-    {"MINIMUM", "Min", 2},
-    {"POW", "Pow", 2},
-    {"BITWISE_XOR", "BitwiseXor", 2},
+    {"ABS", op::Abs, 1},
+    {"CEIL", op::Ceil, 1},
+    {"COS", op::Cos, 1},
+    {"EXP", op::Exp, 1},
+    {"FLOOR", op::Floor, 1},
+    {"HARD_SWISH", op::HardSwish, 1},
+    {"LOG", op::Log, 1},
+    {"NEG", op::Neg, 1},
+    {"LOGICAL_NOT", op::Not, 1},
+    {"RELU", op::Relu, 1},
+    {"ROUND", op::Round, 1},
+    {"LOGISTIC", op::Sigmoid, 1},
+    {"SIGN", op::Sign, 1},
+    {"SIN", op::Sin, 1},
+    {"SQRT", op::Sqrt, 1},
+    {"TANH", op::Tanh, 1},
+    {"LOGICAL_AND", op::And, 2},
+    {"LOGICAL_OR", op::Or, 2},
+    {"EQUAL", op::Equal, 2},
+    {"GREATER", op::Greater, 2},
+    {"GREATER_EQUAL", op::GreaterOrEqual, 2},
+    {"LESS", op::Less, 2},
+    {"LESS_EQUAL", op::LessOrEqual, 2},
+    {"MAXIMUM", op::Max, 2},
+    {"MINIMUM", op::Min, 2},
+    {"POW", op::Pow, 2},
+    {"BITWISE_XOR", op::BitwiseXor, 2},
 };
 void plain(Call& call) {
   const std::string name = call.row.name;
@@ -59,37 +59,37 @@ void plain(Call& call) {
 }
 
 /// With a function behind it.
-void arithmetic(Call& call, const char* op) {
+void arithmetic(Call& call, graph::Operator op) {
   call.expect_inputs(2, 2);
   call.give(call.activated(call.b.emit(op, {call.input(0), call.input(1)})));
 }
-void add(Call& call) { arithmetic(call, "Add"); }
-void subtract(Call& call) { arithmetic(call, "Sub"); }
-void multiply(Call& call) { arithmetic(call, "Mul"); }
-void divide(Call& call) { arithmetic(call, "Div"); }
+void add(Call& call) { arithmetic(call, op::Add); }
+void subtract(Call& call) { arithmetic(call, op::Sub); }
+void multiply(Call& call) { arithmetic(call, op::Mul); }
+void divide(Call& call) { arithmetic(call, op::Div); }
 
 void add_n(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
   ValueId sum = call.input(0);
-  for (size_t i = 1; i < call.input_count(); i++) sum = call.b.emit("Add", {sum, call.input(i)});
+  for (size_t i = 1; i < call.input_count(); i++) sum = call.b.emit(op::Add, {sum, call.input(i)});
   call.give(sum);
 }
 void not_equal(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("Not", {call.b.emit("Equal", {call.input(0), call.input(1)})}));
+  call.give(call.b.emit(op::Not, {call.b.emit(op::Equal, {call.input(0), call.input(1)})}));
 }
 void squared_difference(Call& call) {
   call.expect_inputs(2, 2);
-  const ValueId d = call.b.emit("Sub", {call.input(0), call.input(1)});
-  call.give(call.b.emit("Mul", {d, d}));
+  const ValueId d = call.b.emit(op::Sub, {call.input(0), call.input(1)});
+  call.give(call.b.emit(op::Mul, {d, d}));
 }
 void square(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.emit("Mul", {call.input(0), call.input(0)}));
+  call.give(call.b.emit(op::Mul, {call.input(0), call.input(0)}));
 }
 void reciprocal_root(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.emit("Reciprocal", {call.b.emit("Sqrt", {call.input(0)})}));
+  call.give(call.b.emit(op::Reciprocal, {call.b.emit(op::Sqrt, {call.input(0)})}));
 }
 
 struct Remainder {
@@ -99,55 +99,56 @@ struct Remainder {
 Remainder remainder_of(Call& call, ValueId x, ValueId y) {
   aten::Builder& b = call.b;
   const ValueId zero = scalar_like(call, y, 0),
-                rest = b.emit("Mod", {x, y}, {{"fmod", int64_t(1)}});
-  const ValueId signs = b.emit("Xor", {b.emit("Less", {y, zero}), b.emit("Less", {rest, zero})});
-  return {rest, b.emit("And", {signs, b.emit("Not", {b.emit("Equal", {rest, zero})})})};
+                rest = b.emit(op::Mod, {x, y}, {{attr::fmod, int64_t(1)}});
+  const ValueId signs =
+      b.emit(op::Xor, {b.emit(op::Less, {y, zero}), b.emit(op::Less, {rest, zero})});
+  return {rest, b.emit(op::And, {signs, b.emit(op::Not, {b.emit(op::Equal, {rest, zero})})})};
 }
 void floor_mod(Call& call) {
   call.expect_inputs(2, 2);
   const ValueId x = call.input(0), y = call.input(1);
   if (!graph::is_floating(call.b.dtype(x)))
-    return call.give(call.b.emit("Mod", {x, y}, {{"fmod", int64_t(0)}}));
+    return call.give(call.b.emit(op::Mod, {x, y}, {{attr::fmod, int64_t(0)}}));
   const Remainder r = remainder_of(call, x, y);
-  call.give(call.b.emit("Where", {r.other_sign, call.b.emit("Add", {r.rest, y}), r.rest}));
+  call.give(call.b.emit(op::Where, {r.other_sign, call.b.emit(op::Add, {r.rest, y}), r.rest}));
 }
 /// Of floating numbers the quotient is rounded before it is taken down, as TFLite does.
 void floor_divide(Call& call) {
   call.expect_inputs(2, 2);
   const ValueId x = call.input(0), y = call.input(1);
   if (graph::is_floating(call.b.dtype(x)))
-    return call.give(call.b.emit("Floor", {call.b.emit("Div", {x, y})}));
+    return call.give(call.b.emit(op::Floor, {call.b.emit(op::Div, {x, y})}));
   // what is left over may lead out of 8 or 16 bits
   const DType dtype = call.b.dtype(x), wide = dtype_bytes(dtype) < 4 ? DType::kI32 : dtype;
   const ValueId a = call.b.cast(x, wide), b = call.b.cast(y, wide);
-  const ValueId rest = call.b.emit("Mod", {a, b}, {{"fmod", int64_t(0)}});
-  call.give(call.b.cast(call.b.emit("Div", {call.b.emit("Sub", {a, rest}), b}), dtype));
+  const ValueId rest = call.b.emit(op::Mod, {a, b}, {{attr::fmod, int64_t(0)}});
+  call.give(call.b.cast(call.b.emit(op::Div, {call.b.emit(op::Sub, {a, rest}), b}), dtype));
 }
 
 void clip(Call& call, double least, double most) {
   call.expect_inputs(1, 1);
-  call.give(call.b.emit("Clip", {call.input(0)}, {{"min", least}, {"max", most}}));
+  call.give(call.b.emit(op::Clip, {call.input(0)}, {{attr::min, least}, {attr::max, most}}));
 }
 void relu6(Call& call) { clip(call, 0, 6); }
 void relu_n1(Call& call) { clip(call, -1, 1); }
 void relu_01(Call& call) { clip(call, 0, 1); }
 void leaky_relu(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.emit("LeakyRelu", {call.input(0)}, {{"alpha", call.number("alpha")}}));
+  call.give(call.b.emit(op::LeakyRelu, {call.input(0)}, {{attr::alpha, call.number("alpha")}}));
 }
 void elu(Call& call) {
   call.expect_inputs(1, 1);
-  call.give(call.b.emit("Elu", {call.input(0)}, {{"alpha", 1.0}}));
+  call.give(call.b.emit(op::Elu, {call.input(0)}, {{attr::alpha, 1.0}}));
 }
 void gelu(Call& call) {
   call.expect_inputs(1, 1);
   call.give(
-      call.b.emit("Gelu", {call.input(0)},
-                  {{"approximate", std::string(call.flag("approximate") ? "tanh" : "none")}}));
+      call.b.emit(op::Gelu, {call.input(0)},
+                  {{attr::approximate, std::string(call.flag("approximate") ? "tanh" : "none")}}));
 }
 void prelu(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("PRelu", {call.input(0), call.input(1)}));
+  call.give(call.b.emit(op::PRelu, {call.input(0), call.input(1)}));
 }
 
 /// The condition chooses rows where it has one dimension and the others more.
@@ -160,11 +161,11 @@ void select(Call& call) {
     dims[0] = call.b.dims(condition)[0];
     condition = call.b.reshape(condition, dims);
   }
-  call.give(call.b.emit("Where", {condition, call.input(1), call.input(2)}));
+  call.give(call.b.emit(op::Where, {condition, call.input(1), call.input(2)}));
 }
 void select_v2(Call& call) {
   call.expect_inputs(3, 3);
-  call.give(call.b.emit("Where", {call.input(0), call.input(1), call.input(2)}));
+  call.give(call.b.emit(op::Where, {call.input(0), call.input(1), call.input(2)}));
 }
 
 void cast(Call& call) {
@@ -202,15 +203,15 @@ void atan2(Call& call) {
   const ValueId y = call.input(0), x = call.input(1);
   const ValueId zero = scalar_like(call, x, 0), pi = scalar_like(call, x, 3.14159265358979323846),
                 half = scalar_like(call, x, 1.57079632679489661923);
-  const ValueId angle = b.emit("Atan", {b.emit("Div", {y, x})});
-  const ValueId y_negative = b.emit("Less", {y, zero}), x_negative = b.emit("Less", {x, zero});
+  const ValueId angle = b.emit(op::Atan, {b.emit(op::Div, {y, x})});
+  const ValueId y_negative = b.emit(op::Less, {y, zero}), x_negative = b.emit(op::Less, {x, zero});
   const ValueId turned =
-      b.emit("Where", {y_negative, b.emit("Sub", {angle, pi}), b.emit("Add", {angle, pi})});
+      b.emit(op::Where, {y_negative, b.emit(op::Sub, {angle, pi}), b.emit(op::Add, {angle, pi})});
   const ValueId upright =
-      b.emit("Where", {y_negative, b.emit("Neg", {half}),
-                       b.emit("Where", {b.emit("Greater", {y, zero}), half, zero})});
-  const ValueId slanted = b.emit("Where", {x_negative, turned, angle});
-  call.give(b.emit("Where", {b.emit("Equal", {x, zero}), upright, slanted}));
+      b.emit(op::Where, {y_negative, b.emit(op::Neg, {half}),
+                         b.emit(op::Where, {b.emit(op::Greater, {y, zero}), half, zero})});
+  const ValueId slanted = b.emit(op::Where, {x_negative, turned, angle});
+  call.give(b.emit(op::Where, {b.emit(op::Equal, {x, zero}), upright, slanted}));
 }
 
 void right_shift(Call& call) {
@@ -218,8 +219,8 @@ void right_shift(Call& call) {
   const DType dtype = call.b.dtype(call.input(0));
   if (dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64)
     call.refuse("", "shifts signed numbers");
-  call.give(call.b.emit("BitShift", {call.input(0), call.input(1)},
-                        {{"direction", std::string("RIGHT")}}));
+  call.give(call.b.emit(op::BitShift, {call.input(0), call.input(1)},
+                        {{attr::direction, std::string("RIGHT")}}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void gather(Call& call) {
   const int64_t rank = b.rank(x), axis = call.axis(call.integer("axis"), rank);
   int64_t batch = call.integer("batch_dims");
   if (batch < 0) batch += b.rank(indices);
-  if (batch == 0) return call.give(b.emit("Gather", {x, indices}, {{"axis", axis}}));
+  if (batch == 0) return call.give(b.emit(op::Gather, {x, indices}, {{attr::axis, axis}}));
   if (batch < 0 || batch > axis || batch > b.rank(indices))
     call.corrupt("has " + std::to_string(batch) + " batch dimensions");
   // The axis behind the batch, then what each index takes is whole.
@@ -33,8 +33,8 @@ void gather(Call& call) {
     if (d != axis) perm.push_back(d);
   Dims one = b.dims(indices);
   one.push_back(Dim(1));
-  ValueId made =
-      b.emit("GatherND", {b.transpose(x, perm), b.reshape(indices, one)}, {{"batch_dims", batch}});
+  ValueId made = b.emit(op::GatherND, {b.transpose(x, perm), b.reshape(indices, one)},
+                        {{attr::batch_dims, batch}});
   // batch, indices, before the axis, behind it: the middle two change places.
   const int64_t count = b.rank(indices) - batch, before = axis - batch;
   std::vector<int64_t> order;
@@ -46,12 +46,12 @@ void gather(Call& call) {
 }
 void gather_nd(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("GatherND", {call.input(0), call.b.cast(call.input(1), DType::kI64)},
-                        {{"batch_dims", int64_t(0)}}));
+  call.give(call.b.emit(op::GatherND, {call.input(0), call.b.cast(call.input(1), DType::kI64)},
+                        {{attr::batch_dims, int64_t(0)}}));
 }
 void embedding_lookup(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("Gather", {call.input(1), call.input(0)}, {{"axis", int64_t(0)}}));
+  call.give(call.b.emit(op::Gather, {call.input(1), call.input(0)}, {{attr::axis, int64_t(0)}}));
 }
 
 /// What is written to one place more than once is added.
@@ -62,8 +62,8 @@ void scatter_nd(Call& call) {
   const bool is_bool = dtype == DType::kBool;  // true where anything true is written
   const ValueId updates = is_bool ? call.b.cast(call.input(1), DType::kI32) : call.input(1);
   const ValueId empty = zeros(call, call.b.dtype(updates), call.known_dims(2, "shape"));
-  const ValueId sum =
-      call.b.emit("ScatterND", {empty, indices, updates}, {{"reduction", std::string("add")}});
+  const ValueId sum = call.b.emit(op::ScatterND, {empty, indices, updates},
+                                  {{attr::reduction, std::string("add")}});
   call.give(is_bool ? call.b.cast(sum, dtype) : sum);
 }
 
@@ -79,7 +79,8 @@ void sparse_to_dense(Call& call) {
   }
   values = b.expand(values, {b.dims(indices)[0]});
   const ValueId filled = b.expand(call.input(3), shape);
-  call.give(b.emit("ScatterND", {filled, indices, values}, {{"reduction", std::string("none")}}));
+  call.give(
+      b.emit(op::ScatterND, {filled, indices, values}, {{attr::reduction, std::string("none")}}));
 }
 
 /// Rows of one segment are folded; segments that have none are `empty`.
@@ -91,7 +92,8 @@ void segments(Call& call, Dim count, const char* reduction, double empty) {
   dims[0] = count;
   const ValueId start = b.expand(b.scalar(b.dtype(x), empty), dims);
   const ValueId indices = b.reshape(b.cast(call.input(1), DType::kI64), {rows[0], Dim(1)});
-  call.give(b.emit("ScatterND", {start, indices, x}, {{"reduction", std::string(reduction)}}));
+  call.give(
+      b.emit(op::ScatterND, {start, indices, x}, {{attr::reduction, std::string(reduction)}}));
 }
 void segment_sum(Call& call) {
   call.expect_inputs(2, 2);

@@ -12,7 +12,7 @@ using graph::Dims;
 void fill(Call& call) {
   call.expect_inputs(2, 2);
   const ValueId shape = call.b.cast(call.input(0), DType::kI64);
-  call.give(call.b.emit("Expand", {call.b.reshape(call.input(1), {}), shape}));
+  call.give(call.b.emit(op::Expand, {call.b.reshape(call.input(1), {}), shape}));
 }
 void zeros_like(Call& call) {
   call.expect_inputs(1, 1);
@@ -23,7 +23,7 @@ void range(Call& call) {
   call.expect_inputs(3, 3);
   std::vector<ValueId> all;
   for (size_t i = 0; i < 3; i++) all.push_back(call.b.reshape(call.input(i), {}));
-  call.give(call.b.emit("Range", all));
+  call.give(call.b.emit(op::Range, all));
 }
 void one_hot(Call& call) {
   call.expect_inputs(4, 4);
@@ -31,26 +31,26 @@ void one_hot(Call& call) {
   const int64_t depth = call.known_integer(1, "depth");
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0) + 1);
   const ValueId on = b.reshape(call.input(2), {Dim(1)}), off = b.reshape(call.input(3), {Dim(1)});
-  const ValueId values = b.emit("Concat", {off, on}, {{"axis", int64_t(0)}});
+  const ValueId values = b.emit(op::Concat, {off, on}, {{attr::axis, int64_t(0)}});
   // Indices below 0 are none, where the operator of the graph counts them from the end.
   const ValueId given = b.cast(call.input(0), DType::kI64);
-  const ValueId inside = b.emit("Where", {b.emit("Less", {given, b.scalar(DType::kI64, 0)}),
-                                          b.scalar(DType::kI64, double(depth)), given});
-  call.give(
-      b.emit("OneHot", {inside, b.scalar(DType::kI64, double(depth)), values}, {{"axis", axis}}));
+  const ValueId inside = b.emit(op::Where, {b.emit(op::Less, {given, b.scalar(DType::kI64, 0)}),
+                                            b.scalar(DType::kI64, double(depth)), given});
+  call.give(b.emit(op::OneHot, {inside, b.scalar(DType::kI64, double(depth)), values},
+                   {{attr::axis, axis}}));
 }
 /// Rows of indices of what is not zero.
 void where(Call& call) {
   call.expect_inputs(1, 1);
-  const ValueId at = call.b.emit("NonZero", {call.input(0)});
+  const ValueId at = call.b.emit(op::NonZero, {call.input(0)});
   call.give(call.b.cast(call.b.transpose(at, {1, 0}), call.output_dtype(0)));
 }
 
 /// True on the diagonal of the last two axes.
 ValueId diagonal(Call& call, const Dim& rows, const Dim& columns) {
   aten::Builder& b = call.b;
-  return b.emit("Equal", {b.reshape(b.counting(rows), {rows, Dim(1)}),
-                          b.reshape(b.counting(columns), {Dim(1), columns})});
+  return b.emit(op::Equal, {b.reshape(b.counting(rows), {rows, Dim(1)}),
+                            b.reshape(b.counting(columns), {Dim(1), columns})});
 }
 void matrix_diag(Call& call) {
   call.expect_inputs(1, 1);
@@ -59,8 +59,8 @@ void matrix_diag(Call& call) {
   if (dims.empty()) call.corrupt("its input has no dimensions");
   const Dim n = dims.back();
   dims.insert(dims.end() - 1, Dim(1));
-  call.give(call.b.emit(
-      "Where", {diagonal(call, n, n), call.b.reshape(x, dims), call.b.scalar(call.b.dtype(x), 0)}));
+  call.give(call.b.emit(op::Where, {diagonal(call, n, n), call.b.reshape(x, dims),
+                                    call.b.scalar(call.b.dtype(x), 0)}));
 }
 void matrix_set_diag(Call& call) {
   call.expect_inputs(2, 2);
@@ -78,11 +78,11 @@ void matrix_set_diag(Call& call) {
   if (*columns > *rows) {
     std::vector<int64_t> pads(2 * line.size(), 0);
     pads.back() = *columns - *rows;
-    values = b.emit("Pad", {values, b.integers(pads)}, {{"mode", std::string("constant")}});
+    values = b.emit(op::Pad, {values, b.integers(pads)}, {{attr::mode, std::string("constant")}});
     line = b.dims(values);
   }
   line.insert(line.end() - 1, Dim(1));
-  call.give(b.emit("Where",
+  call.give(b.emit(op::Where,
                    {diagonal(call, dims[rank - 2], dims[rank - 1]), b.reshape(values, line), x}));
 }
 
@@ -97,9 +97,9 @@ void bucketize(Call& call) {
   dims.push_back(Dim(1));
   const ValueId list = b.constant(
       graph::make_constant(DType::kF32, {int64_t(boundaries.size())}, boundaries.data()));
-  const ValueId reached = b.emit("GreaterOrEqual", {b.reshape(x, dims), list});
+  const ValueId reached = b.emit(op::GreaterOrEqual, {b.reshape(x, dims), list});
   const ValueId count =
-      b.reduce("ReduceSum", b.cast(reached, DType::kI32), {int64_t(dims.size()) - 1}, false);
+      b.reduce(op::ReduceSum, b.cast(reached, DType::kI32), {int64_t(dims.size()) - 1}, false);
   call.give(b.cast(count, call.output_dtype(0)));
 }
 
@@ -109,7 +109,7 @@ void unique(Call& call) {
   call.expect_rank(0, 1);
   if (call.integer("idx_out_type") < 0) call.corrupt("its type of indices is none");
   const std::vector<ValueId> made =
-      call.b.emit_many("Unique", {call.input(0)}, {{"sorted", int64_t(0)}}, 4);
+      call.b.emit_many(op::Unique, {call.input(0)}, {{attr::sorted, int64_t(0)}}, 4);
   call.give_all({made[0], call.b.cast(made[2], call.output_dtype(1))});
 }
 
@@ -119,8 +119,8 @@ ValueId filled_up(Call& call, ValueId found, int64_t most) {
   aten::Builder& b = call.b;
   const ValueId zeros = b.expand(b.scalar(b.dtype(found), 0), {Dim(most)});
   const Dim count = b.dims(found)[0];
-  return b.emit("ScatterND", {zeros, b.reshape(b.counting(count), {count, Dim(1)}), found},
-                {{"reduction", std::string("none")}});
+  return b.emit(op::ScatterND, {zeros, b.reshape(b.counting(count), {count, Dim(1)}), found},
+                {{attr::reduction, std::string("none")}});
 }
 
 namespace {
@@ -137,17 +137,17 @@ void non_max_suppression(Call& call, bool soft) {
     call.refuse("soft_nms_sigma", "is not 0, which is not supported");
   const auto one = [&](size_t i) { return b.reshape(call.input(i), {Dim(1)}); };
   const ValueId chosen =
-      b.emit("NonMaxSuppression",
+      b.emit(op::NonMaxSuppression,
              {b.reshape(call.input(0), {Dim(1), boxes[0], boxes[1]}),
               b.reshape(call.input(1), {Dim(1), Dim(1), b.dims(call.input(1))[0]}),
               b.integers({most}), one(3), one(4)},
-             {{"center_point_box", int64_t(0)}});
+             {{attr::center_point_box, int64_t(0)}});
   const Dim count = b.dims(chosen)[0];
   const ValueId at = b.reshape(b.slice(chosen, 1, Dim(2), Dim(3)), {count});
-  const ValueId number = b.reshape(b.slice(b.emit("Shape", {chosen}), 0, Dim(0), Dim(1)), {});
+  const ValueId number = b.reshape(b.slice(b.emit(op::Shape, {chosen}), 0, Dim(0), Dim(1)), {});
   std::vector<ValueId> out = {b.cast(filled_up(call, at, most), call.output_dtype(0))};
   if (soft) {
-    const ValueId scores = b.emit("Gather", {call.input(1), at}, {{"axis", int64_t(0)}});
+    const ValueId scores = b.emit(op::Gather, {call.input(1), at}, {{attr::axis, int64_t(0)}});
     out.push_back(filled_up(call, scores, most));
   }
   out.push_back(b.cast(number, call.output_dtype(out.size())));

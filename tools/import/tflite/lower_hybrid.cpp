@@ -53,13 +53,14 @@ void add_channels(Call& call, const Weights& w, size_t bias, std::vector<ValueId
 
 /// Bytes and steps of x, whose first dimension has a scale of each of its elements.
 std::vector<ValueId> quantized_rows(Call& call, ValueId x, bool asymmetric) {
-  return call.b.emit_many(
-      "DynamicQuantize", {x},
-      {{"range", std::string(asymmetric ? "asymmetric" : "symmetric")}, {"axis", int64_t(1)}}, 2);
+  return call.b.emit_many(op::DynamicQuantize, {x},
+                          {{attr::range, std::string(asymmetric ? "asymmetric" : "symmetric")},
+                           {attr::axis, int64_t(1)}},
+                          2);
 }
 
 ValueId with_bias(Call& call, ValueId y, size_t bias) {
-  return call.b.emit("Add", {y, call.input(bias)});
+  return call.b.emit(op::Add, {y, call.input(bias)});
 }
 
 /// `filter`: [O, h, w, I / groups] of w's values.
@@ -75,12 +76,12 @@ bool give_convolved(Call& call, const Weights& w, const std::vector<int64_t>& fi
   bool has_bias = false;
   add_channels(call, w, 2, &operands, &has_bias);
   operands.push_back(x[1]);
-  attributes["groups"] = groups;
-  attributes["method"] = std::string(groups == 1                             ? "direct"
-                                     : filter[3] == 1 && groups == w.outputs ? "depthwise"
-                                                                             : "grouped");
-  attributes["requant"] = std::string("to_float");
-  ValueId y = call.b.emit("QuantizedConv2d", operands, std::move(attributes));
+  attributes[attr::groups] = groups;
+  attributes[attr::method] = std::string(groups == 1                             ? "direct"
+                                         : filter[3] == 1 && groups == w.outputs ? "depthwise"
+                                                                                 : "grouped");
+  attributes[attr::requant] = std::string("to_float");
+  ValueId y = call.b.emit(op::QuantizedConv2d, operands, std::move(attributes));
   if (has_bias) y = with_bias(call, y, 2);
   call.give(call.activated(y));
   call.on_bytes = true;
@@ -127,7 +128,7 @@ ValueId hybrid_linear(Call& call, ValueId rows, size_t weights, size_t bias, boo
   operands.push_back(x[1]);
   call.on_bytes = true;
   const ValueId y =
-      call.b.emit("QuantizedLinear", operands, {{"requant", std::string("to_float")}});
+      call.b.emit(op::QuantizedLinear, operands, {{attr::requant, std::string("to_float")}});
   return has_bias ? with_bias(call, y, bias) : y;
 }
 

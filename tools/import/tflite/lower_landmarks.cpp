@@ -27,17 +27,17 @@ void expect_version(Call& call) {
 struct Floats {
   aten::Builder& b;
   ValueId of(double number) { return b.scalar(DType::kF32, number); }
-  ValueId add(ValueId x, ValueId y) { return b.emit("Add", {x, y}); }
-  ValueId sub(ValueId x, ValueId y) { return b.emit("Sub", {x, y}); }
-  ValueId mul(ValueId x, ValueId y) { return b.emit("Mul", {x, y}); }
-  ValueId div(ValueId x, ValueId y) { return b.emit("Div", {x, y}); }
+  ValueId add(ValueId x, ValueId y) { return b.emit(op::Add, {x, y}); }
+  ValueId sub(ValueId x, ValueId y) { return b.emit(op::Sub, {x, y}); }
+  ValueId mul(ValueId x, ValueId y) { return b.emit(op::Mul, {x, y}); }
+  ValueId div(ValueId x, ValueId y) { return b.emit(op::Div, {x, y}); }
 };
 
 /// [1, n, 3] at these places of axis 1: their x (0) or y (1), of shape [count].
 ValueId coordinates(Call& call, const std::vector<int64_t>& places, int64_t which) {
   aten::Builder& b = call.b;
   const ValueId some =
-      b.emit("Gather", {call.input(0), b.integers(places)}, {{"axis", int64_t(1)}});
+      b.emit(op::Gather, {call.input(0), b.integers(places)}, {{attr::axis, int64_t(1)}});
   return b.reshape(b.slice(some, 2, Dim(which), Dim(which + 1)), {Dim(int64_t(places.size()))});
 }
 
@@ -48,7 +48,7 @@ ValueId matrix_of(aten::Builder& b, const ValueId (&rows)[2][3]) {
   for (const auto& row : rows) all.insert(all.end(), {row[0], row[1], zero, row[2]});
   all.insert(all.end(), {zero, zero, one, zero, zero, zero, zero, one});
   for (ValueId& x : all) x = b.reshape(x, {Dim(1)});
-  return b.reshape(b.emit("Concat", all, {{"axis", int64_t(0)}}), {Dim(1), Dim(4), Dim(4)});
+  return b.reshape(b.emit(op::Concat, all, {{attr::axis, int64_t(0)}}), {Dim(1), Dim(4), Dim(4)});
 }
 
 /// The box around landmarks, turned as the line from the left to the right one is: what takes a
@@ -83,10 +83,10 @@ void landmarks_to_matrix(Call& call) {
     return b.reshape(f.sub(coordinates(call, {right}, axis), coordinates(call, {left}, axis)), {});
   };
   const ValueId dx = difference(0), dy = difference(1);
-  const ValueId length = b.emit("Sqrt", {f.add(f.mul(dx, dx), f.mul(dy, dy))});
-  const ValueId is_none = b.emit("Equal", {length, f.of(0)});
-  const ValueId along = b.emit("Where", {is_none, f.of(1), f.div(dx, length)}),
-                across = b.emit("Where", {is_none, f.of(0), f.div(dy, length)});
+  const ValueId length = b.emit(op::Sqrt, {f.add(f.mul(dx, dx), f.mul(dy, dy))});
+  const ValueId is_none = b.emit(op::Equal, {length, f.of(0)});
+  const ValueId along = b.emit(op::Where, {is_none, f.of(1), f.div(dx, length)}),
+                across = b.emit(op::Where, {is_none, f.of(0), f.div(dy, length)});
   const ValueId cos_t = f.of(std::cos(target)), sin_t = f.of(std::sin(target));
   const ValueId cos_r = f.add(f.mul(cos_t, along), f.mul(sin_t, across)),
                 sin_r = f.sub(f.mul(sin_t, along), f.mul(cos_t, across));
@@ -96,8 +96,8 @@ void landmarks_to_matrix(Call& call) {
                             f.add(f.mul(sin_r, x), f.mul(cos_r, y))};
   ValueId extent[2], middle[2];
   for (int axis = 0; axis < 2; axis++) {
-    const ValueId most = b.reduce("ReduceMax", turned[axis], {0}, false),
-                  least = b.reduce("ReduceMin", turned[axis], {0}, false);
+    const ValueId most = b.reduce(op::ReduceMax, turned[axis], {0}, false),
+                  least = b.reduce(op::ReduceMin, turned[axis], {0}, false);
     extent[axis] = f.sub(most, least);
     middle[axis] = f.div(f.add(least, most), f.of(2));
   }
@@ -106,7 +106,7 @@ void landmarks_to_matrix(Call& call) {
   const ValueId size_x = f.div(f.mul(f.of(scale_x), extent[0]), f.of(width)),
                 size_y = f.div(f.mul(f.of(scale_y), extent[1]), f.of(height));
   const ValueId turn[2][2] = {{f.mul(cos_r, size_x), f.mul(sin_r, size_y)},
-                              {b.emit("Neg", {f.mul(sin_r, size_x)}), f.mul(cos_r, size_y)}};
+                              {b.emit(op::Neg, {f.mul(sin_r, size_x)}), f.mul(cos_r, size_y)}};
   const auto shifted = [&](const ValueId(&row)[2], ValueId center) {
     return f.add(f.add(f.mul(row[0], f.of(-width / 2)), f.mul(row[1], f.of(-height / 2))), center);
   };
@@ -156,21 +156,21 @@ void transform_image(Call& call) {
     const ValueId half = f.sub(f.add(f.mul(row.x, f.of(0.5)), f.mul(row.y, f.of(0.5))), f.of(0.5));
     const ValueId at =
         f.add(f.add(f.mul(row.x, across), f.mul(row.y, down)), f.add(row.shift, half));
-    for (const ValueId holds :
-         {b.emit("GreaterOrEqual", {at, f.of(0)}), b.emit("LessOrEqual", {at, f.of(last[axis])})})
-      inside = inside == kAbsent ? holds : b.emit("And", {inside, holds});
+    for (const ValueId holds : {b.emit(op::GreaterOrEqual, {at, f.of(0)}),
+                                b.emit(op::LessOrEqual, {at, f.of(last[axis])})})
+      inside = inside == kAbsent ? holds : b.emit(op::And, {inside, holds});
     // As GridSample counts with align_corners 0: -1 and 1 are the outer edges.
     const ValueId scaled =
         f.sub(f.div(f.add(f.mul(at, f.of(2)), f.of(1)), f.of(extents[axis])), f.of(1));
     places[axis] = b.reshape(scaled, {Dim(1), Dim(height), Dim(width), Dim(1)});
   }
-  const ValueId grid = b.emit("Concat", {places[0], places[1]}, {{"axis", int64_t(3)}});
-  const ValueId sampled = b.emit("GridSample", {call.channels_second(call.input(0)), grid},
-                                 {{"mode", std::string("linear")},
-                                  {"padding_mode", std::string("zeros")},
-                                  {"align_corners", int64_t(0)}});
+  const ValueId grid = b.emit(op::Concat, {places[0], places[1]}, {{attr::axis, int64_t(3)}});
+  const ValueId sampled = b.emit(op::GridSample, {call.channels_second(call.input(0)), grid},
+                                 {{attr::mode, std::string("linear")},
+                                  {attr::padding_mode, std::string("zeros")},
+                                  {attr::align_corners, int64_t(0)}});
   const ValueId mask = b.reshape(inside, {Dim(1), Dim(height), Dim(width), Dim(1)});
-  call.give(b.emit("Where", {mask, call.channels_last(sampled), f.of(0)}));
+  call.give(b.emit(op::Where, {mask, call.channels_last(sampled), f.of(0)}));
 }
 
 void transform_landmarks(Call& call) {
@@ -190,7 +190,7 @@ void transform_landmarks(Call& call) {
     moved.push_back(f.add(f.add(f.mul(row.x, part(0)), f.mul(row.y, part(1))), row.shift));
   }
   if (*numbers == 3) moved.push_back(part(2));
-  call.give(b.emit("Concat", moved, {{"axis", int64_t(2)}}));
+  call.give(b.emit(op::Concat, moved, {{attr::axis, int64_t(2)}}));
 }
 
 }  // namespace

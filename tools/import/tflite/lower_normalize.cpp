@@ -8,23 +8,23 @@ void softmax(Call& call) {
   call.expect_inputs(1, 1);
   const double beta = call.number("beta");
   ValueId x = call.input(0);
-  if (beta != 1) x = call.b.emit("Mul", {x, call.b.scalar(call.b.dtype(x), beta)});
+  if (beta != 1) x = call.b.emit(op::Mul, {x, call.b.scalar(call.b.dtype(x), beta)});
   if (call.b.rank(x) == 0) call.corrupt("its input has no dimensions");
-  call.give(call.b.emit("Softmax", {x}, {{"axis", call.b.rank(x) - 1}}));
+  call.give(call.b.emit(op::Softmax, {x}, {{attr::axis, call.b.rank(x) - 1}}));
 }
 void log_softmax(Call& call) {
   call.expect_inputs(1, 1);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
-  call.give(call.b.emit("LogSoftmax", {call.input(0)}, {{"axis", call.rank(0) - 1}}));
+  call.give(call.b.emit(op::LogSoftmax, {call.input(0)}, {{attr::axis, call.rank(0) - 1}}));
 }
 /// Norms below a millionth count as that.
 void l2_normalization(Call& call) {
   call.expect_inputs(1, 1);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
   const ValueId x = call.input(0);
-  ValueId norm = call.b.reduce("ReduceL2", x, {call.b.rank(x) - 1}, true);
-  norm = call.b.emit("Max", {norm, call.b.scalar(call.b.dtype(x), double(1e-6f))});
-  call.give(call.activated(call.b.emit("Div", {x, norm})));
+  ValueId norm = call.b.reduce(op::ReduceL2, x, {call.b.rank(x) - 1}, true);
+  norm = call.b.emit(op::Max, {norm, call.b.scalar(call.b.dtype(x), double(1e-6f))});
+  call.give(call.activated(call.b.emit(op::Div, {x, norm})));
 }
 void local_response(Call& call) {
   call.expect_inputs(1, 1);
@@ -33,11 +33,11 @@ void local_response(Call& call) {
   if (radius < 0 || radius > (1 << 20)) call.corrupt("its radius is " + std::to_string(radius));
   const int64_t size = 2 * radius + 1;
   const ValueId x =
-      call.b.emit("LRN", {call.channels_second(call.input(0))},
-                  {{"size", size},
-                   {"alpha", call.number("alpha") * double(size)},  // which is divided by it
-                   {"beta", call.number("beta")},
-                   {"bias", call.number("bias")}});
+      call.b.emit(op::LRN, {call.channels_second(call.input(0))},
+                  {{attr::size, size},
+                   {attr::alpha, call.number("alpha") * double(size)},  // which is divided by it
+                   {attr::beta, call.number("beta")},
+                   {attr::bias, call.number("bias")}});
   call.give(call.channels_last(x));
 }
 

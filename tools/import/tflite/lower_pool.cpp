@@ -4,34 +4,34 @@
 namespace ingot::tflite {
 namespace {
 
-ValueId pooled(Call& call, const char* op, ValueId x) {
+ValueId pooled(Call& call, graph::Operator op, ValueId x) {
   aten::Attributes attributes = {
-      {"kernel_shape",
+      {attr::kernel_shape,
        std::vector<int64_t>{call.integer("filter_height"), call.integer("filter_width")}},
-      {"strides", std::vector<int64_t>{call.integer("stride_h"), call.integer("stride_w")}},
-      {"dilations", std::vector<int64_t>{1, 1}},
-      {"auto_pad", std::string(call.integer("padding") == 0 ? "SAME_UPPER" : "VALID")},
-      {"ceil_mode", int64_t(0)}};
-  if (std::string(op) == "AveragePool") attributes["count_include_pad"] = int64_t(0);
+      {attr::strides, std::vector<int64_t>{call.integer("stride_h"), call.integer("stride_w")}},
+      {attr::dilations, std::vector<int64_t>{1, 1}},
+      {attr::auto_pad, std::string(call.integer("padding") == 0 ? "SAME_UPPER" : "VALID")},
+      {attr::ceil_mode, int64_t(0)}};
+  if (op == op::AveragePool) attributes[attr::count_include_pad] = int64_t(0);
   return call.b.emit(op, {x}, std::move(attributes));
 }
 
-void pool(Call& call, const char* op) {
+void pool(Call& call, graph::Operator op) {
   call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const ValueId x = pooled(call, op, call.channels_second(call.input(0)));
   call.give(call.channels_last(call.activated(x)));
 }
-void max_pool(Call& call) { pool(call, "MaxPool"); }
-void average_pool(Call& call) { pool(call, "AveragePool"); }
+void max_pool(Call& call) { pool(call, op::MaxPool); }
+void average_pool(Call& call) { pool(call, op::AveragePool); }
 
 /// The root of the mean of squares.
 void l2_pool(Call& call) {
   call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const ValueId x = call.channels_second(call.input(0));
-  const ValueId mean = pooled(call, "AveragePool", call.b.emit("Mul", {x, x}));
-  call.give(call.channels_last(call.activated(call.b.emit("Sqrt", {mean}))));
+  const ValueId mean = pooled(call, op::AveragePool, call.b.emit(op::Mul, {x, x}));
+  call.give(call.channels_last(call.activated(call.b.emit(op::Sqrt, {mean}))));
 }
 
 }  // namespace

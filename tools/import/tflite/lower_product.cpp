@@ -50,8 +50,9 @@ ValueId times_blocks(Call& call, ValueId x) {
   if (has_zeros) inputs.push_back(constant(DType::kI8, count, zeros.data()));
   call.mark_read(1);
   call.on_bytes = true;
-  return call.b.emit("Linear", inputs,
-                     {{"bits", int64_t(is_half ? 4 : 8)}, {"block", count > 1 ? blocks.block : 0}});
+  return call.b.emit(
+      op::Linear, inputs,
+      {{attr::bits, int64_t(is_half ? 4 : 8)}, {attr::block, count > 1 ? blocks.block : 0}});
 }
 
 /// Whatever is in front of the last axis counts as rows.
@@ -101,11 +102,14 @@ void fully_connected(Call& call) {
     bias = b.reshape(bias, Dims{weight[0]});
   }
   if (const ValueId y = times_blocks(call, x); y != kAbsent)
-    return finish(bias == kAbsent ? y : b.emit("Add", {y, bias}));
+    return finish(bias == kAbsent ? y : b.emit(op::Add, {y, bias}));
   std::vector<ValueId> inputs = {x, call.input(1)};
   if (bias != kAbsent) inputs.push_back(bias);
-  finish(b.emit("Gemm", inputs,
-                {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}}));
+  finish(b.emit(op::Gemm, inputs,
+                {{attr::alpha, 1.0},
+                 {attr::beta, 1.0},
+                 {attr::transA, int64_t(0)},
+                 {attr::transB, int64_t(1)}}));
 }
 
 ValueId swapped(Call& call, ValueId x) {
@@ -121,7 +125,7 @@ void batch_matmul(Call& call) {
   ValueId x = call.input(0), y = call.input(1);
   if (call.flag("adj_x")) x = swapped(call, x);
   if (call.flag("adj_y")) y = swapped(call, y);
-  call.give(call.b.emit("MatMul", {x, y}));
+  call.give(call.b.emit(op::MatMul, {x, y}));
 }
 
 }  // namespace

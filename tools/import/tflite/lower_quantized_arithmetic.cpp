@@ -28,38 +28,38 @@ bool read_operands_bytes(Call& call, Operands* out) {
 }
 aten::Attributes attributes_of_bytes(const Operands& o, const char* function, bool xnnpack) {
   const Limits limits = xnnpack ? limits_of_xnnpack(o.range, o.y) : limits_of_kernels(o.range, o.y);
-  return {{"function", std::string(function)},
-          {"requant", std::string(xnnpack ? "float_even" : "fixed_away")},
-          {"a_zero", int64_t(o.a.zero)},
-          {"b_zero", int64_t(o.b.zero)},
-          {"y_zero", int64_t(o.y.zero)},
-          {"low", limits.low},
-          {"high", limits.high}};
+  return {{attr::function, std::string(function)},
+          {attr::requant, std::string(xnnpack ? "float_even" : "fixed_away")},
+          {attr::a_zero, int64_t(o.a.zero)},
+          {attr::b_zero, int64_t(o.b.zero)},
+          {attr::y_zero, int64_t(o.y.zero)},
+          {attr::low, limits.low},
+          {attr::high, limits.high}};
 }
 void give_bytes(Call& call, aten::Attributes attributes) {
   call.give(
-      call.b.emit("QuantizedElementwise", {call.input(0), call.input(1)}, std::move(attributes)));
+      call.b.emit(op::QuantizedElementwise, {call.input(0), call.input(1)}, std::move(attributes)));
 }
 
 /// XNNPACK's: the larger of both scales over that of y has 21 bits.
 void add_sum_multipliers(const Operands& o, aten::Attributes* attributes) {
   const float a = o.a.scale / o.y.scale, b = o.b.scale / o.y.scale;
   const int shift = 20 - std::ilogb(std::max(a, b));
-  (*attributes)["a_multiplier"] = int64_t(std::nearbyint(std::ldexp(a, shift)));
-  (*attributes)["b_multiplier"] = int64_t(std::nearbyint(std::ldexp(b, shift)));
-  (*attributes)["y_shift"] = int64_t(shift);
+  (*attributes)[attr::a_multiplier] = int64_t(std::nearbyint(std::ldexp(a, shift)));
+  (*attributes)[attr::b_multiplier] = int64_t(std::nearbyint(std::ldexp(b, shift)));
+  (*attributes)[attr::y_shift] = int64_t(shift);
 }
 /// TFLite's own: both terms on twice the larger scale.
 void add_fixed_sum_multipliers(const Operands& o, aten::Attributes* attributes) {
   const double twice = 2 * double(std::max(o.a.scale, o.b.scale));
-  const auto put = [&](const char* multiplier, const char* shift, double real) {
+  const auto put = [&](graph::AttributeName multiplier, graph::AttributeName shift, double real) {
     const FixedPoint by = fixed_point(real);
     (*attributes)[multiplier] = int64_t(by.multiplier);
     (*attributes)[shift] = int64_t(-by.shift);
   };
-  put("a_multiplier", "a_shift", double(o.a.scale) / twice);
-  put("b_multiplier", "b_shift", double(o.b.scale) / twice);
-  put("y_multiplier", "y_shift",
+  put(attr::a_multiplier, attr::a_shift, double(o.a.scale) / twice);
+  put(attr::b_multiplier, attr::b_shift, double(o.b.scale) / twice);
+  put(attr::y_multiplier, attr::y_shift,
       twice / (double(int64_t{1} << quantized_sum_shift(o.y.is_word ? DType::kI16 : DType::kU8)) *
                double(o.y.scale)));
 }
@@ -89,13 +89,13 @@ bool multiply_bytes(Call& call) {
   const bool xnnpack = call.as_xnnpack() && !o.y.is_word && scale >= 1.0f / 65536 && scale < 256;
   aten::Attributes attributes = attributes_of_bytes(o, "mul", xnnpack);
   if (xnnpack) {
-    attributes["scale"] = double(scale);
+    attributes[attr::scale] = double(scale);
   } else {
     const double real =
         call.as_micro() ? double(o.a.scale) * double(o.b.scale) / double(o.y.scale) : double(scale);
     const FixedPoint by = fixed_point(real);
-    attributes["y_multiplier"] = int64_t(by.multiplier);
-    attributes["y_shift"] = int64_t(-by.shift);
+    attributes[attr::y_multiplier] = int64_t(by.multiplier);
+    attributes[attr::y_shift] = int64_t(-by.shift);
   }
   give_bytes(call, std::move(attributes));
   return true;
@@ -114,10 +114,10 @@ bool pool_bytes(Call& call, bool average) {
   // XNNPACK leaves averages to TFLite's kernels, and what has two scales, which those do not read.
   const bool by_kernels = average || !(*x == *y);
   const Limits limits = by_kernels ? limits_of_kernels(*range, *y) : call.limits(*range, *y);
-  attributes["kind"] = std::string(average ? "average" : "max");
-  attributes["offset"] = int64_t(x->offset());
-  attributes["low"] = limits.low, attributes["high"] = limits.high;
-  call.give(call.b.emit("QuantizedPool2d", {image}, std::move(attributes)));
+  attributes[attr::kind] = std::string(average ? "average" : "max");
+  attributes[attr::offset] = int64_t(x->offset());
+  attributes[attr::low] = limits.low, attributes[attr::high] = limits.high;
+  call.give(call.b.emit(op::QuantizedPool2d, {image}, std::move(attributes)));
   return true;
 }
 bool max_pool_bytes(Call& call) { return pool_bytes(call, false); }
@@ -150,11 +150,11 @@ bool softmax_bytes(Call& call) {
   const auto table = fits ? exponentials(call, x->scale) : std::nullopt;
   if (!table && wide) call.refuse("", "to int16 is supported from bytes, with a zero of -32768");
   if (!table) return false;
-  call.give(call.b.emit("QuantizedSoftmax", {call.input(0), call.b.constant(*table)},
-                        {{"scale", double(y ? y->scale : wide->scale)},
-                         {"y_zero", y ? int64_t(y->zero) : wide->zero},
-                         {"add_half", int64_t(y && !x->is_signed && !y->is_signed)},
-                         {"to", int64_t(y ? DType::kU8 : DType::kI16)}}));
+  call.give(call.b.emit(op::QuantizedSoftmax, {call.input(0), call.b.constant(*table)},
+                        {{attr::scale, double(y ? y->scale : wide->scale)},
+                         {attr::y_zero, y ? int64_t(y->zero) : wide->zero},
+                         {attr::add_half, int64_t(y && !x->is_signed && !y->is_signed)},
+                         {attr::to, int64_t(y ? DType::kU8 : DType::kI16)}}));
   return true;
 }
 

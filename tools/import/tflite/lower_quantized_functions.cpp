@@ -36,7 +36,7 @@ bool give_bytes(Call& call, const Table& table) {
     call.give(x);
   else
     call.give(call.b.emit(
-        "Lookup", {x, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))}));
+        op::Lookup, {x, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))}));
   return true;
 }
 
@@ -144,20 +144,20 @@ bool parametric_bytes(Call& call) {
   });
   aten::Builder& b = call.b;
   const ValueId bytes = call.input(0);
-  const ValueId positive =
-      b.emit("Lookup", {bytes, b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
-  const ValueId negative = b.emit("QuantizedElementwise", {bytes, call.input(1)},
-                                  {{"function", std::string("mul")},
-                                   {"requant", std::string("fixed_away")},
-                                   {"a_zero", int64_t(x->zero)},
-                                   {"b_zero", int64_t(slope->zero)},
-                                   {"y_zero", int64_t(y->zero)},
-                                   {"y_multiplier", int64_t(by.multiplier)},
-                                   {"y_shift", int64_t(-by.shift)},
-                                   {"low", int64_t(0)},
-                                   {"high", int64_t(255)}});
-  const ValueId below = b.emit("Less", {bytes, b.scalar(DType::kU8, double(x->zero))});
-  call.give(b.emit("Where", {below, negative, positive}));
+  const ValueId positive = b.emit(
+      op::Lookup, {bytes, b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
+  const ValueId negative = b.emit(op::QuantizedElementwise, {bytes, call.input(1)},
+                                  {{attr::function, std::string("mul")},
+                                   {attr::requant, std::string("fixed_away")},
+                                   {attr::a_zero, int64_t(x->zero)},
+                                   {attr::b_zero, int64_t(slope->zero)},
+                                   {attr::y_zero, int64_t(y->zero)},
+                                   {attr::y_multiplier, int64_t(by.multiplier)},
+                                   {attr::y_shift, int64_t(-by.shift)},
+                                   {attr::low, int64_t(0)},
+                                   {attr::high, int64_t(255)}});
+  const ValueId below = b.emit(op::Less, {bytes, b.scalar(DType::kU8, double(x->zero))});
+  call.give(b.emit(op::Where, {below, negative, positive}));
   return true;
 }
 

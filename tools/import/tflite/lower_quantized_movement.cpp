@@ -51,11 +51,12 @@ bool concatenate_bytes(Call& call) {
         return (std::isnan(steps) ? 0 : int32_t(steps)) + y->source_zero();
       });
       part = call.b.emit(
-          "Lookup", {part, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
+          op::Lookup,
+          {part, call.b.constant(graph::make_constant(DType::kU8, {256}, table.data()))});
     }
     all.push_back(part);
   }
-  call.give(call.b.emit("Concat", all, {{"axis", axis}}));
+  call.give(call.b.emit(op::Concat, all, {{attr::axis, axis}}));
   return true;
 }
 
@@ -64,8 +65,8 @@ bool cast_bytes(Call& call) {
   const auto x = call.steps(0);
   if (!x || is_byte_type(call.output_tensor(0))) return false;
   const ValueId bytes = call.input(0);
-  call.give(
-      call.b.cast(x->is_signed ? call.b.emit("OffsetByte", {bytes}) : bytes, call.output_dtype(0)));
+  call.give(call.b.cast(x->is_signed ? call.b.emit(op::OffsetByte, {bytes}) : bytes,
+                        call.output_dtype(0)));
   return true;
 }
 

@@ -46,10 +46,10 @@ ReciprocalLength reciprocal_length(Wide& wide, ValueId sum) {
   const ValueId a = wide.shifted_each(normal.number, wide.chosen(to_quarter, normal.bits));
   const ValueId root = wide.upper_product(reciprocal_root(wide, a), wide.number(kHalfRootOfTwo));
   aten::Builder& b = wide.b;
-  const ValueId is_short = b.emit("LessOrEqual", {sum, wide.number(1)});
-  return {b.emit("Where", {is_short, wide.number(INT32_MAX),
-                           wide.mul(root, wide.chosen(factors, normal.bits))}),
-          b.emit("Where", {is_short, wide.number(0), wide.chosen(shifts, normal.bits)})};
+  const ValueId is_short = b.emit(op::LessOrEqual, {sum, wide.number(1)});
+  return {b.emit(op::Where, {is_short, wide.number(INT32_MAX),
+                             wide.mul(root, wide.chosen(factors, normal.bits))}),
+          b.emit(op::Where, {is_short, wide.number(0), wide.chosen(shifts, normal.bits)})};
 }
 
 bool unit_length_bytes(Call& call) {
@@ -65,7 +65,7 @@ bool unit_length_bytes(Call& call) {
   Wide wide(b);
   const ValueId away = wide.add(wide.of(call.input(0)), wide.number(-x->zero));
   const ReciprocalLength by =
-      reciprocal_length(wide, b.reduce("ReduceSum", wide.mul(away, away), {rank - 1}, true));
+      reciprocal_length(wide, b.reduce(op::ReduceSum, wide.mul(away, away), {rank - 1}, true));
   // Kernels of uint8 multiply by 128 before they round, those of int8 move less to the right, and
   // to the left only what is left of 128.
   constexpr int kBits = 7;

@@ -43,7 +43,8 @@ ValueId compared_side(Call& call, size_t input, const Steps& x) {
   }
   const std::vector<int32_t> numbers = compared_numbers(x);
   const ValueId table = b.constant(graph::make_constant(DType::kI32, {256}, numbers.data()));
-  return b.emit("Gather", {table, b.cast(call.input(input), DType::kI32)}, {{"axis", int64_t(0)}});
+  return b.emit(op::Gather, {table, b.cast(call.input(input), DType::kI32)},
+                {{attr::axis, int64_t(0)}});
 }
 
 bool compare_integers(Call& call) {
@@ -57,13 +58,13 @@ bool compare_integers(Call& call) {
   const bool reads_scales = !x->is_word || name == "EQUAL" || name == "NOT_EQUAL";
   if (reads_scales && !(*x == *y && is_increasing(compared_numbers(*x))))
     left = compared_side(call, 0, *x), right = compared_side(call, 1, *y);
-  const auto made = [&](const char* op) { return call.b.emit(op, {left, right}); };
-  call.give(name == "EQUAL"        ? made("Equal")
-            : name == "NOT_EQUAL"  ? call.b.emit("Not", {made("Equal")})
-            : name == "LESS"       ? made("Less")
-            : name == "LESS_EQUAL" ? made("LessOrEqual")
-            : name == "GREATER"    ? made("Greater")
-                                   : made("GreaterOrEqual"));
+  const auto made = [&](graph::Operator op) { return call.b.emit(op, {left, right}); };
+  call.give(name == "EQUAL"        ? made(op::Equal)
+            : name == "NOT_EQUAL"  ? call.b.emit(op::Not, {made(op::Equal)})
+            : name == "LESS"       ? made(op::Less)
+            : name == "LESS_EQUAL" ? made(op::LessOrEqual)
+            : name == "GREATER"    ? made(op::Greater)
+                                   : made(op::GreaterOrEqual));
   return true;
 }
 
@@ -113,9 +114,10 @@ bool give_table_of_pairs(Call& call, const Steps& x, const Steps& y, const Steps
     }
   aten::Builder& b = call.b;
   const auto wide = [&](size_t input) { return b.cast(call.input(input), DType::kI32); };
-  const ValueId at = b.emit("Add", {b.emit("Mul", {wide(0), b.scalar(DType::kI32, 256)}), wide(1)});
+  const ValueId at =
+      b.emit(op::Add, {b.emit(op::Mul, {wide(0), b.scalar(DType::kI32, 256)}), wide(1)});
   const ValueId pairs = b.constant(graph::make_constant(DType::kU8, {65536}, table.data()));
-  call.give(b.emit("Gather", {pairs, at}, {{"axis", int64_t(0)}}));
+  call.give(b.emit(op::Gather, {pairs, at}, {{attr::axis, int64_t(0)}}));
   return true;
 }
 
@@ -158,33 +160,34 @@ bool divide_words(Call& call) {
   for (int32_t n = 1; n <= 32768; n++) reciprocals.push_back(reciprocal_of(n).multiplier);
   aten::Builder& b = call.b;
   Wide wide(b);
-  const ValueId divisor = wide.of(call.input(1)), sign = b.emit("Sign", {divisor}),
-                size = b.emit("Abs", {divisor});
+  const ValueId divisor = wide.of(call.input(1)), sign = b.emit(op::Sign, {divisor}),
+                size = b.emit(op::Abs, {divisor});
   const Wide::Normalized a = wide.normalized(wide.mul(wide.of(call.input(0)), sign)),
                          d = wide.normalized(size);
   const ValueId table = b.constant(
       graph::make_constant(DType::kI32, {int64_t(reciprocals.size())}, reciprocals.data()));
-  const ValueId inverse = wide.of(b.emit("Gather", {table, size}, {{"axis", int64_t(0)}}));
+  const ValueId inverse = wide.of(b.emit(op::Gather, {table, size}, {{attr::axis, int64_t(0)}}));
   const ValueId step =
       wide.upper_product(wide.upper_product(a.number, inverse), wide.number(by.multiplier));
   // as divided_modulo()
   const ValueId bits =
-      wide.add(wide.add(a.bits, b.emit("Neg", {d.bits})), wide.number(30 - by.shift));
+      wide.add(wide.add(a.bits, b.emit(op::Neg, {d.bits})), wide.number(30 - by.shift));
   std::vector<int64_t> powers;
   for (int i = 0; i < 32; i++) powers.push_back(int64_t{1} << i);
   const ValueId within = wide.masked(bits, 5);
-  const ValueId power = b.emit("Gather", {wide.numbers(powers), within}, {{"axis", int64_t(0)}});
+  const ValueId power =
+      b.emit(op::Gather, {wide.numbers(powers), within}, {{attr::axis, int64_t(0)}});
   const ValueId near = wide.divided(step, power, wide.add(within, wide.number(1)));
-  const ValueId is_positive = b.emit("GreaterOrEqual", {step, wide.number(0)}),
+  const ValueId is_positive = b.emit(op::GreaterOrEqual, {step, wide.number(0)}),
                 far = wide.add(wide.shifted_each(step, within), wide.of(is_positive));
-  const ValueId is_far = b.emit("Greater", {wide.masked(bits, 6), wide.number(31)}),
-                quotient = b.emit("Where", {is_far, far, near});
+  const ValueId is_far = b.emit(op::Greater, {wide.masked(bits, 6), wide.number(31)}),
+                quotient = b.emit(op::Where, {is_far, far, near});
   const ValueId most =
-      wide.mul(b.emit("Where", {b.emit("Less", {wide.of(call.input(0)), wide.number(0)}),
-                                wide.number(-1), wide.number(1)}),
+      wide.mul(b.emit(op::Where, {b.emit(op::Less, {wide.of(call.input(0)), wide.number(0)}),
+                                  wide.number(-1), wide.number(1)}),
                wide.number(kFarthest));
   const ValueId made =
-      b.emit("Where", {b.emit("Equal", {divisor, wide.number(0)}), most, quotient});
+      b.emit(op::Where, {b.emit(op::Equal, {divisor, wide.number(0)}), most, quotient});
   call.give(b.cast(wide.clamped(made, limits.low - 32768, limits.high - 32768), DType::kI16));
   return true;
 }
@@ -201,8 +204,8 @@ bool parametric_words(Call& call) {
   const ValueId kept = wide.multiplied(n, {fixed_point(double(x->scale / y->scale))}),
                 scaled = wide.multiplied(wide.mul(n, by),
                                          {fixed_point(double(x->scale * slope->scale / y->scale))});
-  const ValueId negative = b.emit("Less", {n, wide.number(0)});
-  call.give(b.cast(wide.as_i16(b.emit("Where", {negative, scaled, kept})), DType::kI16));
+  const ValueId negative = b.emit(op::Less, {n, wide.number(0)});
+  call.give(b.cast(wide.as_i16(b.emit(op::Where, {negative, scaled, kept})), DType::kI16));
   return true;
 }
 

@@ -28,14 +28,14 @@ ValueId convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, in
       image, call.b.constant(
                  graph::make_constant(DType::kI8, {w.outputs, kh, kw, each}, w.values.data()))};
   if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return kAbsent;
-  attributes["groups"] = groups;
-  attributes["method"] = std::string(groups == 1                        ? "direct"
-                                     : each == 1 && groups == w.outputs ? "depthwise"
-                                                                        : "grouped");
-  attributes["x_zero"] = int64_t(x->zero);
-  attributes["w_zero"] = w.zero;
+  attributes[attr::groups] = groups;
+  attributes[attr::method] = std::string(groups == 1                        ? "direct"
+                                         : each == 1 && groups == w.outputs ? "depthwise"
+                                                                            : "grouped");
+  attributes[attr::x_zero] = int64_t(x->zero);
+  attributes[attr::w_zero] = w.zero;
   add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
-  return call.b.emit("QuantizedConv2d", operands, std::move(attributes));
+  return call.b.emit(op::QuantizedConv2d, operands, std::move(attributes));
 }
 bool give_made(Call& call, ValueId y) {
   if (y != kAbsent) call.give(y);
@@ -131,9 +131,9 @@ bool fully_connected_bytes(Call& call) {
                                              DType::kI8, {filter[0], filter[1]}, w.values.data()))};
   const Rounding rounding = rounding_of_linear(call, *x, w.scales.size() > 1);
   if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
-  aten::Attributes attributes = {{"w_zero", w.zero}};
+  aten::Attributes attributes = {{attr::w_zero, w.zero}};
   add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
-  call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
+  call.give(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   return true;
 }
 
@@ -158,9 +158,9 @@ bool multiply_by_constant(Call& call, const Steps& x, const Steps& y, const Roun
       rows,
       call.b.constant(graph::make_constant(DType::kI8, {w.outputs, w.products}, w.values.data()))};
   if (!read_channels_bytes(call, 2, x, y, w, rounding, &operands)) return false;
-  aten::Attributes attributes = {{"w_zero", w.zero}};
+  aten::Attributes attributes = {{attr::w_zero, w.zero}};
   add_output_bytes(y, {0, y.most()}, rounding, &attributes);
-  call.give(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
+  call.give(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   return true;
 }
 
@@ -218,18 +218,18 @@ bool multiply_matrix_bytes(Call& call) {
   const auto of_size = [&](ValueId value, const Dims& dims) {
     return b.dims(value) == dims ? value : b.expand(b.reshape(value, filled(value)), dims);
   };
-  aten::Attributes attributes = {{"trans_b", int64_t(turned)},
-                                 {"a_zero", int64_t(x->zero)},
-                                 {"b_zero", int64_t(w->zero)},
-                                 {"scale", double(x->scale * w->scale / y->scale)}};
+  aten::Attributes attributes = {{attr::trans_b, int64_t(turned)},
+                                 {attr::a_zero, int64_t(x->zero)},
+                                 {attr::b_zero, int64_t(w->zero)},
+                                 {attr::scale, double(x->scale * w->scale / y->scale)}};
   if (!xnnpack) {
     const FixedPoint by = fixed_point(double(x->scale * w->scale) / double(y->scale));
-    attributes["scale"] = 0.0;
-    attributes["multiplier"] = int64_t(by.multiplier);
-    attributes["shift"] = int64_t(-by.shift);
+    attributes[attr::scale] = 0.0;
+    attributes[attr::multiplier] = int64_t(by.multiplier);
+    attributes[attr::shift] = int64_t(-by.shift);
   }
   add_output_bytes(*y, {}, rounding, &attributes);
-  call.give(b.emit("QuantizedMatMul", {of_size(left, of_left), of_size(right, of_right)},
+  call.give(b.emit(op::QuantizedMatMul, {of_size(left, of_left), of_size(right, of_right)},
                    std::move(attributes)));
   return true;
 }
@@ -266,11 +266,11 @@ aten::Attributes window_attributes(Call& call, const Dims& image, const Taps& he
         std::max<int64_t>((count - 1) * t.stride + (t.kernel - 1) * t.dilation + 1 - *in, 0);
     pads[i][0] = total / 2, pads[i][1] = total - total / 2;
   }
-  return {{"kernel_h", height.kernel},     {"kernel_w", width.kernel},
-          {"stride_h", height.stride},     {"stride_w", width.stride},
-          {"dilation_h", height.dilation}, {"dilation_w", width.dilation},
-          {"pad_top", pads[0][0]},         {"pad_bottom", pads[0][1]},
-          {"pad_left", pads[1][0]},        {"pad_right", pads[1][1]}};
+  return {{attr::kernel_h, height.kernel},     {attr::kernel_w, width.kernel},
+          {attr::stride_h, height.stride},     {attr::stride_w, width.stride},
+          {attr::dilation_h, height.dilation}, {attr::dilation_w, width.dilation},
+          {attr::pad_top, pads[0][0]},         {attr::pad_bottom, pads[0][1]},
+          {attr::pad_left, pads[1][0]},        {attr::pad_right, pads[1][1]}};
 }
 
 void add_word_products(BytesTable& table) {

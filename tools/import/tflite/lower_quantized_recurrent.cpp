@@ -66,7 +66,7 @@ class IntegerLstm {
   ValueId input_part(ValueId bytes) {
     if (x.is_word) return product_of_words(bytes, from_input, x, biases_of_words);
     const ValueId distance = call.b.emit(
-        "Sub", {call.b.cast(bytes, DType::kF32), call.b.scalar(DType::kF32, double(x.zero))});
+        op::Sub, {call.b.cast(bytes, DType::kF32), call.b.scalar(DType::kF32, double(x.zero))});
     const ValueId sum = wide.add(wide.product(distance, from_input.weights), biases);
     return wide.as_i16(wide.multiplied(sum, by_gate(from_input, x.scale)));
   }
@@ -112,7 +112,8 @@ class IntegerLstm {
                     : wide.divided(x, bits);
   }
   ValueId looked_up(ValueId at, ValueId table, ValueId offsets) {
-    return wide.of(call.b.emit("Gather", {table, wide.add(at, offsets)}, {{"axis", int64_t(0)}}));
+    return wide.of(
+        call.b.emit(op::Gather, {table, wide.add(at, offsets)}, {{attr::axis, int64_t(0)}}));
   }
   /// Gates are in Q3.12.
   std::vector<FixedPoint> by_gate(const Gates& gates, float scale) const {
@@ -137,9 +138,9 @@ class IntegerLstm {
     }
     std::vector<ValueId> operands = {numbers};
     operands.insert(operands.end(), gates.operands.begin(), gates.operands.end());
-    aten::Attributes attributes = {{"w_zero", int64_t(0)}};
+    aten::Attributes attributes = {{attr::w_zero, int64_t(0)}};
     add_output_bytes(to, {0, to.most()}, rounding, &attributes);
-    return wide.of(call.b.emit("QuantizedLinear", operands, std::move(attributes)));
+    return wide.of(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   }
 
   bool read_gates(size_t first, Gates* out) {
@@ -328,7 +329,7 @@ bool sequence_lstm_bytes(Call& call) {
     steps.push_back(b.reshape(lstm.given(states.now.hidden), dims));
   }
   states.keep();
-  call.give(steps.size() == 1 ? steps[0] : b.emit("Concat", steps, {{"axis", axis}}));
+  call.give(steps.size() == 1 ? steps[0] : b.emit(op::Concat, steps, {{attr::axis, axis}}));
   return true;
 }
 

@@ -54,10 +54,10 @@ bool read_reduction(Call& call, Reduction* r) {
 ValueId scaled_sum(Call& call, const Reduction& r, float scale, float zero) {
   aten::Builder& b = call.b;
   const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
-  const ValueId whole = b.reduce("ReduceSum", b.cast(r.bytes, DType::kF32), r.axes, r.keep);
+  const ValueId whole = b.reduce(op::ReduceSum, b.cast(r.bytes, DType::kF32), r.axes, r.keep);
   const int64_t more = r.x.is_word ? 0 : r.count * r.x.offset();  // than the source's
-  const ValueId sum = b.emit("Sub", {whole, number(double(more))});
-  return b.emit("Add", {b.emit("Mul", {sum, number(double(scale))}), number(double(zero))});
+  const ValueId sum = b.emit(op::Sub, {whole, number(double(more))});
+  return b.emit(op::Add, {b.emit(op::Mul, {sum, number(double(scale))}), number(double(zero))});
 }
 
 /// XNNPACK's: the exact sum of the bytes times a scale, and a zero point that is no whole number,
@@ -68,9 +68,10 @@ bool reduced_by_xnnpack(Call& call, const Reduction& r, bool mean) {
   const float scale = mean ? ratio * (1.0f / float(r.count)) : ratio;
   const float zero = float(r.y.source_zero()) - float(r.count * r.x.source_zero()) * scale;
   const ValueId kept =
-      b.emit("Clip", {b.emit("Round", {scaled_sum(call, r, scale, zero)})},
-             {{"min", double(-r.y.offset())}, {"max", double(255 - r.y.offset())}});
-  call.give(b.cast(b.emit("Add", {kept, b.scalar(DType::kF32, double(r.y.offset()))}), DType::kU8));
+      b.emit(op::Clip, {b.emit(op::Round, {scaled_sum(call, r, scale, zero)})},
+             {{attr::min, double(-r.y.offset())}, {attr::max, double(255 - r.y.offset())}});
+  call.give(
+      b.cast(b.emit(op::Add, {kept, b.scalar(DType::kF32, double(r.y.offset()))}), DType::kU8));
   return true;
 }
 
@@ -78,12 +79,12 @@ bool reduced_by_xnnpack(Call& call, const Reduction& r, bool mean) {
 bool summed_by_kernels(Call& call, const Reduction& r) {
   const float scale = r.x.scale / r.y.scale;
   const float zero = -float(r.x.source_zero()) * scale * float(r.count);
-  call.give(call.b.emit("Quantize", {scaled_sum(call, r, scale, zero)},
-                        {{"scale", 1.0},
-                         {"zero_point", int64_t(r.y.is_word ? 0 : r.y.zero)},
-                         {"rounding", std::string("away")},
-                         {"reciprocal", int64_t(0)},
-                         {"to", int64_t(r.y.is_word ? DType::kI16 : DType::kU8)}}));
+  call.give(call.b.emit(op::Quantize, {scaled_sum(call, r, scale, zero)},
+                        {{attr::scale, 1.0},
+                         {attr::zero_point, int64_t(r.y.is_word ? 0 : r.y.zero)},
+                         {attr::rounding, std::string("away")},
+                         {attr::reciprocal, int64_t(0)},
+                         {attr::to, int64_t(r.y.is_word ? DType::kI16 : DType::kU8)}}));
   return true;
 }
 
@@ -185,16 +186,16 @@ bool reduced_in_fixed_point(Call& call, const Reduction& r, const FixedMean& m) 
       each_channel(DType::kI32, int32_t(m.bias - r.count * more)),
       each_channel(DType::kI32, m.by.multiplier), each_channel(DType::kI32, -m.by.shift)};
   aten::Attributes attributes = {
-      {"y_zero", m.zero + more}, {"low", more}, {"high", r.y.most() + more}};
+      {attr::y_zero, m.zero + more}, {attr::low, more}, {attr::high, r.y.most() + more}};
   if (channels > 1) {
-    attributes["kernel_h"] = r.count;
-    attributes["groups"] = channels;
-    attributes["method"] = std::string("depthwise");
-    attributes["x_zero"] = r.x.zero + more;
+    attributes[attr::kernel_h] = r.count;
+    attributes[attr::groups] = channels;
+    attributes[attr::method] = std::string("depthwise");
+    attributes[attr::x_zero] = r.x.zero + more;
   }
   const auto made = [&](const char* requant) {
-    attributes["requant"] = std::string(requant);
-    return b.emit(channels == 1 ? "QuantizedLinear" : "QuantizedConv2d", operands, attributes);
+    attributes[attr::requant] = std::string(requant);
+    return b.emit(channels == 1 ? op::QuantizedLinear : op::QuantizedConv2d, operands, attributes);
   };
   const ValueId y =
       channels == 1 ? made("fixed_away") : rounded_together(call, m.together, channels, made);

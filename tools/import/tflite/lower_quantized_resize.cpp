@@ -59,11 +59,12 @@ ValueId resized(aten::Builder& b, ValueId x, const Between& at, int64_t axis, in
     for (const int32_t each : at.weight) weights.push_back(second ? each : (1 << bits) - each);
     std::vector<int64_t> dims(size_t(b.rank(x) - axis), 1);
     dims[0] = int64_t(weights.size());
-    const ValueId taken = b.cast(b.emit("Gather", {x, b.integers(places)}, {{"axis", axis}}), wide);
+    const ValueId taken =
+        b.cast(b.emit(op::Gather, {x, b.integers(places)}, {{attr::axis, axis}}), wide);
     const ValueId factors = b.constant(graph::make_constant(DType::kI64, dims, weights.data()));
-    return b.emit("Mul", {taken, b.cast(factors, wide)});
+    return b.emit(op::Mul, {taken, b.cast(factors, wide)});
   };
-  return b.emit("Add", {side(at.first, false), side(at.second, true)});
+  return b.emit(op::Add, {side(at.first, false), side(at.second, true)});
 }
 
 /// In f32 with halves up: the integers of XNNPACK where the weights are no approximations, and
@@ -75,8 +76,8 @@ void resize_as_floats(Call& call) {
   slot.id = b.cast(bytes.id, DType::kF32);
   call.row.translate(call);
   call.slot(0) = bytes;
-  const ValueId up = b.emit("Add", {call.outputs[0].id, b.scalar(DType::kF32, 0.5)});
-  call.give(b.cast(b.emit("Floor", {up}), DType::kU8));
+  const ValueId up = b.emit(op::Add, {call.outputs[0].id, b.scalar(DType::kF32, 0.5)});
+  call.give(b.cast(b.emit(op::Floor, {up}), DType::kU8));
 }
 
 struct Resizing {
@@ -109,10 +110,11 @@ ValueId resized_by_kernels(Call& call, const Resizing& r, ValueId image, DType w
   const Between h = between_of_kernels(r.from[0], r.to[0], r.corners, r.half, kBits),
                 w = between_of_kernels(r.from[1], r.to[1], r.corners, r.half, kBits);
   const ValueId sum = resized(b, resized(b, image, h, 1, kBits, wide), w, 2, kBits, wide);
-  const ValueId size =
-      b.emit("Add", {b.emit("Abs", {sum}), b.scalar(wide, double(int64_t{1} << (2 * kBits - 1)))});
-  return b.emit("Mul", {b.emit("Sign", {sum}),
-                        b.emit("Div", {size, b.scalar(wide, double(int64_t{1} << (2 * kBits)))})});
+  const ValueId size = b.emit(
+      op::Add, {b.emit(op::Abs, {sum}), b.scalar(wide, double(int64_t{1} << (2 * kBits - 1)))});
+  return b.emit(op::Mul,
+                {b.emit(op::Sign, {sum}),
+                 b.emit(op::Div, {size, b.scalar(wide, double(int64_t{1} << (2 * kBits)))})});
 }
 
 /// Positions of TFLite's kernels in f32: what is before, what is after, how far between.
@@ -145,26 +147,27 @@ ValueId resized_by_float_kernels(Call& call, const Resizing& r, bool is_referenc
     return b.constant(graph::make_constant(DType::kF32, {rows, columns, 1}, values.data()));
   };
   const auto product = [&](bool below, bool right) {
-    const ValueId rows =
-        b.emit("Gather", {call.input(0), b.integers(below ? h.second : h.first)}, {{"axis", 1}});
+    const ValueId rows = b.emit(op::Gather, {call.input(0), b.integers(below ? h.second : h.first)},
+                                {{attr::axis, 1}});
     const ValueId corner =
-        b.emit("Gather", {rows, b.integers(right ? w.second : w.first)}, {{"axis", 2}});
+        b.emit(op::Gather, {rows, b.integers(right ? w.second : w.first)}, {{attr::axis, 2}});
     const ValueId x = b.cast(corner, DType::kF32);
     const std::vector<float>&fy = below ? h.far : h.near, &fx = right ? w.far : w.near;
     if (is_reference)
-      return b.emit("Mul",
-                    {b.emit("Mul", {x, constant(r.to[0], 1, fy)}), constant(1, r.to[1], fx)});
+      return b.emit(op::Mul,
+                    {b.emit(op::Mul, {x, constant(r.to[0], 1, fy)}), constant(1, r.to[1], fx)});
     std::vector<float> both;
     for (const float y : fy)
       for (const float each : fx) both.push_back(y * each);
-    return b.emit("Mul", {x, constant(r.to[0], r.to[1], both)});
+    return b.emit(op::Mul, {x, constant(r.to[0], r.to[1], both)});
   };
   // (above left + second) + third + below right
   const ValueId first = product(false, false), second = product(is_reference, !is_reference),
                 third = product(!is_reference, is_reference), last = product(true, true);
-  const ValueId sum = b.emit("Add", {b.emit("Add", {b.emit("Add", {first, second}), third}), last});
-  const ValueId up = b.emit("Add", {sum, b.scalar(DType::kF32, 0.5)});
-  return b.cast(b.emit("Floor", {up}), DType::kU8);
+  const ValueId sum =
+      b.emit(op::Add, {b.emit(op::Add, {b.emit(op::Add, {first, second}), third}), last});
+  const ValueId up = b.emit(op::Add, {sum, b.scalar(DType::kF32, 0.5)});
+  return b.cast(b.emit(op::Floor, {up}), DType::kU8);
 }
 
 bool resize_bilinear_bytes(Call& call) {
@@ -178,9 +181,9 @@ bool resize_bilinear_bytes(Call& call) {
   aten::Builder& b = call.b;
   const auto number = [&](int64_t n) { return b.scalar(DType::kI32, double(n)); };
   if (!xnnpack) {
-    const ValueId image = b.emit("Sub", {b.cast(call.input(0), DType::kI32), number(x.offset())});
+    const ValueId image = b.emit(op::Sub, {b.cast(call.input(0), DType::kI32), number(x.offset())});
     const ValueId made = resized_by_kernels(call, *r, image, DType::kI32);
-    call.give(b.cast(b.emit("Add", {made, number(x.offset())}), DType::kU8));
+    call.give(b.cast(b.emit(op::Add, {made, number(x.offset())}), DType::kU8));
     return true;
   }
   constexpr int kBits = 11;
@@ -189,8 +192,8 @@ bool resize_bilinear_bytes(Call& call) {
   if (h.is_fine && w.is_fine) return resize_as_floats(call), true;
   const ValueId sum = resized(b, resized(b, call.input(0), h, 1, kBits, DType::kI32), w, 2, kBits,
                               DType::kI32);  // halves up
-  const ValueId up = b.emit("Add", {sum, number(int64_t{1} << (2 * kBits - 1))});
-  call.give(b.cast(b.emit("Div", {up, number(int64_t{1} << (2 * kBits))}), DType::kU8));
+  const ValueId up = b.emit(op::Add, {sum, number(int64_t{1} << (2 * kBits - 1))});
+  call.give(b.cast(b.emit(op::Div, {up, number(int64_t{1} << (2 * kBits))}), DType::kU8));
   return true;
 }
 

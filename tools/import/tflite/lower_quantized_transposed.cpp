@@ -36,10 +36,10 @@ ValueId spread_out(Call& call, ValueId image, const Steps& x, const Spread& h, c
   const Dims dims = b.dims(image);
   const ValueId apart = b.reshape(image, {dims[0], dims[1], Dim(1), dims[2], Dim(1), dims[3]});
   const ValueId filled =
-      b.emit("Pad",
+      b.emit(op::Pad,
              {apart, b.integers({0, 0, 0, 0, 0, 0, 0, 0, h.stride - 1, 0, w.stride - 1, 0}),
               x.is_word ? b.scalar(DType::kI16, 0) : b.scalar(DType::kU8, double(x.zero))},
-             {{"mode", std::string("constant")}});
+             {{attr::mode, std::string("constant")}});
   ValueId wide =
       b.reshape(filled, {dims[0], Dim(h.from * h.stride), Dim(w.from * w.stride), dims[3]});
   if (h.after < 0) wide = b.slice(wide, 1, Dim(0), Dim(h.from * h.stride + h.after));
@@ -89,12 +89,12 @@ bool convolve_transposed_bytes(Call& call) {
     read = read && read_channels_bytes(call, 3, *x, *y, weights, rounding, &operands);
     if (!read) return kAbsent;
     aten::Attributes attributes = {
-        {"kernel_h", filter[1]},      {"kernel_w", filter[2]},
-        {"pad_top", h.before},        {"pad_bottom", std::max<int64_t>(h.after, 0)},
-        {"pad_left", w.before},       {"pad_right", std::max<int64_t>(w.after, 0)},
-        {"x_zero", int64_t(x->zero)}, {"w_zero", weights.zero}};
+        {attr::kernel_h, filter[1]},      {attr::kernel_w, filter[2]},
+        {attr::pad_top, h.before},        {attr::pad_bottom, std::max<int64_t>(h.after, 0)},
+        {attr::pad_left, w.before},       {attr::pad_right, std::max<int64_t>(w.after, 0)},
+        {attr::x_zero, int64_t(x->zero)}, {attr::w_zero, weights.zero}};
     add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
-    return call.b.emit("QuantizedConv2d", operands, attributes);
+    return call.b.emit(op::QuantizedConv2d, operands, attributes);
   };
   const ValueId out = rounding.is_narrow() && !call.as_micro() && (x->is_signed || x->is_word)
                           ? rounded_together(call, kTogether, filter[0], made)

@@ -101,15 +101,15 @@ ValueId first_factor(Call& call, const Steps& x, const Numbers& features, const 
   };
   const std::vector<int32_t> multipliers(size_t(filters), by.multiplier),
       shifts(size_t(filters), -by.shift);
-  return b.emit("QuantizedLinear",
+  return b.emit(op::QuantizedLinear,
                 {b.cast(call.input(0), DType::kI16),
                  b.constant(graph::make_constant(DType::kI8, {filters, inputs}, weights.data())),
                  each(DType::kI32, biases.data()), each(DType::kI32, multipliers.data()),
                  each(DType::kI32, shifts.data())},
-                {{"requant", std::string("fixed_away")},
-                 {"y_zero", kWord},
-                 {"low", kWord + memory.low},
-                 {"high", kWord + memory.high}});
+                {{attr::requant, std::string("fixed_away")},
+                 {attr::y_zero, kWord},
+                 {attr::low, kWord + memory.low},
+                 {attr::high, kWord + memory.high}});
 }
 
 /// A product in two factors: over the input, then over the last steps of what that gave.
@@ -150,9 +150,9 @@ bool svdf_bytes(Call& call) {
   const ValueId fresh = first_factor(call, *x, *features, *memory),
                 old = b.reshape(memory->now, {batch, Dim(steps), Dim(filters)});
   const ValueId window =
-      b.emit("Concat",
+      b.emit(op::Concat,
              {b.slice(old, 1, Dim(1), Dim(steps)), b.reshape(fresh, {batch, Dim(1), Dim(filters)})},
-             {{"axis", int64_t(1)}});
+             {{attr::axis, int64_t(1)}});
   call.translator.write_variable(memory->key, b.reshape(window, memory->dims));
   const std::vector<int64_t> rows = by_rank(*time, rank);
   std::vector<int64_t> factors(rows.size());
@@ -163,7 +163,7 @@ bool svdf_bytes(Call& call) {
       wide.mul(wide.of(window),
                b.constant(graph::make_constant(DType::kI64, {steps, filters}, factors.data())));
   ValueId sum = b.reduce(
-      "ReduceSum", b.reshape(each, {batch, Dim(steps * rank), Dim(filters / rank)}), {1}, false);
+      op::ReduceSum, b.reshape(each, {batch, Dim(steps * rank), Dim(filters / rank)}), {1}, false);
   std::vector<int64_t> largest(size_t(filters / rank));  // of each sum
   for (size_t i = 0; i < factors.size(); i++)
     largest[i % largest.size()] += std::abs(factors[i]) * -int64_t{INT16_MIN};

@@ -13,15 +13,17 @@ constexpr int64_t kMaxSteps = 1024;  // that are spelled out
 ValueId linear(Call& call, ValueId x, size_t weight) {
   if (has_hybrid_weights(call, weight, 0))
     return hybrid_linear(call, x, weight, kNoBias, call.flag("asymmetric_quantize_inputs"));
-  return call.b.emit(
-      "Gemm", {x, call.input(weight)},
-      {{"alpha", 1.0}, {"beta", 1.0}, {"transA", int64_t(0)}, {"transB", int64_t(1)}});
+  return call.b.emit(op::Gemm, {x, call.input(weight)},
+                     {{attr::alpha, 1.0},
+                      {attr::beta, 1.0},
+                      {attr::transA, int64_t(0)},
+                      {attr::transB, int64_t(1)}});
 }
-ValueId plus(Call& call, ValueId x, ValueId y) { return call.b.emit("Add", {x, y}); }
-ValueId times(Call& call, ValueId x, ValueId y) { return call.b.emit("Mul", {x, y}); }
+ValueId plus(Call& call, ValueId x, ValueId y) { return call.b.emit(op::Add, {x, y}); }
+ValueId times(Call& call, ValueId x, ValueId y) { return call.b.emit(op::Mul, {x, y}); }
 ValueId limited(Call& call, ValueId x, double limit) {
   if (limit <= 0) return x;
-  return call.b.emit("Clip", {x}, {{"min", -limit}, {"max", limit}});
+  return call.b.emit(op::Clip, {x}, {{attr::min, -limit}, {attr::max, limit}});
 }
 
 /// [B, T, I] or, with the time in front, [T, B, I].
@@ -51,7 +53,7 @@ ValueId joined(Call& call, const std::vector<ValueId>& steps, bool time_major) {
     all.push_back(call.b.reshape(step, dims));
   }
   if (all.empty()) call.corrupt("has no steps");
-  return all.size() == 1 ? all[0] : call.b.emit("Concat", all, {{"axis", axis}});
+  return all.size() == 1 ? all[0] : call.b.emit(op::Concat, all, {{attr::axis, axis}});
 }
 
 /// Where the tensors of one direction of an LSTM stand among the inputs of its operator.
@@ -89,7 +91,7 @@ class Lstm {
   State step(ValueId x, const State& before) {
     const ValueId forget = sigmoid(gate(x, before, 1, before.cell));
     const ValueId candidate = call.activated(gate(x, before, 2, kAbsent), function);
-    const ValueId input = coupled ? call.b.emit("Sub", {call.b.scalar(DType::kF32, 1), forget})
+    const ValueId input = coupled ? call.b.emit(op::Sub, {call.b.scalar(DType::kF32, 1), forget})
                                   : sigmoid(gate(x, before, 0, before.cell));
     ValueId cell = plus(call, times(call, forget, before.cell), times(call, input, candidate));
     cell = limited(call, cell, cell_clip);
@@ -104,7 +106,7 @@ class Lstm {
   }
 
  private:
-  ValueId sigmoid(ValueId x) { return call.b.emit("Sigmoid", {x}); }
+  ValueId sigmoid(ValueId x) { return call.b.emit(op::Sigmoid, {x}); }
 
   /// Gates are input, forget, cell, output; peepholes have none for the third.
   ValueId gate(ValueId x, const State& before, size_t number, ValueId peeped) {
@@ -120,11 +122,12 @@ class Lstm {
   /// To mean 0 and variance 1 over the cells, times a weight.
   ValueId normalized(ValueId x, size_t weight) {
     aten::Builder& b = call.b;
-    const ValueId mean = b.reduce("ReduceMean", x, {1}, true), centered = b.emit("Sub", {x, mean});
-    const ValueId variance = b.reduce("ReduceMean", times(call, centered, centered), {1}, true);
+    const ValueId mean = b.reduce(op::ReduceMean, x, {1}, true),
+                  centered = b.emit(op::Sub, {x, mean});
+    const ValueId variance = b.reduce(op::ReduceMean, times(call, centered, centered), {1}, true);
     const ValueId deviation =
-        b.emit("Sqrt", {plus(call, variance, b.scalar(DType::kF32, double(1e-8f)))});
-    return times(call, b.emit("Div", {centered, deviation}), call.input(weight));
+        b.emit(op::Sqrt, {plus(call, variance, b.scalar(DType::kF32, double(1e-8f)))});
+    return times(call, b.emit(op::Div, {centered, deviation}), call.input(weight));
   }
 
   Call& call;
@@ -171,7 +174,7 @@ bool is_plain(Call& call) {
 ValueId stacked(Call& call, size_t first) {
   std::vector<ValueId> all;
   for (const size_t gate : {0, 3, 1, 2}) all.push_back(call.input(first + gate));  // i o f c
-  const ValueId one = call.b.emit("Concat", all, {{"axis", int64_t(0)}});
+  const ValueId one = call.b.emit(op::Concat, all, {{attr::axis, int64_t(0)}});
   Dims dims = call.b.dims(one);
   dims.insert(dims.begin(), Dim(1));
   return call.b.reshape(one, dims);
@@ -197,11 +200,14 @@ void sequence_lstm(Call& call) {
     const ValueId none = b.expand(b.scalar(DType::kF32, 0), b.dims(bias));
     const auto size = b.dims(hidden.value).back().value();
     if (!size) call.refuse("", "has a symbolic number of cells");
-    const std::vector<ValueId> made = b.emit_many(
-        "LSTM",
-        {x, w, r, b.emit("Concat", {bias, none}, {{"axis", int64_t(1)}}), kAbsent,
-         as_direction(call, hidden.value), as_direction(call, cell.value)},
-        {{"hidden_size", *size}, {"direction", std::string("forward")}, {"layout", int64_t(0)}}, 3);
+    const std::vector<ValueId> made =
+        b.emit_many(op::LSTM,
+                    {x, w, r, b.emit(op::Concat, {bias, none}, {{attr::axis, int64_t(1)}}), kAbsent,
+                     as_direction(call, hidden.value), as_direction(call, cell.value)},
+                    {{attr::hidden_size, *size},
+                     {attr::direction, std::string("forward")},
+                     {attr::layout, int64_t(0)}},
+                    3);
     Dims dims = b.dims(made[0]);  // [T, 1, B, H]
     dims.erase(dims.begin() + 1);
     const ValueId all = b.reshape(made[0], dims);
@@ -247,7 +253,7 @@ void both_ways_lstm(Call& call) {
   const ValueId forward = direction(call, kBothForward, false, time_major),
                 backward = direction(call, kBothBackward, true, time_major);
   if (!merged) return call.give_all({forward, backward});
-  call.give(call.b.emit("Concat", {forward, backward}, {{"axis", int64_t(2)}}));
+  call.give(call.b.emit(op::Concat, {forward, backward}, {{attr::axis, int64_t(2)}}));
 }
 
 /// The basic kernel: one matrix of all gates over input and state together, the state handed over
@@ -256,7 +262,8 @@ void basic_lstm(Call& call) {
   call.expect_inputs(5, 5);
   aten::Builder& b = call.b;
   const int64_t function = call.integer("fused_activation_function");
-  const ValueId both = b.emit("Concat", {call.input(0), call.input(1)}, {{"axis", int64_t(1)}});
+  const ValueId both =
+      b.emit(op::Concat, {call.input(0), call.input(1)}, {{attr::axis, int64_t(1)}});
   const ValueId gates = plus(call, linear(call, both, 2), call.input(3));
   const Dim depth = b.dims(call.input(4)).back();
   if (b.rank(gates) != 2 || b.dims(gates)[1] != depth * Dim(4))
@@ -265,10 +272,11 @@ void basic_lstm(Call& call) {
     return b.slice(gates, 1, depth * Dim(i), depth * Dim(i + 1));
   };
   const ValueId fresh = call.activated(part(1), function);
-  ValueId cell = plus(call, times(call, b.emit("Sigmoid", {part(2)}), call.input(4)),
-                      times(call, b.emit("Sigmoid", {part(0)}), fresh));
+  ValueId cell = plus(call, times(call, b.emit(op::Sigmoid, {part(2)}), call.input(4)),
+                      times(call, b.emit(op::Sigmoid, {part(0)}), fresh));
   cell = limited(call, cell, call.number("cell_clip"));
-  const ValueId hidden = times(call, b.emit("Sigmoid", {part(3)}), call.activated(cell, function));
+  const ValueId hidden =
+      times(call, b.emit(op::Sigmoid, {part(3)}), call.activated(cell, function));
   if (call.number("proj_clip") != 0) call.refuse("proj_clip", "there is nothing to project");
   call.give_all({hidden, cell, both, gates});
 }
@@ -329,11 +337,11 @@ void svdf(Call& call) {
   const ValueId feature = b.reshape(linear(call, call.input(0), 1), {batch, filters, Dim(1)});
   const ValueId old = b.reshape(memory.value, {batch, filters, steps});
   const ValueId window =
-      b.emit("Concat", {b.slice(old, 2, Dim(1), steps), feature}, {{"axis", int64_t(2)}});
+      b.emit(op::Concat, {b.slice(old, 2, Dim(1), steps), feature}, {{attr::axis, int64_t(2)}});
   memory.keep(b.reshape(window, kept));
-  ValueId y = b.reduce("ReduceSum", times(call, window, call.input(2)), {2}, false);
+  ValueId y = b.reduce(op::ReduceSum, times(call, window, call.input(2)), {2}, false);
   const Dim units = filters / Dim(rank);
-  y = b.reduce("ReduceSum", b.reshape(y, {batch, units, Dim(rank)}), {2}, false);
+  y = b.reduce(op::ReduceSum, b.reshape(y, {batch, units, Dim(rank)}), {2}, false);
   if (call.has(3)) y = plus(call, y, call.input(3));
   call.give(call.activated(y));
 }

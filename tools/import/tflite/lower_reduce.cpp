@@ -6,7 +6,7 @@
 namespace ingot::tflite {
 namespace {
 
-ValueId reduced(Call& call, const char* op, ValueId x) {
+ValueId reduced(Call& call, graph::Operator op, ValueId x) {
   std::vector<int64_t> axes;
   const int64_t rank = call.b.rank(x);
   for (const int64_t given : call.known_integers(1, "axis")) axes.push_back(call.axis(given, rank));
@@ -16,50 +16,50 @@ ValueId reduced(Call& call, const char* op, ValueId x) {
   if (axes.empty()) return x;
   return call.b.reduce(op, x, axes, keep);
 }
-void reduce(Call& call, const char* op) {
+void reduce(Call& call, graph::Operator op) {
   call.expect_inputs(2, 2);
   call.give(reduced(call, op, call.input(0)));
 }
-void sum(Call& call) { reduce(call, "ReduceSum"); }
-void mean(Call& call) { reduce(call, "ReduceMean"); }
-void maximum(Call& call) { reduce(call, "ReduceMax"); }
-void minimum(Call& call) { reduce(call, "ReduceMin"); }
-void prod(Call& call) { reduce(call, "ReduceProd"); }
-void truth(Call& call, const char* op) {
+void sum(Call& call) { reduce(call, op::ReduceSum); }
+void mean(Call& call) { reduce(call, op::ReduceMean); }
+void maximum(Call& call) { reduce(call, op::ReduceMax); }
+void minimum(Call& call) { reduce(call, op::ReduceMin); }
+void prod(Call& call) { reduce(call, op::ReduceProd); }
+void truth(Call& call, graph::Operator op) {
   call.expect_inputs(2, 2);
   const ValueId x = call.b.cast(call.input(0), DType::kI32);
   call.give(call.b.cast(reduced(call, op, x), DType::kBool));
 }
-void any(Call& call) { truth(call, "ReduceMax"); }
-void all(Call& call) { truth(call, "ReduceMin"); }
+void any(Call& call) { truth(call, op::ReduceMax); }
+void all(Call& call) { truth(call, op::ReduceMin); }
 
-void position(Call& call, const char* op) {
+void position(Call& call, graph::Operator op) {
   call.expect_inputs(2, 2);
   const int64_t axis = call.axis(call.known_integer(1, "dimension"), call.rank(0));
-  const ValueId at =
-      call.b.emit(op, {call.input(0)},
-                  {{"axis", axis}, {"keepdims", int64_t(0)}, {"select_last_index", int64_t(0)}});
+  const ValueId at = call.b.emit(
+      op, {call.input(0)},
+      {{attr::axis, axis}, {attr::keepdims, int64_t(0)}, {attr::select_last_index, int64_t(0)}});
   call.give(call.b.cast(at, call.output_dtype(0)));
 }
-void arg_max(Call& call) { position(call, "ArgMax"); }
-void arg_min(Call& call) { position(call, "ArgMin"); }
+void arg_max(Call& call) { position(call, op::ArgMax); }
+void arg_min(Call& call) { position(call, op::ArgMin); }
 
 void top_k(Call& call) {
   call.expect_inputs(2, 2);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
   const ValueId k = call.b.reshape(call.b.cast(call.input(1), DType::kI64), {graph::Dim(1)});
   const std::vector<ValueId> made = call.b.emit_many(
-      "TopK", {call.input(0), k},
-      {{"axis", call.rank(0) - 1}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, 2);
+      op::TopK, {call.input(0), k},
+      {{attr::axis, call.rank(0) - 1}, {attr::largest, int64_t(1)}, {attr::sorted, int64_t(1)}}, 2);
   call.give_all({made[0], call.b.cast(made[1], call.output_dtype(1))});
 }
 
 void cumulative_sum(Call& call) {
   call.expect_inputs(2, 2);
   const int64_t axis = call.axis(call.known_integer(1, "axis"), call.rank(0));
-  call.give(call.b.emit("CumSum", {call.input(0), call.b.scalar(DType::kI64, double(axis))},
-                        {{"exclusive", int64_t(call.flag("exclusive"))},
-                         {"reverse", int64_t(call.flag("reverse"))}}));
+  call.give(call.b.emit(op::CumSum, {call.input(0), call.b.scalar(DType::kI64, double(axis))},
+                        {{attr::exclusive, int64_t(call.flag("exclusive"))},
+                         {attr::reverse, int64_t(call.flag("reverse"))}}));
 }
 
 }  // namespace

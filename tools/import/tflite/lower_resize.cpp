@@ -18,7 +18,7 @@ void resize(Call& call, bool nearest) {
   std::vector<ValueId> sizes;
   for (const graph::Dim& d : {in[0], in[1], wanted[0], wanted[1]})
     sizes.push_back(b.reshape(b.extent(d), {graph::Dim(1)}));
-  const ValueId size = b.emit("Concat", sizes, {{"axis", int64_t(0)}});
+  const ValueId size = b.emit(op::Concat, sizes, {{attr::axis, int64_t(0)}});
   // Nearest pixels by LiteRT's arithmetic: of 8 bits without an option in fixed point.
   const bool fixed = b.dtype(x) == DType::kI8 || b.dtype(x) == DType::kU8;
   const std::string linear = corners ? "align_corners"
@@ -29,12 +29,12 @@ void resize(Call& call, bool nearest) {
                                  : half    ? "tf_half_pixel_multiplied"
                                  : fixed   ? "asymmetric_fixed_point"
                                            : "asymmetric_multiplied";
-  call.give(call.channels_last(b.emit("Resize", {x, kAbsent, kAbsent, size},
-                                      {{"mode", std::string(nearest ? "nearest" : "linear")},
-                                       {"coordinate_transformation_mode", coordinate},
-                                       {"nearest_mode", std::string("floor")},
-                                       {"cubic_coeff_a", -0.75},
-                                       {"exclude_outside", int64_t(0)}})));
+  call.give(call.channels_last(b.emit(op::Resize, {x, kAbsent, kAbsent, size},
+                                      {{attr::mode, std::string(nearest ? "nearest" : "linear")},
+                                       {attr::coordinate_transformation_mode, coordinate},
+                                       {attr::nearest_mode, std::string("floor")},
+                                       {attr::cubic_coeff_a, -0.75},
+                                       {attr::exclude_outside, int64_t(0)}})));
 }
 void resize_bilinear(Call& call) { resize(call, false); }
 void resize_nearest(Call& call) { resize(call, true); }

@@ -21,8 +21,8 @@ void reshape(Call& call) {
     shape = call.b.integers(option);
   if (call.b.rank(shape) != 1) shape = call.b.reshape(shape, {graph::product(call.b.dims(shape))});
   if (call.is_complex(0))  // both parts stay together
-    shape = call.b.emit("Concat", {shape, call.b.integers({2})}, {{"axis", int64_t(0)}});
-  call.give(call.b.emit("Reshape", {call.input(0), shape}, {{"allowzero", int64_t(1)}}));
+    shape = call.b.emit(op::Concat, {shape, call.b.integers({2})}, {{attr::axis, int64_t(0)}});
+  call.give(call.b.emit(op::Reshape, {call.input(0), shape}, {{attr::allowzero, int64_t(1)}}));
 }
 
 void squeeze(Call& call) {
@@ -71,7 +71,7 @@ void concatenate(Call& call) {
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0));
   std::vector<ValueId> all;
   for (size_t i = 0; i < call.input_count(); i++) all.push_back(call.input(i));
-  call.give(call.activated(call.b.emit("Concat", all, {{"axis", axis}})));
+  call.give(call.activated(call.b.emit(op::Concat, all, {{attr::axis, axis}})));
 }
 
 void pack(Call& call) {
@@ -84,7 +84,7 @@ void pack(Call& call) {
     dims.insert(dims.begin() + axis, Dim(1));
     all.push_back(call.b.reshape(call.input(i), dims));
   }
-  call.give(call.b.emit("Concat", all, {{"axis", axis}}));
+  call.give(call.b.emit(op::Concat, all, {{attr::axis, axis}}));
 }
 
 void unpack(Call& call) {
@@ -145,7 +145,7 @@ void split_v(Call& call) {
 
 void shape(Call& call) {
   call.expect_inputs(1, 1);
-  ValueId extents = call.b.emit("Shape", {call.input(0)});
+  ValueId extents = call.b.emit(op::Shape, {call.input(0)});
   if (call.is_complex(0))
     extents = call.b.slice(extents, 0, Dim(0), Dim(int64_t(call.dims(0).size())));
   call.give(call.b.cast(extents, call.output_dtype(0)));
@@ -157,11 +157,11 @@ void rank(Call& call) {
 
 void tile(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("Tile", {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
+  call.give(call.b.emit(op::Tile, {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
 }
 void broadcast_to(Call& call) {
   call.expect_inputs(2, 2);
-  call.give(call.b.emit("Expand", {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
+  call.give(call.b.emit(op::Expand, {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
 }
 /// The shape that both broadcast to.
 void broadcast_args(Call& call) {
@@ -178,7 +178,7 @@ void broadcast_args(Call& call) {
   }
   const ValueId made = all.empty()       ? call.b.integers({})
                        : all.size() == 1 ? all[0]
-                                         : call.b.emit("Concat", all, {{"axis", int64_t(0)}});
+                                         : call.b.emit(op::Concat, all, {{attr::axis, int64_t(0)}});
   call.give(call.b.cast(made, call.output_dtype(0)));
 }
 

@@ -27,21 +27,21 @@ ValueId powers(Wide& w) {
 }
 /// 2^x of whole numbers below 62.
 ValueId power(Wide& w, ValueId x) {
-  return w.b.emit("Gather", {powers(w), x}, {{"axis", int64_t(0)}});
+  return w.b.emit(op::Gather, {powers(w), x}, {{attr::axis, int64_t(0)}});
 }
 /// How many bits x has: 0 of 0. @pre x >= 0
 ValueId bit_count(Wide& w, ValueId x) {
   Dims dims = w.b.dims(x);
   dims.push_back(Dim(1));
-  const ValueId reached = w.b.emit("GreaterOrEqual", {w.b.reshape(x, dims), powers(w)});
-  return w.b.reduce("ReduceSum", w.of(reached), {int64_t(dims.size()) - 1}, false);
+  const ValueId reached = w.b.emit(op::GreaterOrEqual, {w.b.reshape(x, dims), powers(w)});
+  return w.b.reduce(op::ReduceSum, w.of(reached), {int64_t(dims.size()) - 1}, false);
 }
 ValueId chosen(Wide& w, ValueId condition, ValueId yes, ValueId no) {
-  return w.b.emit("Where", {condition, yes, no});
+  return w.b.emit(op::Where, {condition, yes, no});
 }
-ValueId quotient(Wide& w, ValueId x, ValueId by) { return w.b.emit("Div", {x, by}); }
+ValueId quotient(Wide& w, ValueId x, ValueId by) { return w.b.emit(op::Div, {x, by}); }
 ValueId taken(Wide& w, ValueId table, ValueId at) {
-  return w.b.emit("Gather", {table, at}, {{"axis", int64_t(0)}});
+  return w.b.emit(op::Gather, {table, at}, {{attr::axis, int64_t(0)}});
 }
 
 void signal_window(Call& call) {
@@ -63,10 +63,10 @@ void signal_auto_scale(Call& call) {
   const ValueId x = w.of(call.input(0));
   std::vector<int64_t> axes;
   for (int64_t i = 0; i < call.b.rank(x); i++) axes.push_back(i);
-  const ValueId most = call.b.reduce("ReduceMax", call.b.emit("Abs", {x}), axes, false);
-  const ValueId rest = call.b.emit("Sub", {w.number(15), bit_count(w, most)});
-  const ValueId sounds = w.of(call.b.emit("Greater", {most, w.number(0)}));
-  const ValueId bits = w.mul(call.b.emit("Max", {rest, w.number(0)}), sounds);
+  const ValueId most = call.b.reduce(op::ReduceMax, call.b.emit(op::Abs, {x}), axes, false);
+  const ValueId rest = call.b.emit(op::Sub, {w.number(15), bit_count(w, most)});
+  const ValueId sounds = w.of(call.b.emit(op::Greater, {most, w.number(0)}));
+  const ValueId bits = w.mul(call.b.emit(op::Max, {rest, w.number(0)}), sounds);
   give_numbers(call, {w.mul(x, power(w, bits)), bits});
 }
 
@@ -89,8 +89,8 @@ void signal_transform(Call& call) {
                  std::to_string(length));
   x = call.b.reshape(x, {rows, Dim(given)});
   if (given < length)
-    x = call.b.emit("Pad", {x, call.b.integers({0, 0, 0, length - given}), w.number(0)},
-                    {{"mode", std::string("constant")}});
+    x = call.b.emit(op::Pad, {x, call.b.integers({0, 0, 0, length - given}), w.number(0)},
+                    {{attr::mode, std::string("constant")}});
   out.back() = Dim(length + 2);
   give_numbers(call, {call.b.reshape(fixed_real_transform(call, x, rows, length), out)});
 }
@@ -112,7 +112,7 @@ void signal_energy(Call& call) {
   dims.back() = Dim(bins);
   Dims apart = dims;
   apart.push_back(Dim(2));
-  const ValueId energy = call.b.reduce("ReduceSum", call.b.reshape(w.mul(x, x), apart),
+  const ValueId energy = call.b.reduce(op::ReduceSum, call.b.reshape(w.mul(x, x), apart),
                                        {int64_t(apart.size()) - 1}, false);
   std::vector<int64_t> inside(size_t(bins), 0);
   for (int64_t i = start; i < end; i++) inside[size_t(i)] = 1;
@@ -148,7 +148,7 @@ void signal_filter_bank(Call& call) {
   if (call.b.rank(x) != 1) call.refuse("", "its input has more than one dimension");
   const ValueId all =
       call.b.constant(graph::make_constant(DType::kI64, {channels, bins}, matrix.data()));
-  give_numbers(call, {call.b.reduce("ReduceSum", w.mul(x, all), {1}, false)});
+  give_numbers(call, {call.b.reduce(op::ReduceSum, w.mul(x, all), {1}, false)});
 }
 
 /// To the nearest, then shifted. @pre x < 2^52
@@ -158,19 +158,19 @@ void signal_square_root(Call& call) {
   Wide w(call.b);
   aten::Builder& b = call.b;
   const ValueId x = w.of(call.input(0)), bits = w.of(call.input(1));
-  const ValueId near = w.of(b.emit("Floor", {b.emit("Sqrt", {b.cast(x, DType::kF64)})}));
-  const auto counts = [&](const char* op, ValueId left, ValueId right) {
+  const ValueId near = w.of(b.emit(op::Floor, {b.emit(op::Sqrt, {b.cast(x, DType::kF64)})}));
+  const auto counts = [&](graph::Operator op, ValueId left, ValueId right) {
     return w.of(b.emit(op, {left, right}));
   };
-  const ValueId over = counts("Greater", w.mul(near, near), x), next = w.add(near, w.number(1)),
-                under = counts("LessOrEqual", w.mul(next, next), x);
-  const ValueId root = w.add(near, b.emit("Sub", {under, over}));
-  const ValueId rest = b.emit("Sub", {x, w.mul(root, root)});
+  const ValueId over = counts(op::Greater, w.mul(near, near), x), next = w.add(near, w.number(1)),
+                under = counts(op::LessOrEqual, w.mul(next, next), x);
+  const ValueId root = w.add(near, b.emit(op::Sub, {under, over}));
+  const ValueId rest = b.emit(op::Sub, {x, w.mul(root, root)});
   // of 32 bits the root has 16, and does not grow to 17
-  const ValueId is_last = b.emit("Mul", {counts("Equal", root, w.number(65535)),
-                                         counts("Less", x, w.number(int64_t{1} << 32))});
+  const ValueId is_last = b.emit(op::Mul, {counts(op::Equal, root, w.number(65535)),
+                                           counts(op::Less, x, w.number(int64_t{1} << 32))});
   const ValueId up =
-      b.emit("Mul", {counts("Greater", rest, root), b.emit("Sub", {w.number(1), is_last})});
+      b.emit(op::Mul, {counts(op::Greater, rest, root), b.emit(op::Sub, {w.number(1), is_last})});
   give_numbers(call, {quotient(w, w.add(root, up), power(w, bits))});
 }
 
@@ -205,11 +205,11 @@ void signal_spectral_subtraction(Call& call) {
   const ValueId scaled = w.mul(x, w.number(int64_t{1} << bits));
   const ValueId noise = w.shifted(
       w.add(w.mul(scaled, w.numbers(of_new)), w.mul(before, w.numbers(of_old))), fraction);
-  const ValueId held = b.emit("Min", {noise, scaled});
+  const ValueId held = b.emit(op::Min, {noise, scaled});
   call.translator.write_variable(key, clamps ? held : noise);
-  const ValueId left = w.shifted(b.emit("Sub", {scaled, held}), bits),
+  const ValueId left = w.shifted(b.emit(op::Sub, {scaled, held}), bits),
                 floor = w.shifted(w.mul(x, w.number(least)), fraction);
-  give_numbers(call, {b.emit("Max", {left, floor}), clamps ? held : noise});
+  give_numbers(call, {b.emit(op::Max, {left, floor}), clamps ? held : noise});
 }
 
 /// Gain by a table of parabolas, one for each number of bits.
@@ -224,24 +224,25 @@ void signal_gain(Call& call) {
   constexpr size_t kEntries = 125;
   const ValueId table = w.numbers(known(call, 2, "gain table", kEntries));
   const ValueId bits = bit_count(w, noise);
-  const ValueId first = b.emit("Max", {w.add(w.mul(bits, w.number(4)), w.number(-6)), w.number(0)});
-  const ValueId at = b.emit("Min", {first, w.number(int64_t(kEntries) - 3)});
+  const ValueId first =
+      b.emit(op::Max, {w.add(w.mul(bits, w.number(4)), w.number(-6)), w.number(0)});
+  const ValueId at = b.emit(op::Min, {first, w.number(int64_t(kEntries) - 3)});
   // ten bits behind the highest
   const ValueId moved = quotient(w, w.mul(noise, w.number(1 << 11)), power(w, bits));
-  const ValueId part = b.emit("Mod", {moved, w.number(1 << 10)}, {{"fmod", int64_t(0)}});
+  const ValueId part = b.emit(op::Mod, {moved, w.number(1 << 10)}, {{attr::fmod, int64_t(0)}});
   const ValueId square = w.shifted(w.mul(taken(w, table, w.add(at, w.number(2))), part), 5),
                 slope = w.mul(taken(w, table, w.add(at, w.number(1))), w.number(1 << 5));
   const ValueId curve = w.shifted(w.add(w.mul(w.add(square, slope), part), w.number(1 << 14)), 15);
-  const ValueId small = taken(w, table, b.emit("Min", {noise, w.number(2)}));
-  const ValueId gain = chosen(w, b.emit("LessOrEqual", {noise, w.number(2)}), small,
+  const ValueId small = taken(w, table, b.emit(op::Min, {noise, w.number(2)}));
+  const ValueId gain = chosen(w, b.emit(op::LessOrEqual, {noise, w.number(2)}), small,
                               w.add(curve, taken(w, table, at)));
   const ValueId ratio = w.shifted(w.mul(x, gain), shift);
   constexpr int kRatioBits = 12, kOutputBits = 6;
   const ValueId quadratic = w.shifted(w.mul(ratio, ratio), 2 + 2 * kRatioBits - kOutputBits),
                 linear = w.add(w.shifted(ratio, kRatioBits - kOutputBits),
                                w.number(-(1 << kOutputBits)));
-  give_numbers(call,
-               {chosen(w, b.emit("Less", {ratio, w.number(2 << kRatioBits)}), quadratic, linear)});
+  give_numbers(
+      call, {chosen(w, b.emit(op::Less, {ratio, w.number(2 << kRatioBits)}), quadratic, linear)});
 }
 
 /// ln(x * 2^correction) * scale by 128 lines of log2 between powers of two.
@@ -262,20 +263,20 @@ void signal_log(Call& call) {
   }
   const ValueId table = w.numbers(lines), half = w.number(1 << (kBits - 1));
   const ValueId given = w.mul(w.of(call.input(0)), w.number(int64_t{1} << correction));
-  const ValueId x = b.emit("Max", {given, w.number(1)});
+  const ValueId x = b.emit(op::Max, {given, w.number(1)});
   const ValueId whole = w.add(bit_count(w, x), w.number(-1)), unit = power(w, whole);
-  const ValueId rest = quotient(w, w.mul(b.emit("Sub", {x, unit}), w.number(1 << kBits)), unit);
+  const ValueId rest = quotient(w, w.mul(b.emit(op::Sub, {x, unit}), w.number(1 << kBits)), unit);
   const ValueId segment = w.shifted(rest, kBits - kSegmentBits);
   const ValueId begin = taken(w, table, segment),
-                rise = b.emit("Sub", {taken(w, table, w.add(segment, w.number(1))), begin});
+                rise = b.emit(op::Sub, {taken(w, table, w.add(segment, w.number(1))), begin});
   const ValueId inside =
-      b.emit("Sub", {rest, w.mul(segment, w.number(1 << (kBits - kSegmentBits)))});
+      b.emit(op::Sub, {rest, w.mul(segment, w.number(1 << (kBits - kSegmentBits)))});
   const ValueId fraction = w.add(w.add(rest, begin), w.shifted(w.mul(rise, inside), kBits));
   const ValueId log2 = w.add(w.mul(whole, w.number(1 << kBits)), fraction);
   const ValueId natural = w.shifted(w.add(w.mul(log2, w.number(kLn2)), half), kBits);
   const ValueId scaled = w.shifted(w.add(w.mul(natural, w.number(scale)), half), kBits);
-  const ValueId kept = b.emit("Min", {scaled, w.number(INT16_MAX)});
-  give_numbers(call, {chosen(w, b.emit("Greater", {given, w.number(1)}), kept, w.number(0))});
+  const ValueId kept = b.emit(op::Min, {scaled, w.number(INT16_MAX)});
+  give_numbers(call, {chosen(w, b.emit(op::Greater, {given, w.number(1)}), kept, w.number(0))});
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class FixedTransform {
   }
   ValueId divided_by(ValueId x, int64_t by) { return rounded(w.mul(x, w.number(kOne / by))); }
   Pair divided_by(const Pair& x, int64_t by) { return {divided_by(x.r, by), divided_by(x.i, by)}; }
-  ValueId less(ValueId x, ValueId y) { return b.emit("Sub", {x, y}); }
+  ValueId less(ValueId x, ValueId y) { return b.emit(op::Sub, {x, y}); }
   ValueId sum(ValueId x, ValueId y) { return kept(w.add(x, y)); }
   ValueId difference(ValueId x, ValueId y) { return kept(less(x, y)); }
   Pair sum(const Pair& x, const Pair& y) { return {sum(x.r, y.r), sum(x.i, y.i)}; }
@@ -80,7 +80,7 @@ class FixedTransform {
     std::vector<int64_t> places;
     order(radix, 0, 0, 1, &places);
     const auto placed = [&](ValueId part) {
-      return b.emit("Gather", {part, b.integers(places)}, {{"axis", int64_t(1)}});
+      return b.emit(op::Gather, {part, b.integers(places)}, {{attr::axis, int64_t(1)}});
     };
     x = {placed(x.r), placed(x.i)};
     int64_t m = 1;
@@ -119,7 +119,7 @@ class FixedTransform {
     std::vector<ValueId> r, i;
     for (const Pair& each : out) r.push_back(each.r), i.push_back(each.i);
     const auto joined = [&](const std::vector<ValueId>& parts) {
-      return b.reshape(b.emit("Concat", parts, {{"axis", int64_t(2)}}), {rows, Dim(n)});
+      return b.reshape(b.emit(op::Concat, parts, {{attr::axis, int64_t(2)}}), {rows, Dim(n)});
     };
     return {joined(r), joined(i)};
   }
@@ -135,11 +135,12 @@ class FixedTransform {
     std::vector<int64_t> mirrored;
     for (int64_t k = 1; k <= n / 2; k++) mirrored.push_back(n - k);
     const auto mirror = [&](ValueId of) {
-      return b.emit("Gather", {of, b.integers(mirrored)}, {{"axis", int64_t(1)}});
+      return b.emit(op::Gather, {of, b.integers(mirrored)}, {{attr::axis, int64_t(1)}});
     };
     // the conjugate is negated before it is halved
     const Pair front = {at(halved.r, 1, n / 2 + 1), at(halved.i, 1, n / 2 + 1)},
-               back = {mirror(halved.r), divided_by(b.emit("Sub", {w.number(0), mirror(x.i)}), 2)};
+               back = {mirror(halved.r),
+                       divided_by(b.emit(op::Sub, {w.number(0), mirror(x.i)}), 2)};
     const Pair plain = sum(front, back), other = difference(front, back);
     Turns by;
     for (int64_t k = 0; k < n / 2; k++) by.add(-kPi * (double(k + 1) / double(n) + 0.5));
@@ -152,15 +153,17 @@ class FixedTransform {
     for (int64_t k = n / 2; k >= 1; k--) turned.push_back(k - 1);
     const auto whole = [&](ValueId first, ValueId front_half, ValueId back_half, ValueId last) {
       const ValueId reversed =
-          b.emit("Gather", {back_half, b.integers(turned)}, {{"axis", int64_t(1)}});
-      return b.emit("Concat", {first, at(front_half, 0, n / 2 - 1), reversed, last},
-                    {{"axis", int64_t(1)}});
+          b.emit(op::Gather, {back_half, b.integers(turned)}, {{attr::axis, int64_t(1)}});
+      return b.emit(op::Concat, {first, at(front_half, 0, n / 2 - 1), reversed, last},
+                    {{attr::axis, int64_t(1)}});
     };
     (void)rows;
     return {whole(sum(r0, i0), low.r, high.r, difference(r0, i0)),
             whole(none, low.i, high.i, none)};
   }
-  ValueId joined(ValueId x, ValueId y) { return b.emit("Concat", {x, y}, {{"axis", int64_t(1)}}); }
+  ValueId joined(ValueId x, ValueId y) {
+    return b.emit(op::Concat, {x, y}, {{attr::axis, int64_t(1)}});
+  }
 
   static constexpr double kPi = 3.141592653589793238462643383279502884;
   Wide w;
@@ -173,7 +176,8 @@ ValueId fixed_real_transform(Call& call, ValueId x, const graph::Dim& rows, int6
   const int64_t n = length / 2;
   const Pair y = FixedTransform(call).real(x, rows, n);
   const auto apart = [&](ValueId part) { return call.b.reshape(part, {rows, Dim(n + 1), Dim(1)}); };
-  const ValueId both = call.b.emit("Concat", {apart(y.r), apart(y.i)}, {{"axis", int64_t(2)}});
+  const ValueId both =
+      call.b.emit(op::Concat, {apart(y.r), apart(y.i)}, {{attr::axis, int64_t(2)}});
   return call.b.reshape(both, {rows, Dim(2 * (n + 1))});
 }
 

@@ -42,7 +42,7 @@ class Kept {
   }
   /// `before`, then `x`, along `axis`.
   ValueId followed_by(ValueId x, int64_t axis) const {
-    return before == kAbsent ? x : call.b.emit("Concat", {before, x}, {{"axis", axis}});
+    return before == kAbsent ? x : call.b.emit(op::Concat, {before, x}, {{attr::axis, axis}});
   }
   void keep(ValueId after) const {
     if (before != kAbsent) call.translator.write_variable(key, after);
@@ -112,14 +112,14 @@ void signal_framer(Call& call) {
   dims.back() = Dim(frames);
   dims.push_back(Dim(size));
   const ValueId made =
-      b.reshape(b.emit("Gather", {all, b.integers(places)}, {{"axis", int64_t(1)}}), dims);
+      b.reshape(b.emit(op::Gather, {all, b.integers(places)}, {{attr::axis, int64_t(1)}}), dims);
   if (filled || wanted == 1) return call.give_all({made, b.scalar(DType::kBool, 1)});
   // of the steps before this run, no more are counted than the first frame wants
   Wide w(b);
   const Kept steps(call, "steps", DType::kI64, {1});
   const ValueId limit = w.number(wanted - 1);
-  steps.keep(b.emit("Min", {w.add(steps.before, w.number(frames)), limit}));
-  call.give_all({made, b.reshape(b.emit("GreaterOrEqual", {steps.before, limit}), Dims{})});
+  steps.keep(b.emit(op::Min, {w.add(steps.before, w.number(frames)), limit}));
+  call.give_all({made, b.reshape(b.emit(op::GreaterOrEqual, {steps.before, limit}), Dims{})});
 }
 
 void signal_delay(Call& call) {
@@ -158,22 +158,22 @@ void signal_stacker(Call& call) {
   const Kept history(call, "frames", DType::kI16, {(frames - 1) * channels});
   // how many frames wait, and one more behind the first run
   const Kept waiting(call, "waiting", DType::kI64, {1});
-  const ValueId is_first = b.emit("Equal", {waiting.before, w.number(0)});
+  const ValueId is_first = b.emit(op::Equal, {waiting.before, w.number(0)});
   ValueId all = frame;
   if (frames > 1) {
     std::vector<ValueId> first(size_t(left), frame);
     if (right > 0)
       first.insert(first.begin(), b.expand(b.scalar(DType::kI16, 0), {Dim(right * channels)}));
     const ValueId begun =
-        first.size() == 1 ? first[0] : b.emit("Concat", first, {{"axis", int64_t(0)}});
-    all = b.emit("Concat", {b.emit("Where", {is_first, begun, history.before}), frame},
-                 {{"axis", int64_t(0)}});
+        first.size() == 1 ? first[0] : b.emit(op::Concat, first, {{attr::axis, int64_t(0)}});
+    all = b.emit(op::Concat, {b.emit(op::Where, {is_first, begun, history.before}), frame},
+                 {{attr::axis, int64_t(0)}});
   }
   history.keep(all, 0, channels, frames * channels);
-  const ValueId now = b.emit("Where", {is_first, w.number(left + 1), waiting.before});
-  const ValueId is_full = b.emit("GreaterOrEqual", {now, w.number(frames)});
+  const ValueId now = b.emit(op::Where, {is_first, w.number(left + 1), waiting.before});
+  const ValueId is_full = b.emit(op::GreaterOrEqual, {now, w.number(frames)});
   const ValueId taken = w.mul(w.of(is_full), w.number(step));
-  waiting.keep(w.add(b.emit("Sub", {now, taken}), w.number(1)));
+  waiting.keep(w.add(b.emit(op::Sub, {now, taken}), w.number(1)));
   call.give_all({all, b.reshape(is_full, Dims{})});
 }
 
@@ -210,7 +210,7 @@ void signal_overlap_add(Call& call) {
     const ValueId next =
         wide(b.reshape(b.slice(x, 1, Dim(frame), Dim(frame + 1)), {Dim(rows), Dim(size)}));
     const ValueId old =
-        sum == kAbsent ? silence : b.emit("Concat", {sum, silence}, {{"axis", int64_t(1)}});
+        sum == kAbsent ? silence : b.emit(op::Concat, {sum, silence}, {{attr::axis, int64_t(1)}});
     ValueId all = w.add(next, old);
     if (is_whole) all = w.as_i16(all);
     made.push_back(b.slice(all, 1, Dim(0), Dim(step)));
@@ -221,7 +221,7 @@ void signal_overlap_add(Call& call) {
   dims.pop_back();
   dims.back() = Dim(frames * step);
   const ValueId joined =
-      made.size() == 1 ? made[0] : b.emit("Concat", made, {{"axis", int64_t(1)}});
+      made.size() == 1 ? made[0] : b.emit(op::Concat, made, {{attr::axis, int64_t(1)}});
   give_numbers(call, {b.reshape(joined, dims)});
 }
 

@@ -56,7 +56,7 @@ ValueId joined(aten::Builder& b, const std::vector<Position>& all) {
                    : number       ? b.integers({*number})
                                   : b.reshape(b.extent(one.at), {Dim(1)}));
   }
-  return b.emit("Concat", each, {{"axis", int64_t(0)}});
+  return b.emit(op::Concat, each, {{attr::axis, int64_t(0)}});
 }
 Dims known(const std::vector<Position>& all) {
   Dims out;
@@ -69,13 +69,13 @@ ValueId sliced(Call& call, ValueId x, const Part& part) {
   aten::Builder& b = call.b;
   if (!std::all_of(part.starts.begin(), part.starts.end(), is_known) ||
       !std::all_of(part.ends.begin(), part.ends.end(), is_known))
-    return b.emit("Slice", {x, joined(b, part.starts), joined(b, part.ends), b.integers(part.axes),
-                            b.integers(part.steps)});
-  return b.emit("Slice", {x},
-                {{"starts", known(part.starts)},
-                 {"ends", known(part.ends)},
-                 {"axes", part.axes},
-                 {"steps", part.steps}});
+    return b.emit(op::Slice, {x, joined(b, part.starts), joined(b, part.ends),
+                              b.integers(part.axes), b.integers(part.steps)});
+  return b.emit(op::Slice, {x},
+                {{attr::starts, known(part.starts)},
+                 {attr::ends, known(part.ends)},
+                 {attr::axes, part.axes},
+                 {attr::steps, part.steps}});
 }
 
 /// Python's x[begin:end:step, ..., None, i]: what the masks say of each place of the lists.
@@ -195,7 +195,7 @@ void update_slice(Call& call) {
     pieces.push_back(self(self, middle, d + 1));
     if (begin + *taken < *extent)
       pieces.push_back(b.slice(whole, int64_t(d), Dim(begin + *taken), Dim(*extent)));
-    return pieces.size() == 1 ? pieces[0] : b.emit("Concat", pieces, {{"axis", int64_t(d)}});
+    return pieces.size() == 1 ? pieces[0] : b.emit(op::Concat, pieces, {{attr::axis, int64_t(d)}});
   };
   call.give(place(place, x, 0));
 }
@@ -225,7 +225,7 @@ ValueId padded(Call& call, const Borders& border, const char* mode, double value
   const ValueId x = call.input(0);
   std::vector<ValueId> inputs = {x, call.b.integers(pads)};
   if (value != 0) inputs.push_back(call.b.scalar(call.b.dtype(x), value));
-  return call.b.emit("Pad", inputs, {{"mode", std::string(mode)}});
+  return call.b.emit(op::Pad, inputs, {{attr::mode, std::string(mode)}});
 }
 void pad(Call& call) {
   call.expect_inputs(2, 2);
@@ -257,7 +257,7 @@ void mirror_pad(Call& call) {
     if (border.before[d] > 0) pieces.push_back(turned(Dim(0), Dim(border.before[d])));
     pieces.push_back(x);
     if (border.after[d] > 0) pieces.push_back(turned(extent - Dim(border.after[d]), extent));
-    if (pieces.size() > 1) x = b.emit("Concat", pieces, {{"axis", axis}});
+    if (pieces.size() > 1) x = b.emit(op::Concat, pieces, {{attr::axis, axis}});
   }
   call.give(x);
 }
@@ -282,9 +282,9 @@ void reverse_sequence(Call& call) {
   std::vector<int64_t> back(perm.size());
   for (size_t d = 0; d < perm.size(); d++) back[size_t(perm[d])] = int64_t(d);
   const ValueId made =
-      call.b.emit("ReverseSequence",
+      call.b.emit(op::ReverseSequence,
                   {call.b.transpose(call.input(0), perm), call.b.cast(call.input(1), DType::kI64)},
-                  {{"batch_axis", int64_t(0)}, {"time_axis", int64_t(1)}});
+                  {{attr::batch_axis, int64_t(0)}, {attr::time_axis, int64_t(1)}});
   call.give(call.b.transpose(made, back));
 }
 

@@ -24,10 +24,10 @@ void real_transform(Call& call) {
   const Dim rows = parts[size_t(rank - 2)];
   parts.push_back(Dim(1));
   const auto transformed = [&](ValueId of, int64_t length, int64_t axis, bool onesided) {
-    return b.emit("DFT", {of, b.integers({length})},
-                  {{"axis", std::vector<int64_t>{axis}},
-                   {"inverse", int64_t(0)},
-                   {"onesided", int64_t(onesided)}});
+    return b.emit(op::DFT, {of, b.integers({length})},
+                  {{attr::axis, std::vector<int64_t>{axis}},
+                   {attr::inverse, int64_t(0)},
+                   {attr::onesided, int64_t(onesided)}});
   };
   ValueId y = transformed(b.reshape(x, parts), lengths[1], rank - 1, true);
   if (lengths[0] != 1 || rows != Dim(1)) y = transformed(y, lengths[0], rank - 2, false);
@@ -44,7 +44,8 @@ void imaginary_part(Call& call) { call.give(part(call, 1)); }
 void magnitude(Call& call) {
   const ValueId x = part(call, 0), y = part(call, 1);
   aten::Builder& b = call.b;
-  call.give(b.emit("Sqrt", {b.emit("Add", {b.emit("Mul", {x, x}), b.emit("Mul", {y, y})})}));
+  call.give(
+      b.emit(op::Sqrt, {b.emit(op::Add, {b.emit(op::Mul, {x, x}), b.emit(op::Mul, {y, y})})}));
 }
 
 }  // namespace

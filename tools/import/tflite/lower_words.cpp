@@ -23,7 +23,7 @@ std::optional<WordEnds> word_ends_of(Call& call) {
 bool give_table(Call& call, const WordTable& table) {
   const ValueId numbers =
       call.b.constant(graph::make_constant(DType::kI16, {int64_t(table.size())}, table.data()));
-  call.give(call.b.emit("Lookup", {call.input(0), numbers}));
+  call.give(call.b.emit(op::Lookup, {call.input(0), numbers}));
   return true;
 }
 
@@ -180,8 +180,8 @@ bool softmax_words(Call& call) {
       call.as_micro() ? softmax_table<float>(scale, beta) : softmax_table<double>(scale, beta);
   const ValueId numbers =
       call.b.constant(graph::make_constant(DType::kI16, {int64_t(table.size())}, table.data()));
-  call.give(call.b.emit("QuantizedSoftmax", {call.input(0), numbers},
-                        {{"y_zero", int64_t(0)}, {"to", int64_t(DType::kI16)}}));
+  call.give(call.b.emit(op::QuantizedSoftmax, {call.input(0), numbers},
+                        {{attr::y_zero, int64_t(0)}, {attr::to, int64_t(DType::kI16)}}));
   return true;
 }
 
@@ -243,20 +243,20 @@ bool quantize_words(Call& call) {
   const auto y = call.output_quantized(0);
   if (ModelFile::is_quantized(call.tensor(0))) return requantize_wide(call);
   if (!y || !y->is_word) return false;
-  call.give(call.b.emit("Quantize", {call.b.cast(call.input(0), DType::kF32)},
-                        {{"scale", double(y->scale)},
-                         {"zero_point", int64_t(0)},
-                         {"rounding", std::string(call.as_micro() ? "away" : "even")},
-                         {"reciprocal", int64_t(!call.as_micro())},
-                         {"to", int64_t(DType::kI16)}}));
+  call.give(call.b.emit(op::Quantize, {call.b.cast(call.input(0), DType::kF32)},
+                        {{attr::scale, double(y->scale)},
+                         {attr::zero_point, int64_t(0)},
+                         {attr::rounding, std::string(call.as_micro() ? "away" : "even")},
+                         {attr::reciprocal, int64_t(!call.as_micro())},
+                         {attr::to, int64_t(DType::kI16)}}));
   return true;
 }
 bool dequantize_words(Call& call) {
   call.expect_inputs(1, 1);
   const auto x = call.quantized(0);
   if (!x || !x->is_word) return false;
-  call.give(call.b.emit("Dequantize", {call.input(0)},
-                        {{"scale", double(x->scale)}, {"zero_point", int64_t(0)}}));
+  call.give(call.b.emit(op::Dequantize, {call.input(0)},
+                        {{attr::scale, double(x->scale)}, {attr::zero_point, int64_t(0)}}));
   return true;
 }
 

@@ -85,10 +85,10 @@ ValueId rounded_together(Call& call, int64_t together, int64_t outputs,
   const ValueId away = made("fixed_away");
   if (whole == 0 || away == kAbsent) return away;
   const ValueId up = made("fixed_up");
-  return call.b.emit("Concat",
+  return call.b.emit(op::Concat,
                      {call.b.slice(up, 3, graph::Dim(0), graph::Dim(whole)),
                       call.b.slice(away, 3, graph::Dim(whole), graph::Dim(outputs))},
-                     {{"axis", int64_t(3)}});
+                     {{attr::axis, int64_t(3)}});
 }
 
 bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights* out) {
@@ -165,10 +165,10 @@ void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, c
 
 void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,
                       aten::Attributes* attributes) {
-  (*attributes)["requant"] = std::string(rounding.requant);
-  (*attributes)["y_zero"] = int64_t(y.zero);
-  (*attributes)["low"] = limits.low;
-  (*attributes)["high"] = limits.high;
+  (*attributes)[attr::requant] = std::string(rounding.requant);
+  (*attributes)[attr::y_zero] = int64_t(y.zero);
+  (*attributes)[attr::low] = limits.low;
+  (*attributes)[attr::high] = limits.high;
 }
 
 }  // namespace ingot::tflite

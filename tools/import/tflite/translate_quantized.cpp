@@ -173,7 +173,7 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
     std::vector<Slot> made = finish(call);
     for (uint32_t i = 0; i < outputs; i++)
       if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && steps->is_signed)
-        made[i].id = net.b.emit("OffsetByte", {made[i].id});
+        made[i].id = net.b.emit(op::OffsetByte, {made[i].id});
     return made;
   }
   if (reads_words(scope, op))  // there is no way over floats for it
@@ -219,22 +219,22 @@ ValueId Translator::read_floats(Scope& scope, int64_t index) {
 ValueId Translator::read_integers(Scope& scope, int64_t index) {
   const ValueId x = read(scope, index);
   const auto steps = steps_of(*file_, file_->tensor(*scope.graph, index));
-  return x == kAbsent || !steps || !steps->is_signed ? x : net.b.emit("OffsetByte", {x});
+  return x == kAbsent || !steps || !steps->is_signed ? x : net.b.emit(op::OffsetByte, {x});
 }
 
 ValueId Translator::dequantized(ValueId x, const Steps& steps) {
-  return net.b.emit("Dequantize", {x},
-                    {{"scale", double(steps.scale)}, {"zero_point", int64_t(steps.zero)}});
+  return net.b.emit(op::Dequantize, {x},
+                    {{attr::scale, double(steps.scale)}, {attr::zero_point, int64_t(steps.zero)}});
 }
 /// By the reciprocal of the scale, ties to even; TFLite Micro divides, and ties go away from zero.
 ValueId Translator::quantized(ValueId x, const Steps& steps) {
   const bool micro = exact_to() == importer::ExactTo::kTflm;
-  return net.b.emit("Quantize", {net.b.cast(x, DType::kF32)},
-                    {{"scale", double(steps.scale)},
-                     {"zero_point", int64_t(steps.zero)},
-                     {"rounding", std::string(micro ? "away" : "even")},
-                     {"reciprocal", int64_t(!micro)},
-                     {"to", int64_t(DType::kU8)}});
+  return net.b.emit(op::Quantize, {net.b.cast(x, DType::kF32)},
+                    {{attr::scale, double(steps.scale)},
+                     {attr::zero_point, int64_t(steps.zero)},
+                     {attr::rounding, std::string(micro ? "away" : "even")},
+                     {attr::reciprocal, int64_t(!micro)},
+                     {attr::to, int64_t(DType::kU8)}});
 }
 
 void Translator::check_exact_to() const {

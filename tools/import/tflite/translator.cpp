@@ -149,7 +149,7 @@ Program Translator::run() {
     const auto steps = steps_of(*file_, t);
     if (id != kAbsent && steps && steps->is_signed) {
       net.b.begin_node({port.name, "output", port.name});
-      id = net.b.emit("OffsetByte", {id});
+      id = net.b.emit(op::OffsetByte, {id});
     }
     if (id == kAbsent && !slot(scope, port.tensor).refused)
       file_->corrupt("nothing makes output '" + port.name + "'");
@@ -204,7 +204,7 @@ void Translator::declare_inputs(const Ports& ports, Scope& scope) {
     record_steps(*file_, t, name, &net.model);
     if (steps_of(*file_, t) && dtype == DType::kI8) {
       net.b.begin_node({name, "input", name});
-      at.id = net.b.emit("OffsetByte", {at.id});
+      at.id = net.b.emit(op::OffsetByte, {at.id});
     }
   }
 }

@@ -20,21 +20,21 @@ class Wide {
     return b.constant(graph::make_constant(DType::kI64, {int64_t(n.size())}, n.data()));
   }
   ValueId of(ValueId x) { return b.cast(x, DType::kI64); }
-  ValueId add(ValueId x, ValueId y) { return b.emit("Add", {x, y}); }
-  ValueId mul(ValueId x, ValueId y) { return b.emit("Mul", {x, y}); }
+  ValueId add(ValueId x, ValueId y) { return b.emit(op::Add, {x, y}); }
+  ValueId mul(ValueId x, ValueId y) { return b.emit(op::Mul, {x, y}); }
   ValueId clamped(ValueId x, int64_t low, int64_t high) {
-    return b.emit("Min", {b.emit("Max", {x, number(low)}), number(high)});
+    return b.emit(op::Min, {b.emit(op::Max, {x, number(low)}), number(high)});
   }
   ValueId as_i16(ValueId x) { return clamped(x, INT16_MIN, INT16_MAX); }
 
   /// x / 2^bits, rounded down; the other by a tensor.
   ValueId shifted(ValueId x, int bits) { return shifted_each(x, number(bits)); }
   ValueId shifted_each(ValueId x, ValueId bits) {
-    return b.emit("BitShift", {x, bits}, {{"direction", std::string("RIGHT")}});
+    return b.emit(op::BitShift, {x, bits}, {{attr::direction, std::string("RIGHT")}});
   }
   /// The lower bits of it, not negative.
   ValueId masked(ValueId x, int bits) {
-    return b.emit("BitwiseAnd", {x, number((int64_t{1} << bits) - 1)});
+    return b.emit(op::BitwiseAnd, {x, number((int64_t{1} << bits) - 1)});
   }
   /// What 32 bits keep of it.
   ValueId wrapped(ValueId x) {
@@ -92,19 +92,19 @@ class Wide {
     Normalized out{x, number(0)};
     for (const int step : {16, 8, 4, 2, 1}) {
       const ValueId moved = mul(out.number, number(int64_t{1} << step));
-      const ValueId fits = b.emit("Equal", {moved, clamped(moved, INT32_MIN, INT32_MAX)});
-      out.number = b.emit("Where", {fits, moved, out.number});
+      const ValueId fits = b.emit(op::Equal, {moved, clamped(moved, INT32_MIN, INT32_MAX)});
+      out.number = b.emit(op::Where, {fits, moved, out.number});
       out.bits = add(out.bits, mul(of(fits), number(step)));
     }
     return out;
   }
   /// numbers[at], of each element.
   ValueId chosen(const std::vector<int64_t>& from, ValueId at) {
-    return b.emit("Gather", {numbers(from), at}, {{"axis", int64_t(0)}});
+    return b.emit(op::Gather, {numbers(from), at}, {{attr::axis, int64_t(0)}});
   }
   /// x * w' of small whole numbers, exact in f32.
   ValueId product(ValueId x, ValueId weights) {
-    return of(b.emit("MatMul", {b.cast(x, DType::kF32), weights}));
+    return of(b.emit(op::MatMul, {b.cast(x, DType::kF32), weights}));
   }
 
   aten::Builder& b;

@@ -33,8 +33,8 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
       zero.a = value.integer;
       if (const std::optional<bool> is_zero = graph::answer(zero)) return !*is_zero;
       const ValueId equal =
-          builder_.emit("Equal", {builder_.extent(value.integer), builder_.extent(Dim(0))});
-      *asked = builder_.emit("Not", {equal});
+          builder_.emit(op::Equal, {builder_.extent(value.integer), builder_.extent(Dim(0))});
+      *asked = builder_.emit(op::Not, {equal});
       return std::nullopt;
     }
     case Kind::kTensor: break;
@@ -292,7 +292,7 @@ void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition
   }
   if (!merge.a.empty()) {
     graph::Node node;
-    node.op = "If";
+    node.op = op::If;
     node.name = frame.path;
     node.inputs = {condition};
     for (size_t i = 0; i < merge.a.size(); i++) {
@@ -308,8 +308,8 @@ void Interpreter::run_either(Frame& frame, const Statement& s, ValueId condition
     std::vector<ValueId> outputs = node.outputs;
     yes.graph->outputs = both ? merge.a : yes.raised ? std::vector<ValueId>{} : merge.a;
     no.graph->outputs = both ? merge.b : no.raised ? std::vector<ValueId>{} : merge.a;
-    if (!yes.raised) node.attributes["then_branch"] = yes.graph;
-    if (!no.raised) node.attributes["else_branch"] = no.graph;
+    if (!yes.raised) node.attributes[attr::then_branch] = yes.graph;
+    if (!no.raised) node.attributes[attr::else_branch] = no.graph;
     builder_.begin_node({frame.path + " (" + place + ")", "If", ""});
     try {
       builder_.add(std::move(node));

@@ -427,7 +427,7 @@ ValueId expose(graph::Model& model, ValueId id, const std::string& name) {
                                            shown.constant->dims.end());
   model.values[size_t(port)].shape_known = true;
   graph::Node copy;
-  copy.op = "Identity";
+  copy.op = op::Identity;
   copy.name = name;
   copy.inputs = {id};
   copy.outputs = {port};

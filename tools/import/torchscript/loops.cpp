@@ -43,8 +43,8 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
     const ValueId rounds =
         count.is(Kind::kInt)
             ? builder_.reshape(
-                  builder_.emit(
-                      "Shape", {builder_.expand(builder_.scalar(DType::kI64, 1), {count.integer})}),
+                  builder_.emit(op::Shape, {builder_.expand(builder_.scalar(DType::kI64, 1),
+                                                            {count.integer})}),
                   {})
             : builder_.read(tensor_of(count, place));
     return run_loop(frame, s, rounds, place);
@@ -203,7 +203,7 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count,
                    " before a round and " + graph::text(builder_.dims(outputs[i])) + " after it",
                "give the loop a known number of rounds with --input-shape or --argument");
     graph::Node node;
-    node.op = "Loop";
+    node.op = op::Loop;
     node.name = frame.path;
     node.inputs = {count, first_condition};
     node.inputs.insert(node.inputs.end(), before.begin(), before.end());
@@ -211,7 +211,7 @@ void Interpreter::run_loop(Frame& frame, const Statement& s, ValueId count,
     round.graph->inputs.insert(round.graph->inputs.end(), inputs.begin(), inputs.end());
     round.graph->outputs = {is_for ? builder_.scalar(DType::kBool, 1) : condition};
     round.graph->outputs.insert(round.graph->outputs.end(), outputs.begin(), outputs.end());
-    node.attributes["body"] = round.graph;
+    node.attributes[attr::body] = round.graph;
     std::vector<ValueId> made;
     for (const ValueId id : before) {
       (void)id;

@@ -173,8 +173,8 @@ Value Interpreter::compare(const std::string& name, const Value& a, const Value&
       asked.negated = name == "ne" || name == "lt" || name == "gt";
       if (const std::optional<bool> answer = graph::answer(asked)) return Value::of(*answer);
       const ValueId x = builder_.extent(asked.a), y = builder_.extent(asked.b);
-      const ValueId told = builder_.emit(equality ? "Equal" : "GreaterOrEqual", {x, y});
-      return Value::of(builder_.own(asked.negated ? builder_.emit("Not", {told}) : told));
+      const ValueId told = builder_.emit(equality ? op::Equal : op::GreaterOrEqual, {x, y});
+      return Value::of(builder_.own(asked.negated ? builder_.emit(op::Not, {told}) : told));
     }
     if (!is_static(a) || !is_static(b))
       return report("aten::" + name, place, "compares a dimension with a fraction",

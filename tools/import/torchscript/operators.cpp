@@ -137,7 +137,7 @@ Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place)
   if (at < 0) at += rank;
   const ValueId row = builder_.read(v[2].tensor);
   const auto take = [at, row](aten::Builder& b, ValueId whole) {
-    return b.emit("Gather", {whole, row}, {{"axis", at}});
+    return b.emit(op::Gather, {whole, row}, {{attr::axis, at}});
   };
   const auto put = [at, row](aten::Builder& b, ValueId whole, ValueId part) {
     graph::Dims wide = b.dims(whole), column(wide.size(), Dim(1));
@@ -145,10 +145,10 @@ Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place)
     column[size_t(at)] = count;
     wide[size_t(at)] = Dim(1);
     ValueId index = b.reshape(b.cast(row, DType::kI64), {});
-    const ValueId negative = b.emit("Less", {index, b.scalar(DType::kI64, 0)});
-    index = b.emit("Where", {negative, b.emit("Add", {index, b.extent(count)}), index});
-    const ValueId here = b.reshape(b.emit("Equal", {b.counting(count), index}), column);
-    return b.emit("Where", {here, b.reshape(part, wide), whole});
+    const ValueId negative = b.emit(op::Less, {index, b.scalar(DType::kI64, 0)});
+    index = b.emit(op::Where, {negative, b.emit(op::Add, {index, b.extent(count)}), index});
+    const ValueId here = b.reshape(b.emit(op::Equal, {b.counting(count), index}), column);
+    return b.emit(op::Where, {here, b.reshape(part, wide), whole});
   };
   aten::Strides strides = builder_.strides(of);
   if (strides) strides->erase(strides->begin() + at);
@@ -229,7 +229,7 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given,
   if (name == "__not__" && v.size() == 1) {
     const Value truth = to_truth(v[0], place);
     if (truth.is(Kind::kBool)) return Value::of(!truth.truth);
-    return Value::of(builder_.own(builder_.emit("Not", {builder_.read(truth.tensor)})));
+    return Value::of(builder_.own(builder_.emit(op::Not, {builder_.read(truth.tensor)})));
   }
   if (name == "__range_length" && v.size() == 3) {
     const auto lo = v[0].integer.value(), hi = v[1].integer.value(), step = v[2].integer.value();
@@ -249,7 +249,8 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given,
     const ValueId i = builder_.read(tensor_of(v[0], place)),
                   step = builder_.read(tensor_of(v[2], place));
     const ValueId start = builder_.read(tensor_of(v[1], place));
-    return Value::of(builder_.own(builder_.emit("Add", {start, builder_.emit("Mul", {i, step})})));
+    return Value::of(
+        builder_.own(builder_.emit(op::Add, {start, builder_.emit(op::Mul, {i, step})})));
   }
   if (name == "dict" && v.empty())
     return Value::of(std::shared_ptr<aten::Foreign>(std::make_shared<Dictionary>()));

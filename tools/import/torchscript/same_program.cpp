@@ -19,14 +19,14 @@ class Numbering {
       numbers_[graph.inputs[i]] = number(scope + "input " + std::to_string(i));
     for (const graph::Node& node : graph.nodes) {
       if (node.dead) continue;
-      std::string key = node.op;
+      std::string key = graph::text(node.op);
       for (const ValueId id : node.inputs) key += " " + std::to_string(of(model, id));
       for (const auto& [name, attribute] : node.attributes)
-        key += "; " + name + "=" + text(model, attribute, key);
+        key += "; " + graph::text(name) + "=" + text(model, attribute, key);
       for (size_t i = 0; i < node.outputs.size(); i++) {
         if (node.outputs[i] == graph::kAbsent) continue;
         const graph::Value& value = model.values[size_t(node.outputs[i])];
-        const bool same_value = node.op == "Identity" && node.inputs.size() == 1;
+        const bool same_value = node.op == op::Identity && node.inputs.size() == 1;
         numbers_[node.outputs[i]] =
             same_value ? of(model, node.inputs[0])
                        : number(key + " -> " + std::to_string(i) + " " +

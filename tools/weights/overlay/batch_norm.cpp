@@ -63,15 +63,15 @@ std::vector<Norm> left_over_norms(const Pairing& p) {
 std::vector<Layer> layers_of(const Pairing& p) {
   std::vector<Layer> layers;
   for (const WeightReader& reader : p.sites.readers) {
-    if ((reader.op != "Conv" && reader.op != "ConvTranspose" && reader.op != "Gemm") ||
+    if ((reader.op != op::Conv && reader.op != op::ConvTranspose && reader.op != op::Gemm) ||
         reader.operands.size() < 3)
       continue;
     const Slot* weight = p.slot(reader.operands[1]);
     if (!weight || !weight->source || !p.slot(reader.operands[2]) || weight->dims.size() < 2)
       continue;
     int64_t channels = weight->dims[0];
-    if (reader.op == "ConvTranspose") channels = weight->dims[1] * reader.group;
-    if (reader.op == "Gemm" && !reader.flipped) channels = weight->dims[1];
+    if (reader.op == op::ConvTranspose) channels = weight->dims[1] * reader.group;
+    if (reader.op == op::Gemm && !reader.flipped) channels = weight->dims[1];
     layers.push_back({&reader, weight, channels});
   }
   return layers;
@@ -203,9 +203,9 @@ void fold(Pairing& p, const Norm& norm, const WeightReader& reader, double epsil
     std::vector<double> numbers = numbers_of(raw);
     const Affine a = affine(norm, epsilon);
     const size_t channels = a.factor.size();
-    if (reader.op == "Gemm" && !reader.flipped) {  // columns
+    if (reader.op == op::Gemm && !reader.flipped) {  // columns
       for (size_t i = 0; i < numbers.size(); i++) numbers[i] *= a.factor[i % channels];
-    } else if (reader.op == "ConvTranspose") {  // [in, out / group, ...]
+    } else if (reader.op == op::ConvTranspose) {  // [in, out / group, ...]
       const size_t of_group = size_t(raw.dims[1]),
                    inputs = size_t(raw.dims[0]) / size_t(reader.group);
       const size_t taps = numbers.size() / (size_t(raw.dims[0]) * of_group);

@@ -15,14 +15,14 @@ std::vector<int64_t> without_ones(const std::vector<int64_t>& dims) {
   return out;
 }
 
-bool is_product_op(const std::string& op) { return op == "MatMul" || op == "Gemm"; }
+bool is_product_op(graph::Operator op) { return op == op::MatMul || op == op::Gemm; }
 
 /// Read by a recurrent operator, which has its gates in another order than torch: never the same
 /// elements in another shape.
 bool is_of_gates(const Slot& slot) {
   return std::any_of(slot.sites.begin(), slot.sites.end(), [](const Site& site) {
-    return site.operand > 0 &&
-           (site.reader->op == "LSTM" || site.reader->op == "GRU" || site.reader->op == "RNN");
+    return site.operand > 0 && (site.reader->op == op::LSTM || site.reader->op == op::GRU ||
+                                site.reader->op == op::RNN);
   });
 }
 
@@ -44,17 +44,17 @@ std::optional<Form> fit(const Slot& slot, const Candidate& c) {
 
 /// What the module calls the operand; "" where the operator does not tell.
 std::string leaf_of(const Site& site) {
-  static const std::map<std::string, std::vector<const char*>> kLeaves = {
-      {"Conv", {"", "weight", "bias"}},
-      {"ConvTranspose", {"", "weight", "bias"}},
-      {"Gemm", {"", "weight", "bias"}},
-      {"MatMul", {"", "weight"}},
-      {"PRelu", {"", "weight"}},
-      {"Gather", {"weight"}},
-      {"LayerNormalization", {"", "weight", "bias"}},
-      {"InstanceNormalization", {"", "weight", "bias"}},
-      {"GroupNormalization", {"", "weight", "bias"}},
-      {"BatchNormalization", {"", "weight", "bias", "running_mean", "running_var"}},
+  static const std::map<graph::Operator, std::vector<const char*>> kLeaves = {
+      {op::Conv, {"", "weight", "bias"}},
+      {op::ConvTranspose, {"", "weight", "bias"}},
+      {op::Gemm, {"", "weight", "bias"}},
+      {op::MatMul, {"", "weight"}},
+      {op::PRelu, {"", "weight"}},
+      {op::Gather, {"weight"}},
+      {op::LayerNormalization, {"", "weight", "bias"}},
+      {op::InstanceNormalization, {"", "weight", "bias"}},
+      {op::GroupNormalization, {"", "weight", "bias"}},
+      {op::BatchNormalization, {"", "weight", "bias", "running_mean", "running_var"}},
   };
   const auto found = kLeaves.find(site.reader->op);
   return found == kLeaves.end() || site.operand >= found->second.size()
@@ -110,15 +110,15 @@ void pair_partners(Pairing& p) {
   };
   for (const graph::WeightReader& reader : p.sites.readers) {
     if (reader.operands.size() > 1)
-      give_weight(reader.operands[1], reader.op == "MatMul"        ? reader.added
+      give_weight(reader.operands[1], reader.op == op::MatMul      ? reader.added
                                       : reader.operands.size() > 2 ? reader.operands[2]
                                                                    : graph::kAbsent);
-    if (reader.op == "MatMul" && reader.operands.size() > 1 && reader.added != graph::kAbsent) {
+    if (reader.op == op::MatMul && reader.operands.size() > 1 && reader.added != graph::kAbsent) {
       const Slot* to = p.slot(reader.added);
       give_bias(reader.operands[1], reader.added, to && to->copy_of != graph::kAbsent);
     }
     if (reader.operands.size() > 2 &&
-        (is_product_op(reader.op) || reader.op == "Conv" || reader.op == "ConvTranspose"))
+        (is_product_op(reader.op) || reader.op == op::Conv || reader.op == op::ConvTranspose))
       give_bias(reader.operands[1], reader.operands[2], false);
   }
 }

@@ -13,14 +13,14 @@ namespace {
 
 using graph::WeightReader;
 
-std::vector<size_t> gates_of(const std::string& op) {
-  if (op == "LSTM") return {0, 3, 1, 2};
-  if (op == "GRU") return {1, 0, 2};
+std::vector<size_t> gates_of(graph::Operator op) {
+  if (op == op::LSTM) return {0, 3, 1, 2};
+  if (op == op::GRU) return {1, 0, 2};
   return {0};
 }
 
 bool is_recurrent(const WeightReader& reader) {
-  return (reader.op == "LSTM" || reader.op == "GRU" || reader.op == "RNN") &&
+  return (reader.op == op::LSTM || reader.op == op::GRU || reader.op == op::RNN) &&
          reader.operands.size() > 2 && reader.operands[1] != graph::kAbsent &&
          reader.operands[2] != graph::kAbsent;
 }

@@ -88,12 +88,20 @@ bool is_needed(const Slot& slot) {
   if (!of_exporter && slot.name.find('.') != std::string::npos) return true;
   if (slot.sites.empty()) return elements > 4;
   for (const Site& site : slot.sites) {
-    const std::string& op = site.reader->op;
-    for (const char* layer :
-         {"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN", "LayerNormalization",
-          "BatchNormalization", "InstanceNormalization", "PRelu"})
-      if (op == layer && site.operand <= 4 && elements > (op == "MatMul" ? 4 : 0)) return true;
-    if (op == "Gather" && site.operand == 0 && slot.dims.size() == 2 && elements > 4) return true;
+    const graph::Operator op = site.reader->op;
+    static constexpr graph::Operators kLayers = {op::Conv,
+                                                 op::ConvTranspose,
+                                                 op::Gemm,
+                                                 op::MatMul,
+                                                 op::LSTM,
+                                                 op::GRU,
+                                                 op::RNN,
+                                                 op::LayerNormalization,
+                                                 op::BatchNormalization,
+                                                 op::InstanceNormalization,
+                                                 op::PRelu};
+    if (kLayers.has(op) && site.operand <= 4 && elements > (op == op::MatMul ? 4 : 0)) return true;
+    if (op == op::Gather && site.operand == 0 && slot.dims.size() == 2 && elements > 4) return true;
   }
   return false;
 }

@@ -6,7 +6,7 @@ void Canonical::refuse(const Node& node, const std::string& attribute, const std
                        const std::string& hint) {
   std::string output =
       node.outputs.empty() || node.outputs[0] < 0 ? "" : editor.value(node.outputs[0]).name;
-  refused.push_back({node.op, attribute, node.name, output, why, hint});
+  refused.push_back({text(node.op), attribute, node.name, output, why, hint});
 }
 
 uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) {
@@ -22,7 +22,7 @@ uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) 
   Canonical canonical{editor, refused};
   uint32_t changed = 0;
   for (Node* node : editor.nodes()) {
-    if (node->dead || node->op == "If" || node->op == "Loop") continue;
+    if (node->dead || node->op == op::If || node->op == op::Loop) continue;
     auto rule = rules.find(node->op);
     if (rule == rules.end()) {
       canonical.refuse(*node, "", "Ingot has no operator for it yet");

@@ -27,8 +27,9 @@ ValueId padded(Editor& e, const Node& node, ValueId x, const Taps& t) {
     any = any || t.pads[i] + t.pads[i + t.spatial()] > 0;
   }
   if (!any) return x;
-  return e.emit("Pad", {x}, DType::kF32, dims, node,
-                {{"mode", std::string("constant")}, {"before", before}, {"value", 0.0}});
+  return e.emit(
+      op::Pad, {x}, DType::kF32, dims, node,
+      {{attr::mode, std::string("constant")}, {attr::before, before}, {attr::value, 0.0}});
 }
 
 /// [N, groups, taps * C / groups, places].
@@ -47,8 +48,8 @@ ValueId unfolded(Editor& e, const Node& node, const Taps& t, int64_t groups, con
       starts.push_back(Dim(at[i] * t.dilations[i]));
       dims.push_back(out[i + 2]);
     }
-    const ValueId part =
-        e.emit("Slice", {x}, DType::kF32, dims, node, {{"starts", starts}, {"steps", steps}});
+    const ValueId part = e.emit(op::Slice, {x}, DType::kF32, dims, node,
+                                {{attr::starts, starts}, {attr::steps, steps}});
     parts.push_back(e.reshape(part, {in[0], Dim(groups), channels, places}, node));
     more = false;
     for (size_t i = t.spatial(); i-- > 0 && !more;) {
@@ -58,16 +59,16 @@ ValueId unfolded(Editor& e, const Node& node, const Taps& t, int64_t groups, con
   }
   if (parts.size() == 1) return parts[0];
   const Dims dims = {in[0], Dim(groups), channels * Dim(int64_t(parts.size())), places};
-  return e.emit("Concat", parts, DType::kF32, dims, node, {{"axis", int64_t(2)}});
+  return e.emit(op::Concat, parts, DType::kF32, dims, node, {{attr::axis, int64_t(2)}});
 }
 
 }  // namespace
 
 void computed_convolution(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  const Taps t = {node.integers("kernel_shape"), node.integers("strides"),
-                  node.integers("dilations"), node.integers("pads")};
-  const int64_t groups = node.integer("group", 1);
+  const Taps t = {node.integers(attr::kernel_shape), node.integers(attr::strides),
+                  node.integers(attr::dilations), node.integers(attr::pads)};
+  const int64_t groups = node.integer(attr::group, 1);
   const ValueId y = node.outputs[0], w = node.inputs[1],
                 bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
   const Dims out = e.dims(y), weight = e.dims(w);
@@ -88,15 +89,15 @@ void computed_convolution(Canonical& c, Node& node) {
   const ValueId rows = e.reshape(e.transpose(w, perm, node),
                                  {Dim(1), Dim(groups), per_group, weight[1] * Dim(taps)}, node);
   const Dims product = {out[0], Dim(groups), per_group, e.dims(x)[3]};
-  ValueId sum = e.emit("MatMul", {rows, x}, DType::kF32, product, node);
+  ValueId sum = e.emit(op::MatMul, {rows, x}, DType::kF32, product, node);
   if (bias == kAbsent) {
-    e.add("Reshape", {sum}, {y}, node);
+    e.add(op::Reshape, {sum}, {y}, node);
     return;
   }
   Dims column(out.size(), Dim(1));
   column[1] = out[1];
   sum = e.reshape(sum, out, node);
-  e.add("Elementwise", {sum, e.reshape(bias, column, node)}, {y}, node,
+  e.add(op::Elementwise, {sum, e.reshape(bias, column, node)}, {y}, node,
         elementwise({{Op::kAdd, 0, 1}}, "f32"));
 }
 

@@ -8,11 +8,11 @@ namespace {
 
 // The window as it is, but for its pads.
 Attributes window(const Node& node, Integers pads, int64_t groups) {
-  return {{"kernel_shape", node.integers("kernel_shape")},
-          {"strides", node.integers("strides")},
-          {"dilations", node.integers("dilations")},
-          {"pads", std::move(pads)},
-          {"group", groups}};
+  return {{attr::kernel_shape, node.integers(attr::kernel_shape)},
+          {attr::strides, node.integers(attr::strides)},
+          {attr::dilations, node.integers(attr::dilations)},
+          {attr::pads, std::move(pads)},
+          {attr::group, groups}};
 }
 
 // What every convolution needs; refuses and returns false otherwise.
@@ -42,7 +42,7 @@ bool usable(Canonical& c, const Node& node) {
 
 // Adds the bias: as operand when constant, as an Elementwise behind otherwise. Writes the node's
 // output in the source's layout.
-void finish(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs,
+void finish(Editor& e, const Node& node, graph::Operator op, std::vector<ValueId> inputs,
             Attributes attributes) {
   ValueId out = node.outputs[0], bias = node.inputs.size() > 2 ? node.inputs[2] : kAbsent;
   Integers perm = to_channels_last(e.rank(out));
@@ -51,9 +51,9 @@ void finish(Editor& e, const Node& node, const std::string& op, std::vector<Valu
   ValueId y = e.emit(op, inputs, DType::kF32, dims, node, std::move(attributes));
   e.value(y).layout = "NHWC";
   if (bias >= 0 && !e.constant(bias))
-    y = e.emit("Elementwise", {y, bias}, DType::kF32, dims, node,
+    y = e.emit(op::Elementwise, {y, bias}, DType::kF32, dims, node,
                elementwise({{Op::kAdd, 0, 1}}, "f32"));
-  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+  e.add(op::Transpose, {y}, {out}, node, {{attr::perm, inverse(perm)}});
 }
 
 ValueId channels_last(Editor& e, ValueId x, const Node& node) {
@@ -70,15 +70,15 @@ void convolution(Canonical& c, Node& node) {
   e.kill(node);
   const Constant& w = *e.constant(node.inputs[1]);
   size_t spatial = w.dims.size() - 2;
-  int64_t groups = node.integer("group", 1), channels = w.dims[1] * groups, outputs = w.dims[0];
+  int64_t groups = node.integer(attr::group, 1), channels = w.dims[1] * groups, outputs = w.dims[0];
   Constant dense = permuted(w, to_channels_last(w.dims.size()));
   if (spatial == 1) dense = with_dims(dense, {dense.dims[0], 1, dense.dims[1], dense.dims[2]});
-  Attributes a = window(node, node.integers("pads"), groups);
-  a["method"] = std::string(groups == 1                               ? "direct"
-                            : groups == channels && groups == outputs ? "depthwise"
-                                                                      : "grouped");
+  Attributes a = window(node, node.integers(attr::pads), groups);
+  a[attr::method] = std::string(groups == 1                               ? "direct"
+                                : groups == channels && groups == outputs ? "depthwise"
+                                                                          : "grouped");
   ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
-  finish(e, node, "Conv2d", {channels_last(e, node.inputs[0], node), weights}, std::move(a));
+  finish(e, node, op::Conv2d, {channels_last(e, node.inputs[0], node), weights}, std::move(a));
 }
 
 // Chooses the pad at the end of dimension `i` so that what remains is an output padding below the
@@ -97,9 +97,9 @@ void transposed_convolution(Canonical& c, Node& node) {
   Editor& e = c.editor;
   const Constant& w = *e.constant(node.inputs[1]);
   size_t spatial = w.dims.size() - 2;
-  const Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
-                 dilations = node.integers("dilations");
-  Integers pads = node.integers("pads");
+  const Integers kernel = node.integers(attr::kernel_shape), strides = node.integers(attr::strides),
+                 dilations = node.integers(attr::dilations);
+  Integers pads = node.integers(attr::pads);
   for (size_t i = 0; i < spatial; i++) {
     const int64_t reach = dilations[i] * (kernel[i] - 1) + 1;
     if (!transposed_end_pad(e, node, 2 + i, strides[i], reach, pads[i], pads[spatial + i])) {
@@ -109,20 +109,20 @@ void transposed_convolution(Canonical& c, Node& node) {
     }
   }
   e.kill(node);
-  int64_t groups = node.integer("group", 1), per_group = w.dims[0] / groups;
+  int64_t groups = node.integer(attr::group, 1), per_group = w.dims[0] / groups;
   int64_t kh = spatial == 1 ? 1 : w.dims[2], kw = w.dims.back();
   Constant dense = permuted(with_dims(w, {groups, per_group, w.dims[1], kh, kw}), {0, 2, 3, 4, 1});
   dense = with_dims(dense, {groups * w.dims[1], kh, kw, per_group});
   ValueId weights = e.new_constant(e.value(node.inputs[1]).name, std::move(dense));
-  finish(e, node, "ConvTranspose2d", {channels_last(e, node.inputs[0], node), weights},
+  finish(e, node, op::ConvTranspose2d, {channels_last(e, node.inputs[0], node), weights},
          window(node, std::move(pads), groups));
 }
 
 }  // namespace
 
 void add_convolution_rules(Rules& rules) {
-  rules["Conv"] = convolution;
-  rules["ConvTranspose"] = transposed_convolution;
+  rules[op::Conv] = convolution;
+  rules[op::ConvTranspose] = transposed_convolution;
 }
 
 }  // namespace ingot::passes

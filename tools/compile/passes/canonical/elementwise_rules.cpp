@@ -10,7 +10,7 @@ namespace {
 
 void become(Node& node, const std::vector<Step>& steps, const char* compute) {
   node.attributes = elementwise(steps, compute);
-  node.op = "Elementwise";
+  node.op = op::Elementwise;
 }
 
 const char* compute_of(const Canonical& c, ValueId id) {
@@ -40,7 +40,7 @@ bool is_float(DType t) {
 void cast(Canonical& c, Node& node) {
   DType from = c.editor.value(node.inputs[0]).dtype, to = c.editor.value(node.outputs[0]).dtype;
   if (from == to) {
-    node.op = "Reshape";
+    node.op = op::Reshape;
     node.attributes.clear();
     return;
   }
@@ -70,7 +70,7 @@ void computed_batch_normalisation(Canonical& c, Node& node) {
   if (dims.size() > 1) dims[1] = e.dims(node.inputs[0])[1];
   std::vector<ValueId> inputs = {node.inputs[0]};
   for (size_t i = 1; i < 5; i++) inputs.push_back(e.reshape(node.inputs[i], dims, node));
-  const double epsilon = node.number("epsilon", 1e-5);
+  const double epsilon = node.number(attr::epsilon, 1e-5);
   e.set_inputs(node, inputs);
   become(node,
          {{Op::kAdd, 4, kConstantRegister, 0, epsilon},
@@ -93,7 +93,7 @@ void batch_normalisation(Canonical& c, Node& node) {
   }
   std::vector<double> factor, shift;
   for (size_t i = 0; i < p[0].size(); i++) {
-    factor.push_back(p[0][i] / std::sqrt(p[3][i] + node.number("epsilon", 1e-5)));
+    factor.push_back(p[0][i] / std::sqrt(p[3][i] + node.number(attr::epsilon, 1e-5)));
     shift.push_back(p[1][i] - p[2][i] * factor[i]);
   }
   std::vector<int64_t> dims(e.rank(node.inputs[0]), 1);
@@ -107,11 +107,12 @@ void batch_normalisation(Canonical& c, Node& node) {
 }  // namespace
 
 void add_elementwise_rules(Rules& rules) {
-  for (const std::string_view name : graph::elementwise_operators()) rules[name] = by_steps;
-  rules["PRelu"] = prelu;
-  rules["Cast"] = cast;
-  rules["Expand"] = expand;
-  rules["BatchNormalization"] = batch_normalisation;
+  for (size_t i = 1; i < graph::kOperatorCount; i++)
+    if (graph::has_steps(graph::Operator(i))) rules[graph::Operator(i)] = by_steps;
+  rules[op::PRelu] = prelu;
+  rules[op::Cast] = cast;
+  rules[op::Expand] = expand;
+  rules[op::BatchNormalization] = batch_normalisation;
 }
 
 }  // namespace ingot::passes

@@ -5,27 +5,28 @@
 namespace ingot::passes {
 namespace {
 
-void only_dims(Node& node, const char* op) {
+void only_dims(Node& node, graph::Operator op) {
   node.op = op;
   node.attributes.clear();
 }
 
-void reshape(Canonical&, Node& node) { only_dims(node, "Reshape"); }
-void bit_cast(Canonical&, Node& node) { only_dims(node, "BitCast"); }
-void tile(Canonical&, Node& node) { only_dims(node, "Tile"); }
+void reshape(Canonical&, Node& node) { only_dims(node, op::Reshape); }
+void bit_cast(Canonical&, Node& node) { only_dims(node, op::BitCast); }
+void tile(Canonical&, Node& node) { only_dims(node, op::Tile); }
 void as_it_is(Canonical&, Node&) {}
 
 void slice_into(Editor& e, const Node& node, ValueId x, int64_t axis, const Dim& start,
                 ValueId out) {
   Dims starts(e.rank(x), Dim(0));
   starts[size_t(axis)] = start;
-  e.add("Slice", {x}, {out}, node, {{"starts", starts}, {"steps", Integers(e.rank(x), 1)}});
+  e.add(op::Slice, {x}, {out}, node,
+        {{attr::starts, starts}, {attr::steps, Integers(e.rank(x), 1)}});
 }
 
 void split(Canonical& c, Node& node) {
   Editor& e = c.editor;
   e.kill(node);
-  int64_t axis = node.integer("axis", 0);
+  int64_t axis = node.integer(attr::axis, 0);
   Dim start = 0;
   for (ValueId out : node.outputs) {
     if (out < 0) continue;
@@ -38,9 +39,9 @@ void split(Canonical& c, Node& node) {
 // copy of rows at worst.
 void gather(Canonical& c, Node& node) {
   Editor& e = c.editor;
-  int64_t axis = node.integer("axis", 0);
+  int64_t axis = node.integer(attr::axis, 0);
   ValueId x = node.inputs[0], out = node.outputs[0];
-  node.attributes = {{"axis", axis}};
+  node.attributes = {{attr::axis, axis}};
   const Constant* indices = e.constant(node.inputs[1]);
   if (!indices || indices->elements() == 0 || indices->dims.size() > 1) return;
   std::vector<double> at = numbers(*indices);
@@ -60,19 +61,19 @@ void gather(Canonical& c, Node& node) {
   if (same(dims, e.dims(out))) return slice_into(e, node, x, axis, start, out);
   ValueId piece = e.new_value(e.value(out).name + "/Slice", e.value(x).dtype, dims);
   slice_into(e, node, x, axis, start, piece);
-  e.add("Reshape", {piece}, {out}, node);
+  e.add(op::Reshape, {piece}, {out}, node);
 }
 
 void resize(Canonical& c, Node& node) {
-  std::string coordinate = node.text("coordinate_transformation_mode", "half_pixel");
+  std::string coordinate = node.text(attr::coordinate_transformation_mode, "half_pixel");
   if (coordinate == "tf_crop_and_resize")
     return c.refuse(node, "coordinate_transformation_mode", "tf_crop_and_resize is not built");
-  node.attributes = {{"mode", node.text("mode", "nearest")},
-                     {"coordinate", coordinate},
-                     {"nearest", node.text("nearest_mode", "round_prefer_floor")},
-                     {"cubic_a", node.number("cubic_coeff_a", -0.75)},
-                     {"exclude_outside", node.integer("exclude_outside", 0)},
-                     {"scales", node.numbers("scales")}};
+  node.attributes = {{attr::mode, node.text(attr::mode, "nearest")},
+                     {attr::coordinate, coordinate},
+                     {attr::nearest, node.text(attr::nearest_mode, "round_prefer_floor")},
+                     {attr::cubic_a, node.number(attr::cubic_coeff_a, -0.75)},
+                     {attr::exclude_outside, node.integer(attr::exclude_outside, 0)},
+                     {attr::scales, node.numbers(attr::scales)}};
 }
 
 /// Channels last, where a place is a run of memory.
@@ -81,13 +82,13 @@ void grid_sample(Canonical& c, Node& node) {
   ValueId x = node.inputs[0], grid = node.inputs[1], out = node.outputs[0];
   const Integers perm = to_channels_last(e.rank(x));
   e.kill(node);
-  ValueId y = e.emit("GridSample", {e.transpose(x, perm, node), grid}, e.value(out).dtype,
+  ValueId y = e.emit(op::GridSample, {e.transpose(x, perm, node), grid}, e.value(out).dtype,
                      permuted(e.dims(out), perm), node,
-                     {{"mode", node.text("mode", "linear")},
-                      {"padding", node.text("padding_mode", "zeros")},
-                      {"align_corners", node.integer("align_corners", 0)}});
+                     {{attr::mode, node.text(attr::mode, "linear")},
+                      {attr::padding, node.text(attr::padding_mode, "zeros")},
+                      {attr::align_corners, node.integer(attr::align_corners, 0)}});
   e.value(y).layout = "NHWC";
-  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+  e.add(op::Transpose, {y}, {out}, node, {{attr::perm, inverse(perm)}});
 }
 
 void roi_align(Canonical& c, Node& node) {
@@ -97,59 +98,59 @@ void roi_align(Canonical& c, Node& node) {
   const Integers perm = to_channels_last(e.rank(x));
   e.kill(node);
   const ValueId y =
-      e.emit("RoiAlign", {e.transpose(x, perm, node), boxes, images}, e.value(out).dtype,
+      e.emit(op::RoiAlign, {e.transpose(x, perm, node), boxes, images}, e.value(out).dtype,
              permuted(e.dims(out), perm), node,
-             {{"mode", std::string(node.text("mode", "avg") == "max" ? "max" : "average")},
-              {"aligned", node.integer("aligned", 1)},
-              {"samples", node.integer("sampling_ratio", 0)},
-              {"scale", node.number("spatial_scale", 1)}});
+             {{attr::mode, std::string(node.text(attr::mode, "avg") == "max" ? "max" : "average")},
+              {attr::aligned, node.integer(attr::aligned, 1)},
+              {attr::samples, node.integer(attr::sampling_ratio, 0)},
+              {attr::scale, node.number(attr::spatial_scale, 1)}});
   e.value(y).layout = "NHWC";
-  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+  e.add(op::Transpose, {y}, {out}, node, {{attr::perm, inverse(perm)}});
 }
 
 /// Bytes with another sign: 128 more, modulo 256.
 void offset_byte(Canonical&, Node& node) {
-  node.op = "Elementwise";
+  node.op = op::Elementwise;
   node.attributes = elementwise({{Op::kBitwiseXor, 0, kConstantRegister, 0, 128}}, "i64");
 }
 
-void top_k(Canonical&, Node& node) { node.op = "TopK"; }
+void top_k(Canonical&, Node& node) { node.op = op::TopK; }
 
-void cumulative_sum(Canonical&, Node& node) { node.op = "CumSum"; }
+void cumulative_sum(Canonical&, Node& node) { node.op = op::CumSum; }
 
 void renamed(Canonical&, Node& node) {
-  static const std::map<std::string_view, const char*> names = {
-      {"GatherND", "GatherNd"},
-      {"ScatterND", "ScatterNd"},
-      {"ScatterElements", "ScatterElements"},
-      {"GatherElements", "GatherElements"}};
+  static const std::map<graph::Operator, graph::Operator> names = {
+      {op::GatherND, op::GatherNd},
+      {op::ScatterND, op::ScatterNd},
+      {op::ScatterElements, op::ScatterElements},
+      {op::GatherElements, op::GatherElements}};
   node.op = names.at(node.op);
 }
 
 }  // namespace
 
 void add_movement_rules(Rules& rules) {
-  rules["Reshape"] = rules["Identity"] = reshape;
-  rules["BitCast"] = bit_cast;
-  rules["Tile"] = tile;
-  rules["Transpose"] = rules["Concat"] = rules["Slice"] = rules["Pad"] = rules["ImageInput"] =
-      as_it_is;
-  rules["Split"] = split;
-  rules["Gather"] = gather;
-  rules["Resize"] = resize;
-  rules["GridSample"] = grid_sample;
-  rules["RoiAlign"] = roi_align;
-  rules["TopK"] = top_k;
-  rules["NonZero"] = rules["Unique"] = rules["NonMaxSuppression"] = rules["ResolveDim"] =
-      rules["TreeEnsemble"] = rules["Fft"] = rules["Random"] = as_it_is;
-  rules["CumSum"] = cumulative_sum;
-  rules["OffsetByte"] = offset_byte;
-  rules["Linear"] = rules["Quantize"] = rules["Dequantize"] = rules["QuantizedConv2d"] =
-      rules["QuantizedLinear"] = rules["Lookup"] = rules["QuantizedElementwise"] =
-          rules["QuantizedPool2d"] = rules["QuantizedSoftmax"] = rules["DynamicQuantize"] =
-              rules["QuantizedMatMul"] = rules["Custom"] = as_it_is;
-  rules["GatherND"] = rules["ScatterND"] = rules["ScatterElements"] = rules["GatherElements"] =
-      renamed;
+  rules[op::Reshape] = rules[op::Identity] = reshape;
+  rules[op::BitCast] = bit_cast;
+  rules[op::Tile] = tile;
+  rules[op::Transpose] = rules[op::Concat] = rules[op::Slice] = rules[op::Pad] =
+      rules[op::ImageInput] = as_it_is;
+  rules[op::Split] = split;
+  rules[op::Gather] = gather;
+  rules[op::Resize] = resize;
+  rules[op::GridSample] = grid_sample;
+  rules[op::RoiAlign] = roi_align;
+  rules[op::TopK] = top_k;
+  rules[op::NonZero] = rules[op::Unique] = rules[op::NonMaxSuppression] = rules[op::ResolveDim] =
+      rules[op::TreeEnsemble] = rules[op::Fft] = rules[op::Random] = as_it_is;
+  rules[op::CumSum] = cumulative_sum;
+  rules[op::OffsetByte] = offset_byte;
+  rules[op::Linear] = rules[op::Quantize] = rules[op::Dequantize] = rules[op::QuantizedConv2d] =
+      rules[op::QuantizedLinear] = rules[op::Lookup] = rules[op::QuantizedElementwise] =
+          rules[op::QuantizedPool2d] = rules[op::QuantizedSoftmax] = rules[op::DynamicQuantize] =
+              rules[op::QuantizedMatMul] = rules[op::Custom] = as_it_is;
+  rules[op::GatherND] = rules[op::ScatterND] = rules[op::ScatterElements] =
+      rules[op::GatherElements] = renamed;
 }
 
 }  // namespace ingot::passes

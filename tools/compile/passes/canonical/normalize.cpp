@@ -23,13 +23,13 @@ ValueId exactly(Editor& e, ValueId id, const Dims& dims) {
 void layer(Canonical& c, Node& node) {
   Editor& e = c.editor;
   e.kill(node);
-  int64_t axis = node.integer("axis", -1);
+  int64_t axis = node.integer(attr::axis, -1);
   ValueId x = node.inputs[0], out = node.outputs[0];
   const Dims& dims = e.dims(x);
   Dims tail(dims.begin() + axis, dims.end());
-  Attributes a = {{"kind", std::string(node.op == "RMSNormalization" ? "rms" : "layer")},
-                  {"axis", axis},
-                  {"epsilon", node.number("epsilon", 1e-5)}};
+  Attributes a = {{attr::kind, std::string(node.op == op::RMSNormalization ? "rms" : "layer")},
+                  {attr::axis, axis},
+                  {attr::epsilon, node.number(attr::epsilon, 1e-5)}};
   std::vector<ValueId> inputs = {x}, behind;
   for (size_t i = 1; i < 3; i++) {
     ValueId id = operand(node, i), fitting = id < 0 ? kAbsent : exactly(e, id, tail);
@@ -41,17 +41,17 @@ void layer(Canonical& c, Node& node) {
   }
   while (inputs.back() < 0) inputs.pop_back();
   if (behind.empty()) {
-    e.add("Normalize", std::move(inputs), {out}, node, std::move(a));
+    e.add(op::Normalize, std::move(inputs), {out}, node, std::move(a));
     return;
   }
   bool scaled = inputs.size() > 1;  // then only the bias is left
-  ValueId y = e.emit("Normalize", std::move(inputs), DType::kF32, dims, node, std::move(a));
+  ValueId y = e.emit(op::Normalize, std::move(inputs), DType::kF32, dims, node, std::move(a));
   if (scaled) {
-    e.add("Elementwise", {y, behind[0]}, {out}, node, elementwise({{Op::kAdd, 0, 1}}, "f32"));
+    e.add(op::Elementwise, {y, behind[0]}, {out}, node, elementwise({{Op::kAdd, 0, 1}}, "f32"));
   } else if (behind.size() < 2 || behind[1] < 0) {
-    e.add("Elementwise", {y, behind[0]}, {out}, node, elementwise({{Op::kMul, 0, 1}}, "f32"));
+    e.add(op::Elementwise, {y, behind[0]}, {out}, node, elementwise({{Op::kMul, 0, 1}}, "f32"));
   } else {
-    e.add("Elementwise", {y, behind[0], behind[1]}, {out}, node,
+    e.add(op::Elementwise, {y, behind[0], behind[1]}, {out}, node,
           elementwise({{Op::kFma, 0, 1, 2}}, "f32"));
   }
 }
@@ -61,22 +61,23 @@ void by_channel(Canonical& c, Node& node) {
   e.kill(node);
   ValueId x = node.inputs[0], out = node.outputs[0];
   Integers perm = to_channels_last(e.rank(x));
-  Attributes a = {{"kind", std::string(node.op == "GroupNormalization" ? "group" : "instance")},
-                  {"epsilon", node.number("epsilon", 1e-5)},
-                  {"groups", node.integer("num_groups", 1)}};
+  Attributes a = {
+      {attr::kind, std::string(node.op == op::GroupNormalization ? "group" : "instance")},
+      {attr::epsilon, node.number(attr::epsilon, 1e-5)},
+      {attr::groups, node.integer(attr::num_groups, 1)}};
   std::vector<ValueId> inputs = {e.transpose(x, perm, node), operand(node, 1), operand(node, 2)};
   while (inputs.back() < 0) inputs.pop_back();
-  ValueId y = e.emit("Normalize", std::move(inputs), DType::kF32, permuted(e.dims(x), perm), node,
+  ValueId y = e.emit(op::Normalize, std::move(inputs), DType::kF32, permuted(e.dims(x), perm), node,
                      std::move(a));
   e.value(y).layout = "NHWC";
-  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+  e.add(op::Transpose, {y}, {out}, node, {{attr::perm, inverse(perm)}});
 }
 
 }  // namespace
 
 void add_norm_rules(Rules& rules) {
-  rules["LayerNormalization"] = rules["RMSNormalization"] = layer;
-  rules["InstanceNormalization"] = rules["GroupNormalization"] = by_channel;
+  rules[op::LayerNormalization] = rules[op::RMSNormalization] = layer;
+  rules[op::InstanceNormalization] = rules[op::GroupNormalization] = by_channel;
 }
 
 }  // namespace ingot::passes

@@ -23,8 +23,8 @@ int64_t end_pad(const Dim& in, const Dim& out, const Window& w) {
 }
 
 std::vector<Window> windows(const Node& node) {
-  Integers kernel = node.integers("kernel_shape"), strides = node.integers("strides"),
-           dilations = node.integers("dilations"), pads = node.integers("pads");
+  Integers kernel = node.integers(attr::kernel_shape), strides = node.integers(attr::strides),
+           dilations = node.integers(attr::dilations), pads = node.integers(attr::pads);
   std::vector<Window> result;
   for (size_t i = 0; i < kernel.size(); i++)
     result.push_back({kernel[i], strides.empty() ? 1 : strides[i],
@@ -42,8 +42,9 @@ ValueId padded(Editor& e, const Node& node, ValueId x, std::vector<Window>& all)
     dims[2 + i] = dims[2 + i] + Dim(all[i].begin + all[i].end);
     all[i].begin = all[i].end = 0;
   }
-  return e.emit("Pad", {x}, e.value(x).dtype, dims, node,
-                {{"mode", std::string("constant")}, {"before", before}, {"value", 0.0}});
+  return e.emit(
+      op::Pad, {x}, e.value(x).dtype, dims, node,
+      {{attr::mode, std::string("constant")}, {attr::before, before}, {attr::value, 0.0}});
 }
 
 void pool(Canonical& c, Node& node) {
@@ -54,8 +55,8 @@ void pool(Canonical& c, Node& node) {
     return c.refuse(node, "kernel_shape", "pooling over one or two dimensions is built");
   if (node.outputs.size() > 1 && node.outputs[1] >= 0)
     return c.refuse(node, "Indices", "the positions of the maxima are not built");
-  std::string kind = node.op == "MaxPool" ? "max" : node.op == "LpPool" ? "lp" : "average";
-  bool include = node.op == "AveragePool" && node.integer("count_include_pad", 0) != 0;
+  std::string kind = node.op == op::MaxPool ? "max" : node.op == op::LpPool ? "lp" : "average";
+  bool include = node.op == op::AveragePool && node.integer(attr::count_include_pad, 0) != 0;
   std::vector<int64_t> ends;
   bool extended = false;
   for (size_t i = 0; i < all.size(); i++) {
@@ -71,26 +72,27 @@ void pool(Canonical& c, Node& node) {
     x = padded(e, node, x, all);
     include = false;
   }
-  Attributes a = {{"kind", include ? "average_include_pad" : kind}};
-  if (kind == "lp") a["p"] = node.integer("p", 2);
+  Attributes a = {{attr::kind, include ? "average_include_pad" : kind}};
+  if (kind == "lp") a[attr::p] = node.integer(attr::p, 2);
   Integers kernel, strides, dilations, pads;
   for (const Window& w : all) {
     kernel.push_back(w.kernel), strides.push_back(w.stride), dilations.push_back(w.dilation);
     pads.push_back(w.begin);
   }
   for (const int64_t end : ends) pads.push_back(std::max<int64_t>(0, end));
-  a["kernel_shape"] = kernel, a["strides"] = strides, a["dilations"] = dilations, a["pads"] = pads;
+  a[attr::kernel_shape] = kernel, a[attr::strides] = strides, a[attr::dilations] = dilations,
+  a[attr::pads] = pads;
   Integers perm = to_channels_last(e.rank(x));
-  ValueId y = e.emit("Pool2d", {e.transpose(x, perm, node)}, e.value(out).dtype,
+  ValueId y = e.emit(op::Pool2d, {e.transpose(x, perm, node)}, e.value(out).dtype,
                      permuted(e.dims(out), perm), node, std::move(a));
   e.value(y).layout = "NHWC";
-  e.add("Transpose", {y}, {out}, node, {{"perm", inverse(perm)}});
+  e.add(op::Transpose, {y}, {out}, node, {{attr::perm, inverse(perm)}});
 }
 
 }  // namespace
 
 void add_pool_rules(Rules& rules) {
-  rules["MaxPool"] = rules["AveragePool"] = rules["LpPool"] = pool;
+  rules[op::MaxPool] = rules[op::AveragePool] = rules[op::LpPool] = pool;
 }
 
 }  // namespace ingot::passes

@@ -13,7 +13,7 @@ bool floats(Canonical& c, const Node& node) {
   return false;
 }
 
-ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<ValueId> inputs,
+ValueId into(Editor& e, const Node& node, graph::Operator op, std::vector<ValueId> inputs,
              const Dims& dims, Attributes a = {}) {
   ValueId out = node.outputs[0];
   if (same(dims, e.dims(out))) {
@@ -21,7 +21,7 @@ ValueId into(Editor& e, const Node& node, const std::string& op, std::vector<Val
     return out;
   }
   ValueId y = e.emit(op, std::move(inputs), DType::kF32, dims, node, std::move(a));
-  e.add("Reshape", {y}, {out}, node);
+  e.add(op::Reshape, {y}, {out}, node);
   return y;
 }
 
@@ -44,7 +44,7 @@ void matrix_product(Canonical& c, Node& node) {
   if (std::optional<Constant> w = as_weights(e.constant(b))) {
     Dims dims = e.dims(a);
     dims.back() = Dim(w->dims[0]);
-    into(e, node, "Linear", {a, e.new_constant(e.value(b).name, *w)}, dims);
+    into(e, node, op::Linear, {a, e.new_constant(e.value(b).name, *w)}, dims);
     return;
   }
   Dims dims = e.dims(out);
@@ -56,7 +56,7 @@ void matrix_product(Canonical& c, Node& node) {
     b = e.reshape(b, {e.dims(b)[0], Dim(1)}, node);
     dims.push_back(Dim(1));
   }
-  into(e, node, "MatMul", {a, b}, dims);
+  into(e, node, op::MatMul, {a, b}, dims);
 }
 
 // alpha * A' B' + beta * C. A constant B becomes Linear, C its bias where it is one row.
@@ -64,8 +64,8 @@ void general_product(Canonical& c, Node& node) {
   if (!floats(c, node)) return;
   Editor& e = c.editor;
   e.kill(node);
-  double alpha = node.number("alpha", 1), beta = node.number("beta", 1);
-  bool trans_a = node.integer("transA", 0) != 0, trans_b = node.integer("transB", 0) != 0;
+  double alpha = node.number(attr::alpha, 1), beta = node.number(attr::beta, 1);
+  bool trans_a = node.integer(attr::transA, 0) != 0, trans_b = node.integer(attr::transB, 0) != 0;
   ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
   ValueId addend = node.inputs.size() > 2 && beta != 0 ? node.inputs[2] : kAbsent;
   Dims dims = e.dims(out);
@@ -89,22 +89,22 @@ void general_product(Canonical& c, Node& node) {
       addend = kAbsent;
     }
     if (addend < 0) {
-      e.add("Linear", std::move(inputs), {out}, node);
+      e.add(op::Linear, std::move(inputs), {out}, node);
       return;
     }
-    y = e.emit("Linear", std::move(inputs), DType::kF32, dims, node);
+    y = e.emit(op::Linear, std::move(inputs), DType::kF32, dims, node);
   } else {
     Attributes how = {
-        {"trans_a", int64_t(trans_a)}, {"trans_b", int64_t(trans_b)}, {"alpha", alpha}};
+        {attr::trans_a, int64_t(trans_a)}, {attr::trans_b, int64_t(trans_b)}, {attr::alpha, alpha}};
     if (addend < 0) {
-      e.add("MatMul", {a, b}, {out}, node, std::move(how));
+      e.add(op::MatMul, {a, b}, {out}, node, std::move(how));
       return;
     }
-    y = e.emit("MatMul", {a, b}, DType::kF32, dims, node, std::move(how));
+    y = e.emit(op::MatMul, {a, b}, DType::kF32, dims, node, std::move(how));
   }
   std::vector<Step> steps = {{Op::kAdd, 0, 1}};
   if (beta != 1) steps = {{Op::kScaleShift, 1, 0, 0, beta, 0}, {Op::kAdd, 0, 2}};
-  e.add("Elementwise", {y, addend}, {out}, node, elementwise(steps, "f32"));
+  e.add(op::Elementwise, {y, addend}, {out}, node, elementwise(steps, "f32"));
 }
 
 // Attention has its own operands already; only the type is asked.
@@ -113,9 +113,9 @@ void attention(Canonical& c, Node& node) { floats(c, node); }
 }  // namespace
 
 void add_product_rules(Rules& rules) {
-  rules["MatMul"] = matrix_product;
-  rules["Gemm"] = general_product;
-  rules["Attention"] = attention;
+  rules[op::MatMul] = matrix_product;
+  rules[op::Gemm] = general_product;
+  rules[op::Attention] = attention;
 }
 
 }  // namespace ingot::passes

@@ -18,7 +18,7 @@ ValueId input_or_none(const Node& node, size_t i) {
 
 // Activations as the schema has them; left out when they are the defaults. False: refused.
 bool activations(Canonical& c, const Node& node, Attributes& a) {
-  auto found = node.attributes.find("activations");
+  auto found = node.attributes.find(attr::activations);
   if (found == node.attributes.end()) return true;
   std::vector<std::string> names;
   for (const std::string& name : std::get<std::vector<std::string>>(found->second)) {
@@ -29,16 +29,16 @@ bool activations(Canonical& c, const Node& node, Attributes& a) {
     }
     names.push_back(known->second);
   }
-  std::vector<std::string> cell = node.op == "LSTM"
+  std::vector<std::string> cell = node.op == op::LSTM
                                       ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
-                                  : node.op == "GRU" ? std::vector<std::string>{"sigmoid", "tanh"}
-                                                     : std::vector<std::string>{"tanh"};
+                                  : node.op == op::GRU ? std::vector<std::string>{"sigmoid", "tanh"}
+                                                       : std::vector<std::string>{"tanh"};
   bool usual = true;
   for (size_t i = 0; i < names.size(); i++) usual = usual && names[i] == cell[i % cell.size()];
   if (usual) return true;
-  a["activation_alphas"] = node.numbers("activation_alpha");
-  a["activation_betas"] = node.numbers("activation_beta");
-  a["activations"] = std::move(names);
+  a[attr::activation_alphas] = node.numbers(attr::activation_alpha);
+  a[attr::activation_betas] = node.numbers(attr::activation_beta);
+  a[attr::activations] = std::move(names);
   return true;
 }
 
@@ -62,17 +62,17 @@ void recurrent(Canonical& c, Node& node) {
       (bias >= 0 && !e.constant(bias)) || (peepholes >= 0 && !e.constant(peepholes)))
     return c.refuse(node, "W", "its weights are computed when the model runs",
                     "export the model with constant weights");
-  if (node.integer("input_forget", 0))
+  if (node.integer(attr::input_forget, 0))
     return c.refuse(node, "input_forget", "coupled gates are not built");
-  std::string kind = node.op == "LSTM" ? "lstm" : node.op == "GRU" ? "gru" : "rnn";
-  bool batch_first = node.integer("layout", 0) != 0,
-       apart = kind == "gru" && node.integer("linear_before_reset", 0) != 0;
-  Attributes a = {{"kind", kind},
-                  {"direction", node.text("direction", "forward")},
-                  {"hidden", node.integer("hidden_size", 0)},
-                  {"clip", node.number("clip", 0)},
-                  {"linear_before_reset", int64_t(apart)},
-                  {"batch_first", int64_t(batch_first)}};
+  std::string kind = node.op == op::LSTM ? "lstm" : node.op == op::GRU ? "gru" : "rnn";
+  bool batch_first = node.integer(attr::layout, 0) != 0,
+       apart = kind == "gru" && node.integer(attr::linear_before_reset, 0) != 0;
+  Attributes a = {{attr::kind, kind},
+                  {attr::direction, node.text(attr::direction, "forward")},
+                  {attr::hidden, node.integer(attr::hidden_size, 0)},
+                  {attr::clip, node.number(attr::clip, 0)},
+                  {attr::linear_before_reset, int64_t(apart)},
+                  {attr::batch_first, int64_t(batch_first)}};
   if (!activations(c, node, a)) return;
   e.kill(node);
   if (bias >= 0) bias = e.new_constant(e.value(bias).name, gate_bias(*e.constant(bias), apart));
@@ -86,14 +86,16 @@ void recurrent(Canonical& c, Node& node) {
     if (!batch_first || outputs[i] < 0) continue;
     ValueId inner = e.new_value(e.value(outputs[i]).name + "/by_direction", DType::kF32,
                                 permuted(e.dims(outputs[i]), {1, 0, 2}));
-    e.add("Transpose", {inner}, {outputs[i]}, node, {{"perm", Integers{1, 0, 2}}});
+    e.add(op::Transpose, {inner}, {outputs[i]}, node, {{attr::perm, Integers{1, 0, 2}}});
     outputs[i] = inner;
   }
-  e.add("Recurrent", std::move(inputs), std::move(outputs), node, std::move(a));
+  e.add(op::Recurrent, std::move(inputs), std::move(outputs), node, std::move(a));
 }
 
 }  // namespace
 
-void add_recurrent_rules(Rules& rules) { rules["LSTM"] = rules["GRU"] = rules["RNN"] = recurrent; }
+void add_recurrent_rules(Rules& rules) {
+  rules[op::LSTM] = rules[op::GRU] = rules[op::RNN] = recurrent;
+}
 
 }  // namespace ingot::passes

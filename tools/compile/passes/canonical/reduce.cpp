@@ -4,16 +4,16 @@
 namespace ingot::passes {
 namespace {
 
-const std::map<std::string_view, const char*> kKinds = {
-    {"ReduceSum", "sum"},        {"ReduceMean", "mean"},
-    {"ReduceMax", "max"},        {"ReduceMin", "min"},
-    {"ReduceProd", "prod"},      {"ReduceL1", "l1"},
-    {"ReduceL2", "l2"},          {"ReduceSumSquare", "sum_square"},
-    {"ReduceLogSum", "log_sum"}, {"ReduceLogSumExp", "log_sum_exp"}};
+const std::map<graph::Operator, const char*> kKinds = {
+    {op::ReduceSum, "sum"},        {op::ReduceMean, "mean"},
+    {op::ReduceMax, "max"},        {op::ReduceMin, "min"},
+    {op::ReduceProd, "prod"},      {op::ReduceL1, "l1"},
+    {op::ReduceL2, "l2"},          {op::ReduceSumSquare, "sum_square"},
+    {op::ReduceLogSum, "log_sum"}, {op::ReduceLogSumExp, "log_sum_exp"}};
 
 // The reduced dimensions stay, with extent 1, so that layouts can be followed through; a Reshape
 // drops them where asked.
-void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& op,
+void keep_dims(Editor& e, Node& node, const Integers& axes, graph::Operator op,
                Attributes attributes) {
   Dims dims = e.dims(node.inputs[0]);
   for (int64_t axis : axes) dims[size_t(axis)] = Dim(1);
@@ -25,40 +25,40 @@ void keep_dims(Editor& e, Node& node, const Integers& axes, const std::string& o
   }
   ValueId kept =
       e.emit(op, {node.inputs[0]}, e.value(out).dtype, dims, node, std::move(attributes));
-  e.add("Reshape", {kept}, {out}, node);
+  e.add(op::Reshape, {kept}, {out}, node);
 }
 
 void reduce(Canonical& c, Node& node) {
-  Integers axes = node.integers("axes");
+  Integers axes = node.integers(attr::axes);
   if (axes.empty()) return c.refuse(node, "axes", "a reduction over no dimension");
   int64_t mask = 0;
   for (int64_t axis : axes) mask |= int64_t(1) << axis;
-  keep_dims(c.editor, node, axes, "Reduce",
-            {{"kind", std::string(kKinds.at(node.op))}, {"axes", mask}});
+  keep_dims(c.editor, node, axes, op::Reduce,
+            {{attr::kind, std::string(kKinds.at(node.op))}, {attr::axes, mask}});
 }
 
 void arg_reduce(Canonical& c, Node& node) {
-  int64_t axis = node.integer("axis", 0);
-  Attributes a = {{"largest", int64_t(node.op == "ArgMax")},
-                  {"axis", axis},
-                  {"select_last", node.integer("select_last_index", 0)}};
-  keep_dims(c.editor, node, {axis}, "ArgReduce", std::move(a));
+  int64_t axis = node.integer(attr::axis, 0);
+  Attributes a = {{attr::largest, int64_t(node.op == op::ArgMax)},
+                  {attr::axis, axis},
+                  {attr::select_last, node.integer(attr::select_last_index, 0)}};
+  keep_dims(c.editor, node, {axis}, op::ArgReduce, std::move(a));
 }
 
 /// No kernel has a softmax of doubles; its steps have kernels.
 void softmax_of_doubles(Editor& e, Node& node) {
   const ValueId x = node.inputs[0], out = node.outputs[0];
-  const int64_t axis = node.integer("axis", 0);
-  const bool is_log = node.op == "LogSoftmax";
+  const int64_t axis = node.integer(attr::axis, 0);
+  const bool is_log = node.op == op::LogSoftmax;
   const Dims dims = e.dims(x);
   Dims kept = dims;
   kept[size_t(axis)] = Dim(1);
   const auto fold = [&](const char* kind, ValueId from) {
-    return e.emit("Reduce", {from}, DType::kF64, kept, node,
-                  {{"kind", std::string(kind)}, {"axes", int64_t(1) << axis}});
+    return e.emit(op::Reduce, {from}, DType::kF64, kept, node,
+                  {{attr::kind, std::string(kind)}, {attr::axes, int64_t(1) << axis}});
   };
   const auto step = [&](Op op, const std::vector<ValueId>& from, const Dims& shape) {
-    return e.emit("Elementwise", from, DType::kF64, shape, node,
+    return e.emit(op::Elementwise, from, DType::kF64, shape, node,
                   elementwise({{op, 0, from.size() > 1 ? 1 : 0}}, "f64"));
   };
   e.kill(node);
@@ -68,23 +68,24 @@ void softmax_of_doubles(Editor& e, Node& node) {
   const std::vector<ValueId> last = is_log
                                         ? std::vector<ValueId>{shifted, step(Op::kLog, {sum}, kept)}
                                         : std::vector<ValueId>{power, sum};
-  e.add("Elementwise", last, {out}, node,
+  e.add(op::Elementwise, last, {out}, node,
         elementwise({{is_log ? Op::kSub : Op::kDiv, 0, 1}}, "f64"));
 }
 
 void softmax(Canonical& c, Node& node) {
   if (c.editor.value(node.inputs[0]).dtype == DType::kF64)
     return softmax_of_doubles(c.editor, node);
-  node.attributes = {{"axis", node.integer("axis", 0)}, {"log", int64_t(node.op == "LogSoftmax")}};
-  node.op = "Softmax";
+  node.attributes = {{attr::axis, node.integer(attr::axis, 0)},
+                     {attr::log, int64_t(node.op == op::LogSoftmax)}};
+  node.op = op::Softmax;
 }
 
 }  // namespace
 
 void add_reduce_rules(Rules& rules) {
   for (auto& [name, kind] : kKinds) rules[name] = reduce;
-  rules["ArgMax"] = rules["ArgMin"] = arg_reduce;
-  rules["Softmax"] = rules["LogSoftmax"] = softmax;
+  rules[op::ArgMax] = rules[op::ArgMin] = arg_reduce;
+  rules[op::Softmax] = rules[op::LogSoftmax] = softmax;
 }
 
 }  // namespace ingot::passes

@@ -20,7 +20,7 @@ struct Canonical {
 };
 
 using Rule = void (*)(Canonical&, Node&);
-using Rules = std::map<std::string_view, Rule>;
+using Rules = std::map<graph::Operator, Rule>;
 
 void add_convolution_rules(Rules& rules);  // Conv, ConvTranspose
 void add_pool_rules(Rules& rules);         // MaxPool, AveragePool, LpPool

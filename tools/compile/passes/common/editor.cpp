@@ -41,7 +41,7 @@ void visit_outer_reads(const Model& model, Graph& graph, const std::set<ValueId>
 // change it.
 template <class Visit>
 void visit_captures(Model& model, Node& node, Visit visit) {
-  if (node.op != "If" && node.op != "Loop" && node.op != "Scan") return;
+  if (node.op != op::If && node.op != op::Loop && node.op != op::Scan) return;
   for (Graph* branch : branches(node)) {
     std::set<ValueId> made;
     collect_inner(*branch, made);
@@ -201,7 +201,7 @@ Node* Editor::producer(ValueId id) const {
   return found == producer_.end() ? nullptr : found->second;
 }
 
-Node* Editor::producer_if(ValueId id, const char* op) const {
+Node* Editor::producer_if(ValueId id, graph::Operator op) const {
   Node* node = producer(id);
   return node && node->op == op ? node : nullptr;
 }
@@ -265,7 +265,7 @@ uint64_t Editor::place_of(const Node& node) const {
   return at == place_.end() ? entries_.size() + buried_.size() : at->second;
 }
 
-Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+Node& Editor::add(graph::Operator op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
                   const Node& from, Attributes attributes) {
   auto node = std::make_unique<Node>();
   node->op = op;
@@ -282,23 +282,24 @@ Node& Editor::add(const std::string& op, std::vector<ValueId> inputs, std::vecto
   return added;
 }
 
-ValueId Editor::emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims,
+ValueId Editor::emit(graph::Operator op, std::vector<ValueId> inputs, DType dtype, Dims dims,
                      const Node& from, Attributes attributes) {
   std::string base =
       !from.outputs.empty() && from.outputs[0] >= 0 ? value(from.outputs[0]).name : from.name;
-  ValueId out = new_value(base + "/" + op, dtype, std::move(dims));
+  ValueId out = new_value(base + "/" + text(op), dtype, std::move(dims));
   add(op, std::move(inputs), {out}, from, std::move(attributes));
   return out;
 }
 
 ValueId Editor::transpose(ValueId x, const Integers& perm, const Node& from) {
   if (is_identity(perm)) return x;
-  return emit("Transpose", {x}, value(x).dtype, permuted(dims(x), perm), from, {{"perm", perm}});
+  return emit(op::Transpose, {x}, value(x).dtype, permuted(dims(x), perm), from,
+              {{attr::perm, perm}});
 }
 
 ValueId Editor::reshape(ValueId x, Dims to, const Node& from) {
   if (same(dims(x), to)) return x;
-  return emit("Reshape", {x}, value(x).dtype, std::move(to), from);
+  return emit(op::Reshape, {x}, value(x).dtype, std::move(to), from);
 }
 
 void Editor::set_input(Node& node, size_t at, ValueId id) {

@@ -24,7 +24,7 @@ using graph::Model;
 using graph::Node;
 using graph::Value;
 using graph::ValueId;
-using Attributes = std::map<std::string, Attribute>;
+using Attributes = graph::Attributes;
 using Integers = std::vector<int64_t>;
 
 class Editor {
@@ -51,7 +51,7 @@ class Editor {
   size_t reader_count(ValueId id) const;
   bool read_once(ValueId id) const { return reader_count(id) == 1 && !is_output(id); }
   /// The producer of `id` when it is a live node of kind `op`, else null.
-  Node* producer_if(ValueId id, const char* op) const;
+  Node* producer_if(ValueId id, graph::Operator op) const;
 
   Value& value(ValueId id) { return model.values[size_t(id)]; }
   const Value& value(ValueId id) const { return model.values[size_t(id)]; }
@@ -63,10 +63,10 @@ class Editor {
   ValueId new_constant(const std::string& name, Constant constant);
   /// A node whose outputs exist already. `from` lends its name, its sources and its place in the
   /// order.
-  Node& add(const std::string& op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
+  Node& add(graph::Operator op, std::vector<ValueId> inputs, std::vector<ValueId> outputs,
             const Node& from, Attributes attributes = {});
   /// A node with one new output.
-  ValueId emit(const std::string& op, std::vector<ValueId> inputs, DType dtype, Dims dims,
+  ValueId emit(graph::Operator op, std::vector<ValueId> inputs, DType dtype, Dims dims,
                const Node& from, Attributes attributes = {});
   ValueId transpose(ValueId x, const Integers& perm, const Node& from);
   ValueId reshape(ValueId x, Dims dims, const Node& from);

@@ -3,8 +3,8 @@
 namespace ingot::passes {
 
 std::vector<Step> steps_of(const Node& node) {
-  Integers flat = node.integers("steps");
-  std::vector<double> numbers = node.numbers("step_numbers");
+  Integers flat = node.integers(attr::steps);
+  std::vector<double> numbers = node.numbers(attr::step_numbers);
   std::vector<Step> steps;
   for (size_t i = 0; 4 * i + 3 < flat.size(); i++)
     steps.push_back({Op(flat[4 * i]), int(flat[4 * i + 1]), int(flat[4 * i + 2]),
@@ -19,14 +19,14 @@ void set_steps(Node& node, const std::vector<Step>& steps) {
     flat.insert(flat.end(), {int64_t(step.op), step.a, step.b, step.c});
     numbers.insert(numbers.end(), {step.alpha, step.beta});
   }
-  node.attributes["steps"] = std::move(flat);
-  node.attributes["step_numbers"] = std::move(numbers);
+  node.attributes[attr::steps] = std::move(flat);
+  node.attributes[attr::step_numbers] = std::move(numbers);
 }
 
 Attributes elementwise(const std::vector<Step>& steps, const std::string& compute) {
   Node node;
   set_steps(node, steps);
-  node.attributes["compute"] = compute;
+  node.attributes[attr::compute] = compute;
   return node.attributes;
 }
 
@@ -49,7 +49,7 @@ DType compute_dtype(const std::string& compute) {
 }
 
 std::optional<Step> only_step(const Node& node) {
-  if (node.op != "Elementwise") return std::nullopt;
+  if (node.op != op::Elementwise) return std::nullopt;
   std::vector<Step> steps = steps_of(node);
   if (steps.size() != 1) return std::nullopt;
   return steps[0];

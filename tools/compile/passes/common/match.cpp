@@ -10,12 +10,13 @@ void collect(const Editor& e, Node& node, Product& product) {
   for (size_t i = 0; i < node.inputs.size(); i++) {
     ValueId id = node.inputs[i];
     if (std::optional<double> number = scalar(e.model, id)) {
-      product.factor *= node.op == "Div" && i == 1 ? 1 / *number : *number;
+      product.factor *= node.op == op::Div && i == 1 ? 1 / *number : *number;
       continue;
     }
     Node* below = e.producer(id);
-    bool follow = below && e.read_once(id) && same(e.dims(id), e.dims(node.outputs[0])) &&
-                  (below->op == "Mul" || (below->op == "Div" && scalar(e.model, below->inputs[1])));
+    bool follow =
+        below && e.read_once(id) && same(e.dims(id), e.dims(node.outputs[0])) &&
+        (below->op == op::Mul || (below->op == op::Div && scalar(e.model, below->inputs[1])));
     if (follow)
       collect(e, *below, product);
     else
@@ -27,7 +28,7 @@ void collect(const Editor& e, Node& node, Product& product) {
 
 Product product_of(const Editor& e, Node& root) {
   Product product;
-  if (root.op == "Mul" || (root.op == "Div" && scalar(e.model, root.inputs[1])))
+  if (root.op == op::Mul || (root.op == op::Div && scalar(e.model, root.inputs[1])))
     collect(e, root, product);
   return product;
 }
@@ -41,7 +42,7 @@ std::optional<WithConstant> with_constant(const Editor& e, const Node& node) {
   return std::nullopt;
 }
 
-std::optional<WithConstant> made_with_constant(const Editor& e, ValueId id, const char* op) {
+std::optional<WithConstant> made_with_constant(const Editor& e, ValueId id, graph::Operator op) {
   Node* node = e.producer_if(id, op);
   return node ? with_constant(e, *node) : std::nullopt;
 }
@@ -51,9 +52,9 @@ bool near(double a, double b, double relative) {
 }
 
 std::optional<ValueId> square_of(const Editor& e, ValueId id) {
-  if (Node* mul = e.producer_if(id, "Mul"); mul && mul->inputs[0] == mul->inputs[1])
+  if (Node* mul = e.producer_if(id, op::Mul); mul && mul->inputs[0] == mul->inputs[1])
     return mul->inputs[0];
-  if (Node* pow = e.producer_if(id, "Pow"); pow && is_scalar(e.model, pow->inputs[1], 2))
+  if (Node* pow = e.producer_if(id, op::Pow); pow && is_scalar(e.model, pow->inputs[1], 2))
     return pow->inputs[0];
   return std::nullopt;
 }

@@ -28,7 +28,8 @@ struct WithConstant {
 };
 std::optional<WithConstant> with_constant(const Editor& editor, const Node& node);
 /// The same for the producer of `id` when its kind is `op`.
-std::optional<WithConstant> made_with_constant(const Editor& editor, ValueId id, const char* op);
+std::optional<WithConstant> made_with_constant(const Editor& editor, ValueId id,
+                                               graph::Operator op);
 
 bool near(double a, double b, double relative = 1e-4);
 /// x where `id` is x * x or x ^ 2.

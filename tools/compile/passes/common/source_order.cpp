@@ -53,9 +53,9 @@ void begin_source_orders(graph::Model& model) {
 }
 
 void relate_to_source(graph::Model& model, const graph::Node& node) {
-  const bool is_transpose = node.op == "Transpose";
-  if ((!is_transpose && node.op != "Reshape") || node.inputs.empty() || node.outputs.size() != 1 ||
-      node.inputs[0] < 0 || node.outputs[0] < 0)
+  const bool is_transpose = node.op == op::Transpose;
+  if ((!is_transpose && node.op != op::Reshape) || node.inputs.empty() ||
+      node.outputs.size() != 1 || node.inputs[0] < 0 || node.outputs[0] < 0)
     return;
   Value &x = model.values[size_t(node.inputs[0])], &y = model.values[size_t(node.outputs[0])];
   const bool forward = x.source >= 0;
@@ -67,7 +67,7 @@ void relate_to_source(graph::Model& model, const graph::Node& node) {
       hold(&other, known.source, std::move(*order));
     return;
   }
-  const std::vector<int64_t> perm = node.integers("perm");
+  const std::vector<int64_t> perm = node.integers(attr::perm);
   if (perm.size() != known.order.size()) return;
   Order order(perm.size());
   for (size_t k = 0; k < perm.size(); k++) {

@@ -100,17 +100,17 @@ std::optional<Commuted> reshape_first(const Dims& x, const Integers& perm, const
 uint32_t push_transposes_down(Editor& e) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Reshape") continue;
-    Node* moved = e.producer_if(node->inputs[0], "Transpose");
+    if (node->dead || node->op != op::Reshape) continue;
+    Node* moved = e.producer_if(node->inputs[0], op::Transpose);
     if (!moved || !e.read_once(node->inputs[0])) continue;
     ValueId x = moved->inputs[0], out = node->outputs[0];
-    auto swapped = reshape_first(e.dims(x), moved->integers("perm"), e.dims(out));
+    auto swapped = reshape_first(e.dims(x), moved->integers(attr::perm), e.dims(out));
     if (!swapped) continue;
     e.kill(*node);
     e.kill(*moved);
     e.merge_sources(*node, *moved);
     ValueId inner = e.reshape(x, swapped->dims, *node);
-    e.add("Transpose", {inner}, {out}, *node, {{"perm", swapped->perm}});
+    e.add(op::Transpose, {inner}, {out}, *node, {{attr::perm, swapped->perm}});
     changed++;
   }
   return changed;
@@ -121,18 +121,18 @@ uint32_t pull_transposes_up(Editor& e, bool always) {
   std::vector<Node*> all = e.nodes();
   for (auto at = all.rbegin(); at != all.rend(); ++at) {
     Node* node = *at;
-    if (node->dead || node->op != "Transpose") continue;
-    Node* shaped = e.producer_if(node->inputs[0], "Reshape");
+    if (node->dead || node->op != op::Transpose) continue;
+    Node* shaped = e.producer_if(node->inputs[0], op::Reshape);
     if (!shaped || !e.read_once(node->inputs[0])) continue;
     ValueId x = shaped->inputs[0], out = node->outputs[0];
-    if (!always && !(e.producer_if(x, "Transpose") && e.read_once(x))) continue;
-    auto swapped = reshape_first(e.dims(out), inverse(node->integers("perm")), e.dims(x));
+    if (!always && !(e.producer_if(x, op::Transpose) && e.read_once(x))) continue;
+    auto swapped = reshape_first(e.dims(out), inverse(node->integers(attr::perm)), e.dims(x));
     if (!swapped) continue;
     e.kill(*node);
     e.kill(*shaped);
     e.merge_sources(*node, *shaped);
     ValueId turned = e.transpose(x, inverse(swapped->perm), *node);
-    e.add("Reshape", {turned}, {out}, *node);
+    e.add(op::Reshape, {turned}, {out}, *node);
     changed++;
   }
   return changed;
@@ -141,10 +141,10 @@ uint32_t pull_transposes_up(Editor& e, bool always) {
 uint32_t drop_unit_transposes(Editor& e) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->op != "Transpose" ||
-        !moves_only_units(e.dims(node->inputs[0]), node->integers("perm")))
+    if (node->op != op::Transpose ||
+        !moves_only_units(e.dims(node->inputs[0]), node->integers(attr::perm)))
       continue;
-    node->op = "Reshape";
+    node->op = op::Reshape;
     node->attributes.clear();
     changed++;
   }

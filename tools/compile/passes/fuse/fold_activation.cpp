@@ -52,16 +52,16 @@ bool fold_affine_behind(Editor& e, Node& node) {
     return false;
   const double factor = found->factor.front(), shift = found->shift.front();
   const bool has_residual = maker->inputs.size() > 3 && maker->inputs[3] >= 0;
-  if (has_residual && !maker->integer("residual_first", 0)) return false;
-  const std::string kind = maker->text("activation", "none");
+  if (has_residual && !maker->integer(attr::residual_first, 0)) return false;
+  const std::string kind = maker->text(attr::activation, "none");
   const bool is_scaled = (kind == "relu_affine" || kind == "hard_swish_affine") &&
-                         maker->number("activation_beta", 0) == 0 && factor == 1;
+                         maker->number(attr::activation_beta, 0) == 0 && factor == 1;
   if (kind != "relu" && kind != "hard_swish" && !is_scaled) return false;
   if (!is_scaled) {
-    maker->attributes["activation"] = kind + "_affine";
-    maker->attributes["activation_alpha"] = factor;
+    maker->attributes[attr::activation] = kind + "_affine";
+    maker->attributes[attr::activation_alpha] = factor;
   }
-  maker->attributes["activation_beta"] = shift != 0 ? shift : -0.0;  // no zero changes its sign
+  maker->attributes[attr::activation_beta] = shift != 0 ? shift : -0.0;  // no zero changes its sign
   const ValueId out = node.outputs[0];
   e.kill(node);
   e.set_outputs(*maker, {out});
@@ -78,21 +78,21 @@ uint32_t fold_activation(Editor& e, Remarks&) {
       changed++;
       continue;
     }
-    if (node->dead || !is_unary(*node) || node->text("compute", "f32") != "f32") continue;
+    if (node->dead || !is_unary(*node) || node->text(attr::compute, "f32") != "f32") continue;
     Step step = *only_step(*node);
     const char* const kind = activation_name(step.op);
     Node* maker = e.producer(node->inputs[0]);
     if (!kind || !maker || !e.read_once(node->inputs[0])) continue;
-    if (!has_weights(*maker) || maker->has("activation")) continue;
+    if (!has_weights(*maker) || maker->has(attr::activation)) continue;
     if (e.value(node->outputs[0]).dtype != DType::kF32) continue;
     bool six = step.op == Op::kClip && step.alpha == 0 && step.beta == 6;
-    maker->attributes["activation"] = std::string(six ? "relu6" : kind);
+    maker->attributes[attr::activation] = std::string(six ? "relu6" : kind);
     if (!six && (step.alpha != 0 || step.beta != 0)) {
-      maker->attributes["activation_alpha"] = step.alpha;
-      maker->attributes["activation_beta"] = step.beta;
+      maker->attributes[attr::activation_alpha] = step.alpha;
+      maker->attributes[attr::activation_beta] = step.beta;
     }
     if (maker->inputs.size() > 3 && maker->inputs[3] >= 0)
-      maker->attributes["residual_first"] = int64_t(1);
+      maker->attributes[attr::residual_first] = int64_t(1);
     ValueId out = node->outputs[0];
     e.kill(*node);
     e.set_outputs(*maker, {out});

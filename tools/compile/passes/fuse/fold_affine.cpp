@@ -32,7 +32,8 @@ std::optional<std::vector<double>> channels(const Editor& e, const Node& node, i
 
 std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
   std::optional<Step> s = only_step(node);
-  if (!s || node.text("compute", "f32") != "f32" || e.value(node.outputs[0]).dtype != DType::kF32)
+  if (!s || node.text(attr::compute, "f32") != "f32" ||
+      e.value(node.outputs[0]).dtype != DType::kF32)
     return std::nullopt;
   const Dims& dims = e.dims(node.outputs[0]);
   if (dims.empty() || !same(e.dims(x), dims) || !dims.back().value()) return std::nullopt;
@@ -71,15 +72,15 @@ std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
 }
 
 bool has_weights(const Node& node) {
-  return node.op == "Conv2d" || node.op == "Linear" || node.op == "ConvTranspose2d";
+  return node.op == op::Conv2d || node.op == op::Linear || node.op == op::ConvTranspose2d;
 }
 
 namespace {
 
-bool is_quantized(const Node& node) { return node.op == "Linear" && node.inputs.size() > 4; }
+bool is_quantized(const Node& node) { return node.op == op::Linear && node.inputs.size() > 4; }
 
 bool is_plain(const Node& node) {
-  return has_weights(node) && !node.has("activation") &&
+  return has_weights(node) && !node.has(attr::activation) &&
          (node.inputs.size() <= 3 || (is_quantized(node) && node.inputs[3] < 0));
 }
 
@@ -150,7 +151,7 @@ bool fold_in_front(Editor& e, Node& node) {
   ValueId y = node.outputs[0];
   if (!e.read_once(y)) return false;
   Node* reader = e.readers(y)[0];
-  if ((reader->op != "Conv2d" && reader->op != "Linear") || reader->inputs[0] != y ||
+  if ((reader->op != op::Conv2d && reader->op != op::Linear) || reader->inputs[0] != y ||
       is_quantized(*reader))
     return false;
   for (ValueId x : node.inputs) {
@@ -159,12 +160,12 @@ bool fold_in_front(Editor& e, Node& node) {
     if (!a || !finite(*a)) continue;
     bool shifted = false;
     for (double t : a->shift) shifted |= t != 0;
-    if (shifted && reader->op == "Conv2d" && graph::window_of(*reader).has_pads()) continue;
+    if (shifted && reader->op == op::Conv2d && graph::window_of(*reader).has_pads()) continue;
     const Constant& weights = *e.constant(reader->inputs[1]);
     std::vector<double> w = numbers(weights);
     size_t outputs = size_t(weights.dims[0]), each = w.size() / outputs,
            per_group = size_t(weights.dims.back());
-    size_t groups = size_t(reader->integer("group", 1));
+    size_t groups = size_t(reader->integer(attr::group, 1));
     std::vector<double> b = bias_of(e, *reader, outputs);
     for (size_t o = 0; o < outputs; o++)
       for (size_t k = 0; k < each; k++) {
@@ -192,7 +193,7 @@ uint32_t fold_affine(Editor& e, Remarks&) {
   for (bool again = true; again;) {
     again = false;
     for (Node* node : e.nodes())
-      if (!node->dead && node->op == "Elementwise" &&
+      if (!node->dead && node->op == op::Elementwise &&
           (fold_behind(e, *node) || fold_in_front(e, *node))) {
         e.drop_unread_constants();
         again = true, changed++;

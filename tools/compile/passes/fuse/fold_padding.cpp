@@ -13,7 +13,7 @@ struct Border {
 // What a Pad puts around height and width, when it puts nothing elsewhere and takes nothing away.
 std::optional<Border> border(const Editor& e, const Node& pad) {
   const Dims &from = e.dims(pad.inputs[0]), &to = e.dims(pad.outputs[0]);
-  Dims before = pad.dims("before");
+  Dims before = pad.dims(attr::before);
   size_t rank = from.size();
   if (rank < 3 || rank > 4 || before.size() != rank) return std::nullopt;
   std::vector<int64_t> begin, end;
@@ -31,9 +31,9 @@ std::optional<Border> border(const Editor& e, const Node& pad) {
 }
 
 bool takes_zeros(Node& reader) {
-  if (reader.op == "Conv2d") return true;
-  if (reader.op != "Pool2d") return false;
-  std::string kind = reader.text("kind", "max");
+  if (reader.op == op::Conv2d) return true;
+  if (reader.op != op::Pool2d) return false;
+  std::string kind = reader.text(attr::kind, "max");
   return kind == "lp" || kind == "average_include_pad" ||
          (kind == "average" && !graph::window_of(reader).has_pads());
 }
@@ -43,9 +43,10 @@ bool takes_zeros(Node& reader) {
 uint32_t fold_padding(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* pad : e.nodes()) {
-    if (pad->dead || pad->op != "Pad" || pad->text("mode", "constant") != "constant") continue;
+    if (pad->dead || pad->op != op::Pad || pad->text(attr::mode, "constant") != "constant")
+      continue;
     double value = pad->inputs.size() > 1 ? scalar(e.model, pad->inputs[1]).value_or(1)
-                                          : pad->number("value", 0);
+                                          : pad->number(attr::value, 0);
     ValueId y = pad->outputs[0];
     std::optional<Border> b = border(e, *pad);
     if (value != 0 || !b || e.is_output(y)) continue;
@@ -58,8 +59,8 @@ uint32_t fold_padding(Editor& e, Remarks&) {
       window.h.begin += b->top, window.h.end += b->bottom;
       window.w.begin += b->left, window.w.end += b->right;
       graph::set_window(reader, window);
-      if (reader->op == "Pool2d" && reader->text("kind", "max") == "average")
-        reader->attributes["kind"] = std::string("average_include_pad");
+      if (reader->op == op::Pool2d && reader->text(attr::kind, "max") == "average")
+        reader->attributes[attr::kind] = std::string("average_include_pad");
       e.set_input(*reader, 0, pad->inputs[0]);
       e.merge_sources(*reader, *pad);
     }

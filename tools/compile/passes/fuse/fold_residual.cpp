@@ -10,7 +10,7 @@ namespace {
 
 bool can_add(const Editor& e, ValueId id, const Dims& dims) {
   Node* maker = e.producer(id);
-  return maker && (maker->op == "Conv2d" || maker->op == "Linear") &&
+  return maker && (maker->op == op::Conv2d || maker->op == op::Linear) &&
          (maker->inputs.size() <= 3 || maker->inputs[3] < 0) && e.read_once(id) &&
          same(e.dims(id), dims);
 }
@@ -37,7 +37,8 @@ uint32_t fold_residual(Editor& e, Remarks&) {
     if (!first && !second) continue;
     // the one that can still take the activation behind the sum, else the later one
     if (first && second) {
-      bool a_plain = !e.producer(a)->has("activation"), b_plain = !e.producer(b)->has("activation");
+      bool a_plain = !e.producer(a)->has(attr::activation),
+           b_plain = !e.producer(b)->has(attr::activation);
       first = a_plain != b_plain ? a_plain : order.at(e.producer(a)) > order.at(e.producer(b));
     }
     ValueId sum = first ? a : b, residual = first ? b : a;

@@ -21,7 +21,7 @@ bool exact_output(const Editor& e, const Node& node) {
   DType dtype = e.value(node.outputs[0]).dtype;
   std::vector<Step> steps = steps_of(node);
   if (steps.empty()) return false;
-  return dtype == compute_dtype(node.text("compute", "f32")) ||
+  return dtype == compute_dtype(node.text(attr::compute, "f32")) ||
          (dtype == DType::kBool && gives_truth(steps.back().op));
 }
 
@@ -44,7 +44,7 @@ std::vector<Step> renumbered(std::vector<Step> steps, const std::vector<int>& op
 bool join(Editor& e, Node& first, Node& second) {
   ValueId middle = first.outputs[0];
   std::vector<Step> head = steps_of(first), tail = steps_of(second);
-  std::string compute = second.text("compute", "f32"), own = first.text("compute", "f32");
+  std::string compute = second.text(attr::compute, "f32"), own = first.text(attr::compute, "f32");
   bool converts_in = head.empty(), converts_out = tail.empty();
   if (converts_in && converts_out) return false;
   if (converts_in && e.value(middle).dtype != compute_dtype(compute)) return false;
@@ -71,7 +71,7 @@ bool join(Editor& e, Node& first, Node& second) {
   e.kill(first);
   e.set_inputs(second, inputs);
   set_steps(second, steps);
-  second.attributes["compute"] = converts_out ? own : compute;
+  second.attributes[attr::compute] = converts_out ? own : compute;
   e.merge_sources(second, first);
   return true;
 }
@@ -95,7 +95,7 @@ bool representable(double number, const std::string& compute) {
 // Operands of one number become the constant of the step that reads them.
 bool inline_scalars(Editor& e, Node& node) {
   std::vector<Step> steps = steps_of(node);
-  std::string compute = node.text("compute", "f32");
+  std::string compute = node.text(attr::compute, "f32");
   if (steps.empty()) return false;
   std::vector<std::optional<double>> number;
   bool any = false;
@@ -155,7 +155,7 @@ int operand_beside_constant(const Step& s, Op op) {
 
 // A product with a number whose only use is a sum with a number: one step.
 bool join_scale_and_shift(Node& node) {
-  if (node.text("compute", "f32") != "f32") return false;
+  if (node.text(attr::compute, "f32") != "f32") return false;
   std::vector<Step> steps = steps_of(node);
   int inputs = int(node.inputs.size());
   for (size_t j = 0; j < steps.size(); j++) {
@@ -182,13 +182,13 @@ bool join_scale_and_shift(Node& node) {
 uint32_t fuse_elementwise(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes())
-    if (node->op == "Elementwise") inline_scalars(e, *node);
+    if (node->op == op::Elementwise) inline_scalars(e, *node);
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Elementwise") continue;
+    if (node->dead || node->op != op::Elementwise) continue;
     for (bool again = true; again;) {
       again = false;
       for (ValueId id : node->inputs) {
-        Node* first = e.producer_if(id, "Elementwise");
+        Node* first = e.producer_if(id, op::Elementwise);
         if (!first || !joinable(e, *first, *node) || !join(e, *first, *node)) continue;
         again = true;
         changed++;

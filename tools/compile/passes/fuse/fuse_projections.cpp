@@ -10,8 +10,8 @@ namespace {
 /// A Linear that only this Attention reads, without anything else in its store.
 Node* projection(const Editor& e, const Node& attention, size_t operand) {
   const ValueId id = attention.inputs[operand];
-  Node* node = e.rank(id) == 3 ? e.producer_if(id, "Linear") : nullptr;
-  if (!node || node->inputs.size() > 3 || node->has("activation") || !e.read_once(id))
+  Node* node = e.rank(id) == 3 ? e.producer_if(id, op::Linear) : nullptr;
+  if (!node || node->inputs.size() > 3 || node->has(attr::activation) || !e.read_once(id))
     return nullptr;
   const Constant* w = e.constant(node->inputs[1]);
   return w && w->bytes && w->dtype == DType::kF32 && w->dims.size() == 2 ? node : nullptr;
@@ -47,13 +47,13 @@ bool fuse(Editor& e, const std::vector<Node*>& parts) {
     inputs.push_back(
         e.new_constant(e.value(first.outputs[0]).name + "/bias", stacked(e, parts, 2)));
   for (Node* part : parts) e.kill(*part);
-  const ValueId all = e.emit("Linear", inputs, DType::kF32, dims, first);
+  const ValueId all = e.emit(op::Linear, inputs, DType::kF32, dims, first);
   int64_t at = 0;
   for (Node* part : parts) {
     e.merge_sources(*e.producer(all), *part);
     const ValueId out = part->outputs[0];
-    e.add("Slice", {all}, {out}, *part,
-          {{"starts", Dims{Dim(0), Dim(0), Dim(at)}}, {"steps", Integers(3, 1)}});
+    e.add(op::Slice, {all}, {out}, *part,
+          {{attr::starts, Dims{Dim(0), Dim(0), Dim(at)}}, {attr::steps, Integers(3, 1)}});
     at += *e.dims(out).back().value();
   }
   return true;
@@ -64,7 +64,7 @@ bool fuse(Editor& e, const std::vector<Node*>& parts) {
 uint32_t fuse_projections(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Attention") continue;
+    if (node->dead || node->op != op::Attention) continue;
     std::vector<Node*> all;
     for (size_t i = 0; i < 3; i++)
       if (Node* part = projection(e, *node, i)) all.push_back(part);

@@ -95,7 +95,7 @@ class Flipper {
   // taken lower than they turn out, so that every flip is a gain.
   enum class Meaning { kDoes, kUndoes, kMerges, kReshapes };
   Meaning meaning_of(const Node& node) const {
-    Integers perm = node.integers("perm");
+    Integers perm = node.integers(attr::perm);
     if (perm == perm_ && (!own_inverse_ || makes(node))) return Meaning::kDoes;
     if (perm == back_) return Meaning::kUndoes;
     return moves_only_units(e_.dims(node.inputs[0]), perm) ? Meaning::kReshapes : Meaning::kMerges;
@@ -109,19 +109,19 @@ class Flipper {
   // window; a Transpose on the way is looked through.
   bool between_partners(ValueId id) const {
     Node* maker = e_.producer(id);
-    if (maker && maker->op == "Transpose") maker = e_.producer(maker->inputs[0]);
+    if (maker && maker->op == op::Transpose) maker = e_.producer(maker->inputs[0]);
     if (!maker) return false;
     std::vector<Node*> readers = e_.readers(id);
     for (size_t i = 0; i < readers.size(); i++)
-      if (readers[i]->op == "Transpose")
+      if (readers[i]->op == op::Transpose)
         for (Node* next : e_.readers(readers[i]->outputs[0]))
-          if (next->op != "Transpose") readers.push_back(next);
-    bool stores = maker->op == "Conv2d" || maker->op == "ConvTranspose2d" ||
-                  maker->op == "Linear" || maker->op == "Elementwise";
+          if (next->op != op::Transpose) readers.push_back(next);
+    bool stores = maker->op == op::Conv2d || maker->op == op::ConvTranspose2d ||
+                  maker->op == op::Linear || maker->op == op::Elementwise;
     for (Node* reader : readers) {
-      if (stores && reader->op == "Elementwise") return true;
-      bool loads = reader->op == "Conv2d" || reader->op == "Pool2d" || reader->op == "Linear";
-      if (loads && (maker->op == "Pad" || maker->op == "Elementwise")) return true;
+      if (stores && reader->op == op::Elementwise) return true;
+      bool loads = reader->op == op::Conv2d || reader->op == op::Pool2d || reader->op == op::Linear;
+      if (loads && (maker->op == op::Pad || maker->op == op::Elementwise)) return true;
     }
     return false;
   }
@@ -135,7 +135,7 @@ class Flipper {
     std::set<int> readers;
     bool plain_reader = e_.is_output(id), flipped_reader = false;
     for (Node* node : e_.readers(id)) {
-      if (node->op == "Transpose" && e_.rank(id) == perm_.size()) {
+      if (node->op == op::Transpose && e_.rank(id) == perm_.size()) {
         Meaning meaning = meaning_of(*node);
         flipped_reader |= meaning == Meaning::kUndoes;
         plain_reader |= meaning == Meaning::kDoes || meaning == Meaning::kReshapes;
@@ -167,7 +167,7 @@ class Flipper {
     Node* node = e_.producer(id);
     if (!node) return MinCut::kSource;
     if (vertex_.count(node)) return vertex_[node];
-    if (node->op != "Transpose" || e_.rank(id) != perm_.size()) return MinCut::kSource;
+    if (node->op != op::Transpose || e_.rank(id) != perm_.size()) return MinCut::kSource;
     Meaning meaning = meaning_of(*node);
     if (meaning == Meaning::kDoes) return MinCut::kSink;
     either_way = meaning == Meaning::kMerges;
@@ -227,11 +227,11 @@ class Flipper {
   void flip(Node& node) {
     std::vector<ValueId> inputs = node.inputs;
     for (size_t i = 0; i < inputs.size(); i++) {
-      bool scalar = inputs[i] >= 0 && node.op == "Elementwise" && e_.rank(inputs[i]) == 0;
+      bool scalar = inputs[i] >= 0 && node.op == op::Elementwise && e_.rank(inputs[i]) == 0;
       if (is_flipped_operand(e_, node, i, perm_.size()) && !scalar)
         inputs[i] = flipped(inputs[i], node);
     }
-    if (node.op == "Conv2d") {
+    if (node.op == op::Conv2d) {
       Constant turned = permuted(*e_.constant(inputs[1]), {0, 2, 1, 3});
       inputs[1] = e_.new_constant(e_.value(inputs[1]).name, std::move(turned));
     }
@@ -248,7 +248,8 @@ class Flipper {
     }
     e_.set_outputs(node, outputs);
     for (size_t i = 0; i < plain.size(); i++)
-      if (plain[i] >= 0) e_.add("Transpose", {outputs[i]}, {plain[i]}, node, {{"perm", perm_}});
+      if (plain[i] >= 0)
+        e_.add(op::Transpose, {outputs[i]}, {plain[i]}, node, {{attr::perm, perm_}});
   }
 
   Editor& e_;
@@ -265,8 +266,8 @@ std::vector<Integers> permutations(const Editor& e) {
   std::vector<Integers> found;
   std::set<Integers> seen;
   for (Node* node : e.nodes()) {
-    if (node->op != "Transpose") continue;
-    for (const Integers& perm : {node->integers("perm"), inverse(node->integers("perm"))})
+    if (node->op != op::Transpose) continue;
+    for (const Integers& perm : {node->integers(attr::perm), inverse(node->integers(attr::perm))})
       if (seen.insert(perm).second) found.push_back(perm);
   }
   return found;
@@ -306,8 +307,8 @@ uint32_t cut_until_stable(Editor& e, Looks& looks, Remarks& remarks) {
 double total_cost(const Editor& e) {
   double total = 0;
   for (Node* node : e.nodes())
-    if (node->op == "Transpose")
-      total += transpose_cost(e.dims(node->inputs[0]), node->integers("perm"));
+    if (node->op == op::Transpose)
+      total += transpose_cost(e.dims(node->inputs[0]), node->integers(attr::perm));
   return total;
 }
 

@@ -17,7 +17,7 @@ ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, 
   Editor& e = g.e;
   const auto channels = dims[3].value();
   if (!channels || *channels < 1 || count < 1 || count > quantized::kMaxProducts) return kAbsent;
-  const auto at = [&](const char* key) { return std::get<int64_t>(attributes.at(key)); };
+  const auto at = [&](graph::AttributeName key) { return std::get<int64_t>(attributes.at(key)); };
   host::charge_memory(uint64_t(*channels) * uint64_t(count + 8));
   const std::vector<int8_t> ones(size_t(*channels * count), 1);
   const std::vector<int32_t> bias(size_t(*channels), int32_t(-x.zero * count));
@@ -25,16 +25,16 @@ ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, 
   const auto constant = [&](const char* what, Constant made) {
     return e.new_constant(node.name + what, std::move(made));
   };
-  const Integers extents = {*channels, at("kernel_h"), at("kernel_w"), 1};
+  const Integers extents = {*channels, at(attr::kernel_h), at(attr::kernel_w), 1};
   const std::vector<ValueId> operands = {
       image, constant("/ones", graph::make_constant(DType::kI8, extents, ones.data())),
       constant("/bias", graph::make_constant(DType::kI32, {*channels}, bias.data())),
       constant("/multipliers", graph::make_constant(DType::kF32, {*channels}, by.data()))};
-  attributes["groups"] = *channels;
-  attributes["method"] = std::string("depthwise");
-  attributes["x_zero"] = x.zero;
+  attributes[attr::groups] = *channels;
+  attributes[attr::method] = std::string("depthwise");
+  attributes[attr::x_zero] = x.zero;
   limit(to, &attributes);
-  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8, dims, node, attributes);
+  const ValueId y = e.emit(op::QuantizedConv2d, operands, DType::kU8, dims, node, attributes);
   e.value(y).layout = "NHWC";
   return y;
 }
@@ -44,7 +44,7 @@ ValueId averaged_windows(ByteGraph& g, const Node& root, const Steps& x, const O
   const size_t rank = e.rank(root.inputs[0]);
   if ((rank != 3 && rank != 4) || !windows_fit(e, root)) return kAbsent;
   const graph::Window2d taps = graph::window_of(root);
-  if (taps.has_pads() && root.integer("count_include_pad", 0) == 0) return kAbsent;
+  if (taps.has_pads() && root.integer(attr::count_include_pad, 0) == 0) return kAbsent;
   const Dims dims = image_dims(e.dims(root.outputs[0]));
   if (!dims[3].is_static() || taps.h.kernel > quantized::kMaxProducts ||
       taps.w.kernel > quantized::kMaxProducts ||
@@ -59,7 +59,7 @@ ValueId averaged_windows(ByteGraph& g, const Node& root, const Steps& x, const O
 ValueId averaged_together(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
   Editor& e = g.e;
   const ValueId in = root.inputs[0];
-  const Integers axes = root.integers("axes");
+  const Integers axes = root.integers(attr::axes);
   const Dims dims = e.dims(in);
   const size_t rank = dims.size();
   int64_t count = 1;
@@ -84,7 +84,7 @@ ValueId averaged_together(ByteGraph& g, const Node& root, const Steps& x, const 
     bytes = e.transpose(bytes, {0, 2, 1}, root);
   }
   const ValueId image = e.reshape(bytes, {images, Dim(1), Dim(count), channels}, root);
-  const Attributes attributes = {{"kernel_h", int64_t(1)}, {"kernel_w", count}};
+  const Attributes attributes = {{attr::kernel_h, int64_t(1)}, {attr::kernel_w, count}};
   const ValueId y =
       averaged(g, root, image, x, count, attributes, {images, Dim(1), Dim(1), channels}, to);
   return e.reshape(y, e.dims(root.outputs[0]), root);
@@ -94,7 +94,7 @@ ValueId averaged_together(ByteGraph& g, const Node& root, const Steps& x, const 
 ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
   Editor& e = g.e;
   const Dims dims = e.dims(root.inputs[0]);
-  const Integers axes = root.integers("axes");
+  const Integers axes = root.integers(attr::axes);
   Integers order;
   int64_t count = 1;
   for (int64_t i = 0; i < int64_t(dims.size()); i++)
@@ -118,10 +118,10 @@ ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Outp
   kept.push_back(Dim(count));
   const ValueId bytes = e.reshape(e.transpose(g.bytes(root.inputs[0]), order, root), kept, root);
   kept.back() = Dim(1);
-  Attributes attributes = {{"w_zero", int64_t(0)}};
+  Attributes attributes = {{attr::w_zero, int64_t(0)}};
   limit(to, &attributes);
   const ValueId y =
-      e.emit("QuantizedLinear",
+      e.emit(op::QuantizedLinear,
              {bytes, constant("/ones", graph::make_constant(DType::kI8, {1, count}, ones.data())),
               constant("/bias", graph::make_constant(DType::kI32, {1}, &bias)),
               constant("/multipliers", graph::make_constant(DType::kF32, {1}, &by))},
@@ -134,7 +134,7 @@ ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Outp
 ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to) {
   const auto x = g.steps(root.inputs[0]);
   if (!x) return kAbsent;
-  if (root.op == "AveragePool") return averaged_windows(g, root, *x, to);
+  if (root.op == op::AveragePool) return averaged_windows(g, root, *x, to);
   const ValueId together = averaged_together(g, root, *x, to);
   return together >= 0 ? together : averaged_rows(g, root, *x, to);
 }

@@ -98,8 +98,8 @@ void set_block_weights(Editor& e, const BlockWeights& weights, const std::string
   if (!weights.zeros.empty())
     inputs->push_back(e.new_constant(
         name + "/zeros", graph::make_constant(DType::kI8, scales, weights.zeros.data())));
-  (*attributes)["bits"] = weights.bits;
-  (*attributes)["block"] = weights.block;
+  (*attributes)[attr::bits] = weights.bits;
+  (*attributes)[attr::block] = weights.block;
 }
 
 BlockWeights block_weights_of(const Model& model, const Node& linear) {
@@ -110,7 +110,7 @@ BlockWeights block_weights_of(const Model& model, const Node& linear) {
                               : nullptr;
   BlockWeights found;
   found.outputs = w.dims[0], found.k = w.dims[1];
-  found.bits = linear.integer("bits", 8), found.block = linear.integer("block", 0);
+  found.bits = linear.integer(attr::bits, 8), found.block = linear.integer(attr::block, 0);
   const auto taken = [](auto elements, auto* to) { to->assign(elements.begin(), elements.end()); };
   taken(w.as<int8_t>().part(0, w.elements()), &found.numbers);
   taken(scales.as<float>().part(0, scales.elements()), &found.scales);

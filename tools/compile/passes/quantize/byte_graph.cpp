@@ -33,15 +33,16 @@ void ByteGraph::open_quantize(Node& node) {
   const ValueId y = node.outputs[0];
   const auto steps = one_scale(e, node, e.value(y).dtype);
   if (!steps) return;
-  const Attributes attributes = {{"scale", double(steps->scale)}, {"zero_point", steps->zero}};
+  const Attributes attributes = {{attr::scale, double(steps->scale)},
+                                 {attr::zero_point, steps->zero}};
   ValueId bytes = y;
   if (e.value(y).dtype == DType::kI8) {
     bytes = e.new_value(e.value(y).name + "/bytes", DType::kU8, e.dims(y));
-    e.add("OffsetByte", {bytes}, {y}, node);
+    e.add(op::OffsetByte, {bytes}, {y}, node);
     offset_[y] = bytes;
   }
   e.kill(node);
-  Node& made = e.add("Quantize", {node.inputs[0]}, {bytes}, node, attributes);
+  Node& made = e.add(op::Quantize, {node.inputs[0]}, {bytes}, node, attributes);
   quantizes_.push_back(&made);
   mine_.insert(&made);
 }
@@ -53,12 +54,12 @@ void ByteGraph::open_dequantize(Node& node) {
   ValueId bytes = x;
   if (e.value(x).dtype == DType::kI8) {
     const auto [known, is_new] = offset_.try_emplace(x, kAbsent);
-    if (is_new) known->second = e.emit("OffsetByte", {x}, DType::kU8, e.dims(x), node);
+    if (is_new) known->second = e.emit(op::OffsetByte, {x}, DType::kU8, e.dims(x), node);
     bytes = known->second;
   }
   e.kill(node);
-  Node& made = e.add("Dequantize", {bytes}, {node.outputs[0]}, node,
-                     {{"scale", double(steps->scale)}, {"zero_point", steps->zero}});
+  Node& made = e.add(op::Dequantize, {bytes}, {node.outputs[0]}, node,
+                     {{attr::scale, double(steps->scale)}, {attr::zero_point, steps->zero}});
   dequantizes_.push_back(&made);
   mine_.insert(&made);
 }
@@ -66,8 +67,8 @@ void ByteGraph::open_dequantize(Node& node) {
 /// What moves bytes as they are: signed ones as those that they were made of.
 void ByteGraph::open_movement(Node& node) {
   const ValueId x = node.inputs.empty() ? kAbsent : node.inputs[0];
-  if (x < 0 || e.constant(x) || node.op == "Pad" || !moves(node)) return;
-  if (e.value(x).dtype == DType::kU8 && node.op == "MaxPool" && !e.is_output(node.outputs[0])) {
+  if (x < 0 || e.constant(x) || node.op == op::Pad || !moves(node)) return;
+  if (e.value(x).dtype == DType::kU8 && node.op == op::MaxPool && !e.is_output(node.outputs[0])) {
     e.bypass(node, largest_bytes(*this, node, x));
     return;
   }
@@ -75,26 +76,26 @@ void ByteGraph::open_movement(Node& node) {
   if (known == offset_.end()) return;
   const ValueId first = moved(node, known->second, {}, 0);
   for (const ValueId y : node.outputs)
-    if (y >= 0) offset_[y] = node.op == "Split" ? bytes_.at(y) : first;
+    if (y >= 0) offset_[y] = node.op == op::Split ? bytes_.at(y) : first;
 }
 
 void ByteGraph::open() {
   for (Node* node : e.nodes()) {
     open_movement(*node);
-    if (node->op == "QuantizeLinear") open_quantize(*node);
-    if (node->op == "DequantizeLinear") open_dequantize(*node);
+    if (node->op == op::QuantizeLinear) open_quantize(*node);
+    if (node->op == op::DequantizeLinear) open_dequantize(*node);
   }
 }
 
 bool ByteGraph::moves(const Node& node) const {
-  static const std::set<std::string> kMovement = {"Reshape", "Identity", "Transpose", "Slice",
-                                                  "Split",   "Gather",   "Expand",    "Tile",
-                                                  "Pad",     "MaxPool"};
-  if (node.op == "Resize") return node.text("mode", "nearest") == "nearest";
-  if (node.op == "MaxPool")
+  static constexpr graph::Operators kMovement = {
+      op::Reshape, op::Identity, op::Transpose, op::Slice, op::Split,
+      op::Gather,  op::Expand,   op::Tile,      op::Pad,   op::MaxPool};
+  if (node.op == op::Resize) return node.text(attr::mode, "nearest") == "nearest";
+  if (node.op == op::MaxPool)
     return (e.rank(node.inputs[0]) == 3 || e.rank(node.inputs[0]) == 4) &&
            (node.outputs.size() == 1 || node.outputs[1] < 0);
-  return kMovement.count(node.op) != 0;
+  return kMovement.has(node.op);
 }
 
 /// The Dequantize, or the DequantizeLinear of a constant, that x is made of; nodes between with the
@@ -105,7 +106,7 @@ const Node* ByteGraph::source_of(ValueId x, std::vector<std::pair<Node*, size_t>
     Node* const node = e.producer(x);
     if (!node || e.value(x).dtype != DType::kF32) return nullptr;
     if (is_mine(node)) return node;
-    if (node->op == "DequantizeLinear")
+    if (node->op == op::DequantizeLinear)
       return e.constant(node->inputs[0]) && one_scale(e, *node, e.value(node->inputs[0]).dtype)
                  ? node
                  : nullptr;
@@ -121,12 +122,12 @@ std::optional<Steps> ByteGraph::steps(ValueId x) const {
   const Node* const source = source_of(x, &between);
   if (!source) return std::nullopt;
   const Steps steps =
-      source->op == "Dequantize"
-          ? Steps{float(source->number("scale", 1)), source->integer("zero_point", 0)}
+      source->op == op::Dequantize
+          ? Steps{float(source->number(attr::scale, 1)), source->integer(attr::zero_point, 0)}
           : *one_scale(e, *source, e.value(source->inputs[0]).dtype);
   for (const auto& [node, which] : between) {
-    if (node->op != "Pad" || node->text("mode", "constant") != "constant") continue;
-    const float padded = float(node->number("value", 0));
+    if (node->op != op::Pad || node->text(attr::mode, "constant") != "constant") continue;
+    const float padded = float(node->number(attr::value, 0));
     if (float(byte_of(steps, padded) - steps.zero) * steps.scale != padded) return std::nullopt;
   }
   return steps;
@@ -161,17 +162,17 @@ ValueId ByteGraph::bytes(ValueId x) {
 }
 
 ValueId ByteGraph::moved(const Node& node, ValueId bytes, const Steps& steps, size_t which) {
-  if (node.op == "MaxPool") return largest_bytes(*this, node, bytes);
+  if (node.op == op::MaxPool) return largest_bytes(*this, node, bytes);
   std::vector<ValueId> inputs = node.inputs, outputs;
   inputs[0] = bytes;
   for (size_t i = 0; i < node.outputs.size(); i++) {
     const ValueId y = node.outputs[i];
     outputs.push_back(y < 0 ? y : e.new_value(e.value(y).name + "/bytes", DType::kU8, e.dims(y)));
-    if (y >= 0 && node.op == "Split") bytes_[y] = outputs[i];
+    if (y >= 0 && node.op == op::Split) bytes_[y] = outputs[i];
   }
   Attributes attributes = node.attributes;
-  if (node.op == "Pad")
-    attributes["value"] = double(byte_of(steps, float(node.number("value", 0))));
+  if (node.op == op::Pad)
+    attributes[attr::value] = double(byte_of(steps, float(node.number(attr::value, 0))));
   e.add(node.op, inputs, outputs, node, attributes);
   return outputs[which];
 }
@@ -179,11 +180,11 @@ ValueId ByteGraph::moved(const Node& node, ValueId bytes, const Steps& steps, si
 std::optional<Quantized> ByteGraph::quantized_constant(ValueId x) const {
   Quantized found;
   const Node* node = e.producer(x);
-  if (node && node->op == "Transpose") {
-    found.perm = node->integers("perm");
+  if (node && node->op == op::Transpose) {
+    found.perm = node->integers(attr::perm);
     node = e.producer(node->inputs[0]);
   }
-  if (!node || node->op != "DequantizeLinear") return std::nullopt;
+  if (!node || node->op != op::DequantizeLinear) return std::nullopt;
   found.integers = e.constant(node->inputs[0]);
   const Constant *scale = e.constant(node->inputs[1]), *zero = e.constant(node->inputs[2]);
   if (!found.integers || !scale || !zero || scale->dims.size() > 1) return std::nullopt;
@@ -191,7 +192,7 @@ std::optional<Quantized> ByteGraph::quantized_constant(ValueId x) const {
     found.scales.push_back(scale->as<float>()[i]);
     found.zeros.push_back(graph::read_integer(*zero, i));
   }
-  found.axis = node->integer("axis", 0);
+  found.axis = node->integer(attr::axis, 0);
   return found;
 }
 
@@ -205,10 +206,10 @@ ValueId ByteGraph::lookup(ValueId x, const std::vector<int64_t>& table, const No
   if (same) return x;
   // Above a Reshape nothing stands between it and the images of the operator that made them.
   const Dims dims = e.dims(x);
-  while (const Node* const shaped = e.producer_if(x, "Reshape")) x = shaped->inputs[0];
+  while (const Node* const shaped = e.producer_if(x, op::Reshape)) x = shaped->inputs[0];
   const ValueId constant = e.new_constant(e.value(x).name + "/table",
                                           graph::make_constant(DType::kU8, {256}, bytes.data()));
-  return e.reshape(e.emit("Lookup", {x, constant}, DType::kU8, e.dims(x), from), dims, from);
+  return e.reshape(e.emit(op::Lookup, {x, constant}, DType::kU8, e.dims(x), from), dims, from);
 }
 
 }  // namespace ingot::passes::quantize

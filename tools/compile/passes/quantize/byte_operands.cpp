@@ -35,11 +35,11 @@ Integers outputs_first(size_t rank) {
 
 Attributes window(const Node& node) {
   const graph::Window2d window = graph::window_of(node);
-  return {{"kernel_h", window.h.kernel},     {"kernel_w", window.w.kernel},
-          {"stride_h", window.h.stride},     {"stride_w", window.w.stride},
-          {"dilation_h", window.h.dilation}, {"dilation_w", window.w.dilation},
-          {"pad_top", window.h.begin},       {"pad_bottom", window.h.end},
-          {"pad_left", window.w.begin},      {"pad_right", window.w.end}};
+  return {{attr::kernel_h, window.h.kernel},     {attr::kernel_w, window.w.kernel},
+          {attr::stride_h, window.h.stride},     {attr::stride_w, window.w.stride},
+          {attr::dilation_h, window.h.dilation}, {attr::dilation_w, window.w.dilation},
+          {attr::pad_top, window.h.begin},       {attr::pad_bottom, window.h.end},
+          {attr::pad_left, window.w.begin},      {attr::pad_right, window.w.end}};
 }
 
 Dims image_dims(const Dims& dims) { return permuted(with_height(dims), to_channels_last(4)); }
@@ -68,16 +68,16 @@ bool windows_fit(const Editor& e, const Node& node) {
 }
 
 void set_groups(int64_t groups, int64_t outputs, int64_t each, Attributes* attributes) {
-  (*attributes)["groups"] = groups;
-  (*attributes)["method"] = std::string(groups == 1                      ? "direct"
-                                        : each == 1 && groups == outputs ? "depthwise"
-                                                                         : "grouped");
+  (*attributes)[attr::groups] = groups;
+  (*attributes)[attr::method] = std::string(groups == 1                      ? "direct"
+                                            : each == 1 && groups == outputs ? "depthwise"
+                                                                             : "grouped");
 }
 
 void limit(const Output& to, Attributes* attributes) {
-  (*attributes)["requant"] = std::string("float_even");
-  (*attributes)["y_zero"] = to.steps.zero;
-  (*attributes)["low"] = to.low, (*attributes)["high"] = to.high;
+  (*attributes)[attr::requant] = std::string("float_even");
+  (*attributes)[attr::y_zero] = to.steps.zero;
+  (*attributes)[attr::low] = to.low, (*attributes)[attr::high] = to.high;
 }
 
 }  // namespace ingot::passes::quantize

@@ -89,11 +89,11 @@ class ChannelFunction {
       }
       const Node* const node = g_.e.producer(x);
       if (!node || node->outputs.size() != 1 || !g_.e.read_once(x)) return false;
-      if (node->op == "PRelu" && i == 0) {
+      if (node->op == op::PRelu && i == 0) {
         if (!numbers_along(g_, node->inputs[1], rank_, &axis_)) return false;
         slopes_ = node;
         x = node->inputs[0];
-      } else if (node->op == "BatchNormalization") {
+      } else if (node->op == op::BatchNormalization) {
         if (!normalize(*node)) return false;
         x = node->inputs[0];
       } else if (!combine(*node, &x)) {
@@ -104,16 +104,16 @@ class ChannelFunction {
     return false;
   }
   bool combine(const Node& node, ValueId* x) {
-    const bool product = node.op == "Mul" || node.op == "Div",
-               sum = node.op == "Add" || node.op == "Sub";
+    const bool product = node.op == op::Mul || node.op == op::Div,
+               sum = node.op == op::Add || node.op == op::Sub;
     if ((!product && !sum) || node.inputs.size() != 2) return false;
-    const bool turns_round = node.op == "Mul" || node.op == "Add";
+    const bool turns_round = node.op == op::Mul || node.op == op::Add;
     for (size_t i = turns_round ? 0 : 1; i < 2; i++) {
       const auto numbers = numbers_along(g_, node.inputs[i], rank_, &axis_);
       if (!numbers) continue;
       Affine step;
       ChannelNumbers each = *numbers;
-      for (double& n : each) n = node.op == "Div" ? 1 / n : node.op == "Sub" ? -n : n;
+      for (double& n : each) n = node.op == op::Div ? 1 / n : node.op == op::Sub ? -n : n;
       (product ? step.times : step.plus) = each;
       steps_.push_back(std::move(step));
       *x = node.inputs[1 - i];
@@ -132,7 +132,7 @@ class ChannelFunction {
     Affine step;
     for (int64_t c = 0; c < held[0]->elements(); c++) {
       const auto number = [&](size_t i) { return graph::read_number(*held[i], c); };
-      step.times.push_back(number(0) / std::sqrt(number(3) + node.number("epsilon", 1e-5)));
+      step.times.push_back(number(0) / std::sqrt(number(3) + node.number(attr::epsilon, 1e-5)));
       step.plus.push_back(number(1) - number(2) * step.times.back());
     }
     steps_.push_back(std::move(step));
@@ -188,10 +188,10 @@ ValueId computed(ByteGraph& g, ValueId image, const Steps& x, const Affine& f, c
       constant("/bias", graph::make_constant(DType::kI32, {channels}, bias.data())),
       constant("/multipliers", graph::make_constant(DType::kF32, {channels}, multipliers.data()))};
   Attributes attributes = {
-      {"groups", channels}, {"method", std::string("depthwise")}, {"x_zero", x.zero}};
+      {attr::groups, channels}, {attr::method, std::string("depthwise")}, {attr::x_zero, x.zero}};
   limit(to, &attributes);
   const ValueId y =
-      e.emit("QuantizedConv2d", operands, DType::kU8, e.dims(image), node, attributes);
+      e.emit(op::QuantizedConv2d, operands, DType::kU8, e.dims(image), node, attributes);
   e.value(y).layout = "NHWC";
   return y;
 }
@@ -213,18 +213,18 @@ ValueId parametric(ByteGraph& g, ValueId image, const Steps& x, const ChannelNum
                                 {slopes, ChannelNumbers(slopes.size(), 0)}, open, node);
   if (down < 0) return kAbsent;
   constexpr int64_t kOne = 1 << 20;
-  const ValueId y = e.emit("QuantizedElementwise", {g.lookup(image, above, node), down}, DType::kU8,
-                           e.dims(image), node,
-                           {{"function", std::string("add")},
-                            {"requant", std::string("float_even")},
-                            {"a_zero", to.steps.zero},
-                            {"b_zero", to.steps.zero},
-                            {"y_zero", to.steps.zero},
-                            {"low", to.low},
-                            {"high", to.high},
-                            {"a_multiplier", kOne},
-                            {"b_multiplier", kOne},
-                            {"y_shift", int64_t(20)}});
+  const ValueId y = e.emit(op::QuantizedElementwise, {g.lookup(image, above, node), down},
+                           DType::kU8, e.dims(image), node,
+                           {{attr::function, std::string("add")},
+                            {attr::requant, std::string("float_even")},
+                            {attr::a_zero, to.steps.zero},
+                            {attr::b_zero, to.steps.zero},
+                            {attr::y_zero, to.steps.zero},
+                            {attr::low, to.low},
+                            {attr::high, to.high},
+                            {attr::a_multiplier, kOne},
+                            {attr::b_multiplier, kOne},
+                            {attr::y_shift, int64_t(20)}});
   e.value(y).layout = "NHWC";
   return y;
 }

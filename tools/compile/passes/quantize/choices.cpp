@@ -8,7 +8,7 @@
 namespace ingot::passes::quantize {
 
 ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to) {
-  const size_t first = root.op == "Where" ? 1 : 0;
+  const size_t first = root.op == op::Where ? 1 : 0;
   std::vector<Steps> all;
   for (size_t i = first; i < root.inputs.size(); i++) {
     const auto steps = g.steps(root.inputs[i]);

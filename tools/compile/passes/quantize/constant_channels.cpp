@@ -33,22 +33,22 @@ struct Convolution {
   bool is_depthwise;
 
   int weight(int64_t o, int64_t tap, int64_t i) const {
-    return w->as<int8_t>()[(o * taps + tap) * inputs + i] - int(node->integer("w_zero", 0));
+    return w->as<int8_t>()[(o * taps + tap) * inputs + i] - int(node->integer(attr::w_zero, 0));
   }
   bool has_border() const {
-    for (const char* side : {"pad_top", "pad_left", "pad_bottom", "pad_right"})
+    for (const auto side : {attr::pad_top, attr::pad_left, attr::pad_bottom, attr::pad_right})
       if (node->integer(side, 0) != 0) return true;
     return false;
   }
   bool is_same_in_window(int number) const {
-    return !has_border() || number == node->integer("x_zero", 0);
+    return !has_border() || number == node->integer(attr::x_zero, 0);
   }
 };
 
 std::optional<Convolution> convolution_of(const Editor& e, Node* node) {
-  if (node->op != "QuantizedConv2d" || node->inputs.size() < 4 || node->inputs.size() > 5)
+  if (node->op != op::QuantizedConv2d || node->inputs.size() < 4 || node->inputs.size() > 5)
     return std::nullopt;
-  const std::string mode = node->text("requant", "float_even");
+  const std::string mode = node->text(attr::requant, "float_even");
   const bool is_float = mode == "float_even";
   if (!is_float && mode != "fixed_up" && mode != "fixed_away") return std::nullopt;
   if (node->inputs.size() != (is_float ? 4 : 5)) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<Convolution> convolution_of(const Editor& e, Node* node) {
       (c.shifts && c.shifts->dtype != DType::kI32))
     return std::nullopt;
   c.outputs = c.w->dims[0], c.taps = c.w->dims[1] * c.w->dims[2], c.inputs = c.w->dims[3];
-  const int64_t groups = node->integer("groups", 1);
+  const int64_t groups = node->integer(attr::groups, 1);
   const Dims& in = e.dims(node->inputs[0]);
   if (in.size() != 4 || c.outputs == 0) return std::nullopt;
   c.is_depthwise = groups == c.outputs && c.inputs == 1 && in[3].value() == c.outputs;
@@ -86,10 +86,12 @@ int number_of_sum(const Convolution& c, int64_t o, uint32_t sum) {
     if (shift < 0 || shift > 31 || multiplier < 0) return kVaries;
     const int64_t high = (whole * multiplier + (int64_t{1} << 30)) >> 31;
     const double exact = std::ldexp(double(high), int(-shift));
-    step = c.node->text("requant", "") == "fixed_up" ? std::floor(exact + 0.5) : std::round(exact);
+    step =
+        c.node->text(attr::requant, "") == "fixed_up" ? std::floor(exact + 0.5) : std::round(exact);
   }
-  return int(std::clamp(step + double(c.node->integer("y_zero", 0)),
-                        double(c.node->integer("low", 0)), double(c.node->integer("high", 255))));
+  return int(std::clamp(step + double(c.node->integer(attr::y_zero, 0)),
+                        double(c.node->integer(attr::low, 0)),
+                        double(c.node->integer(attr::high, 255))));
 }
 
 /// What its window adds to the sum of output o, where input channel i is `number` everywhere.
@@ -216,7 +218,7 @@ class ConstantChannels {
       Constant rows = kept_rows(*e_.constant(node->inputs[i]), kept);
       e_.set_input(*node, i, changed(*node, std::move(rows)));
     }
-    if (node->integer("groups", 1) != 1) node->attributes["groups"] = int64_t(kept.size());
+    if (node->integer(attr::groups, 1) != 1) node->attributes[attr::groups] = int64_t(kept.size());
     Dims dims = e_.dims(before);
     dims[3] = Dim(int64_t(kept.size()));
     const ValueId after =
@@ -266,7 +268,7 @@ class ConstantChannels {
       if (!has_any && constant_output(*c, o, nullptr) != kVaries) without.push_back(o);
     }
     if (without.empty()) return;
-    const int zero = int(node->integer("y_zero", 0));
+    const int zero = int(node->integer(attr::y_zero, 0));
     std::vector<int32_t> rows[3];
     const Constant* const from[3] = {c->bias, c->multipliers, c->shifts};
     for (int i = 0; i < 3; i++) {

@@ -83,10 +83,10 @@ bool is_of_rows(const Editor& e, ValueId id, const Dims& dims) {
   return e.dims(id) == rows;
 }
 std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
-  const Node* const times = e.producer_if(x, "Mul");
+  const Node* const times = e.producer_if(x, op::Mul);
   if (!times || e.rank(x) < 1) return std::nullopt;
   const auto source = [&](ValueId id) -> std::optional<ValueId> {
-    const Node* const cast = e.producer_if(id, "Cast");
+    const Node* const cast = e.producer_if(id, op::Cast);
     if (!cast || e.value(id).dtype != DType::kF32) return std::nullopt;
     return cast->inputs[0];
   };
@@ -100,7 +100,7 @@ std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
     RunTimeBytes found;
     found.scale = times->inputs[1 - first];
     ValueId apart = times->inputs[first];
-    if (const Node* const sub = e.producer_if(apart, "Sub"))
+    if (const Node* const sub = e.producer_if(apart, op::Sub))
       apart = sub->inputs[0], found.zero = sub->inputs[1];
     const auto bytes = bytes_of(apart);
     if (!bytes || e.value(found.scale).dtype != DType::kF32) continue;
@@ -120,17 +120,17 @@ std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
 /// The steps that DynamicQuantize gave beside these bytes, where the scale and the zero point are
 /// taken out of them.
 ValueId given_steps(const Editor& e, const RunTimeBytes& x) {
-  const Node* const made = e.producer_if(x.bytes, "DynamicQuantize");
+  const Node* const made = e.producer_if(x.bytes, op::DynamicQuantize);
   if (!made || x.zero < 0) return kAbsent;
   const auto is_number = [&](ValueId id, int64_t at) {
     for (;;) {
       const Node* const node = e.producer(id);
       if (!node) return false;
-      if (node->op == "Slice") {
-        const Dims starts = node->dims("starts");
+      if (node->op == op::Slice) {
+        const Dims starts = node->dims(attr::starts);
         return node->inputs[0] == made->outputs[1] && starts.size() == 2 && starts[1] == Dim(at);
       }
-      if (node->op != "Reshape" && node->op != "Cast") return false;
+      if (node->op != op::Reshape && node->op != op::Cast) return false;
       id = node->inputs[0];
     }
   };
@@ -148,18 +148,19 @@ ValueId steps_of(Editor& e, const RunTimeBytes& x, const Node& node) {
   };
   const auto as_column = [&](ValueId id) {
     if (e.value(id).dtype != DType::kF32)
-      id = e.emit("Cast", {id}, DType::kF32, e.dims(id), node, {{"to", int64_t(DType::kF32)}});
+      id =
+          e.emit(op::Cast, {id}, DType::kF32, e.dims(id), node, {{attr::to, int64_t(DType::kF32)}});
     return e.reshape(id, is_one_element(e, id) ? Dims{Dim(1), Dim(1)} : column, node);
   };
   const auto repeated = [&](ValueId id) {
     if (!x.in_rows || e.dims(id) == column) return id;
-    return e.emit("Expand", {id}, DType::kF32, column, node);
+    return e.emit(op::Expand, {id}, DType::kF32, column, node);
   };
   ValueId zero = x.zero >= 0 ? as_column(x.zero) : number("/zero", 0);
   if (offset != 0)
-    zero = e.emit("Add", {zero, number("/offset", offset)}, DType::kF32, e.dims(zero), node);
-  return e.emit("Concat", {as_column(x.scale), repeated(zero)}, DType::kF32, {groups, Dim(2)}, node,
-                {{"axis", int64_t(1)}});
+    zero = e.emit(op::Add, {zero, number("/offset", offset)}, DType::kF32, e.dims(zero), node);
+  return e.emit(op::Concat, {as_column(x.scale), repeated(zero)}, DType::kF32, {groups, Dim(2)},
+                node, {{attr::axis, int64_t(1)}});
 }
 
 }  // namespace
@@ -168,20 +169,20 @@ bool recognise_float_product(ByteGraph& g, Node& node) {
   Editor& e = g.e;
   if (node.outputs[0] < 0 || (!e.reader_count(node.outputs[0]) && !e.is_output(node.outputs[0])))
     return false;
-  const bool image = node.op == "Conv", is_gemm = node.op == "Gemm";
-  if (!image && !is_gemm && node.op != "MatMul") return false;
+  const bool image = node.op == op::Conv, is_gemm = node.op == op::Gemm;
+  if (!image && !is_gemm && node.op != op::MatMul) return false;
   const auto x = g.steps(node.inputs[0]);
   const auto made_in_run = x ? std::nullopt : run_time_bytes(e, node.inputs[0]);
   const size_t rank = e.rank(node.inputs[0]);
   if ((!x && !made_in_run) || (image && made_in_run && made_in_run->in_rows) ||
       (image && ((rank != 3 && rank != 4) || e.rank(node.inputs[1]) != rank ||
-                 node.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, node))))
+                 node.integers(attr::kernel_shape).size() != rank - 2 || !windows_fit(e, node))))
     return false;
   if (!image && (rank < 2 || e.rank(node.inputs[1]) != 2)) return false;
-  if (is_gemm && (node.integer("transA", 0) != 0 || node.number("alpha", 1) != 1 ||
-                  (node.inputs.size() > 2 && node.number("beta", 1) != 1)))
+  if (is_gemm && (node.integer(attr::transA, 0) != 0 || node.number(attr::alpha, 1) != 1 ||
+                  (node.inputs.size() > 2 && node.number(attr::beta, 1) != 1)))
     return false;
-  const bool turned = is_gemm && node.integer("transB", 0) != 0;
+  const bool turned = is_gemm && node.integer(attr::transB, 0) != 0;
   auto w = read_float_weights(g, node.inputs[1],
                               image    ? outputs_first(rank)
                               : turned ? Integers{0, 1}
@@ -202,7 +203,7 @@ bool recognise_float_product(ByteGraph& g, Node& node) {
   };
   ValueId bytes = x ? g.bytes(node.inputs[0]) : made_in_run->bytes;
   if (e.value(bytes).dtype == DType::kI8)
-    bytes = e.emit("OffsetByte", {bytes}, DType::kU8, e.dims(bytes), node);
+    bytes = e.emit(op::OffsetByte, {bytes}, DType::kU8, e.dims(bytes), node);
   const std::vector<ValueId> operands = {
       image ? image_of(e, bytes, node) : bytes,
       e.new_constant(e.value(node.inputs[1]).name, w->values),
@@ -214,17 +215,17 @@ bool recognise_float_product(ByteGraph& g, Node& node) {
   Attributes attributes;
   if (image) {
     attributes = window(node);
-    set_groups(node.integer("group", 1), w->outputs, w->values.dims[3], &attributes);
+    set_groups(node.integer(attr::group, 1), w->outputs, w->values.dims[3], &attributes);
   }
-  attributes["requant"] = std::string("to_float");
+  attributes[attr::requant] = std::string("to_float");
   const Dims dims = e.dims(node.outputs[0]);
-  ValueId y = e.emit(image ? "QuantizedConv2d" : "QuantizedLinear", operands, DType::kF32,
+  ValueId y = e.emit(image ? op::QuantizedConv2d : op::QuantizedLinear, operands, DType::kF32,
                      image ? image_dims(dims) : dims, node, attributes);
   if (image) e.value(y).layout = "NHWC", y = from_image(e, y, node);
   const ValueId old = node.outputs[0];
   if (!e.is_output(old) && e.bypass(node, y)) return true;
   e.kill(node);
-  e.add("Identity", {y}, {old}, node);
+  e.add(op::Identity, {y}, {old}, node);
   return true;
 }
 

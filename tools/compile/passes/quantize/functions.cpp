@@ -29,7 +29,7 @@ bool is_of_one_element(const Editor& e, const Node& node) {
     if (x < 0) return false;
     types.push_back(e.value(x).dtype);
   }
-  return node.op == "Cast" || graph::elementwise_steps(node, types);
+  return node.op == op::Cast || graph::elementwise_steps(node, types);
 }
 
 /// The numbers of an f32 value for every byte of the one tensor that it is made of.
@@ -124,43 +124,43 @@ ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
   std::vector<ValueId> parts;
   for (size_t i = 0; i < all.size(); i++)
     parts.push_back(g.rescaled(root.inputs[i], all[i], to, root));
-  return g.e.emit("Concat", parts, DType::kU8, g.e.dims(root.outputs[0]), root,
-                  {{"axis", root.integer("axis", 0)}});
+  return g.e.emit(op::Concat, parts, DType::kU8, g.e.dims(root.outputs[0]), root,
+                  {{attr::axis, root.integer(attr::axis, 0)}});
 }
 
 ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to) {
   const auto a = g.steps(root.inputs[0]), b = g.steps(root.inputs[1]);
   if (!a || !b) return kAbsent;
-  Attributes attributes = {{"requant", std::string("float_even")},
-                           {"a_zero", a->zero},
-                           {"b_zero", b->zero},
-                           {"y_zero", to.steps.zero},
-                           {"low", to.low},
-                           {"high", to.high}};
-  if (root.op == "Mul") {
+  Attributes attributes = {{attr::requant, std::string("float_even")},
+                           {attr::a_zero, a->zero},
+                           {attr::b_zero, b->zero},
+                           {attr::y_zero, to.steps.zero},
+                           {attr::low, to.low},
+                           {attr::high, to.high}};
+  if (root.op == op::Mul) {
     const float scale = a->scale * b->scale / to.steps.scale;
     if (!std::isnormal(scale) || scale > 16384) return kAbsent;
-    attributes["function"] = std::string("mul");
-    attributes["scale"] = double(scale);
+    attributes[attr::function] = std::string("mul");
+    attributes[attr::scale] = double(scale);
   } else {
     const float by_a = a->scale / to.steps.scale, by_b = b->scale / to.steps.scale,
                 larger = std::max(by_a, by_b);
     if (!(larger >= 1.0f / 1024 && larger < 512)) return kAbsent;
     const int shift = quantized_sum_shift(DType::kU8) - std::ilogb(larger);
-    attributes["function"] = std::string(root.op == "Add" ? "add" : "sub");
-    attributes["a_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_a, shift)));
-    attributes["b_multiplier"] = int64_t(std::nearbyint(std::ldexp(by_b, shift)));
-    attributes["y_shift"] = int64_t(shift);
+    attributes[attr::function] = std::string(root.op == op::Add ? "add" : "sub");
+    attributes[attr::a_multiplier] = int64_t(std::nearbyint(std::ldexp(by_a, shift)));
+    attributes[attr::b_multiplier] = int64_t(std::nearbyint(std::ldexp(by_b, shift)));
+    attributes[attr::y_shift] = int64_t(shift);
   }
   Editor& e = g.e;
   ValueId x = g.bytes(root.inputs[0]), y = g.bytes(root.inputs[1]);
   // Both of one shape, and both reshaped from another: computed in that one.
-  const Node *above_x = e.producer_if(x, "Reshape"), *above_y = e.producer_if(y, "Reshape");
+  const Node *above_x = e.producer_if(x, op::Reshape), *above_y = e.producer_if(y, op::Reshape);
   Dims dims = e.dims(root.outputs[0]);
   if (above_x && above_y && same(e.dims(x), dims) && same(e.dims(y), dims) &&
       same(e.dims(above_x->inputs[0]), e.dims(above_y->inputs[0])))
     x = above_x->inputs[0], y = above_y->inputs[0], dims = e.dims(x);
-  const ValueId made = e.emit("QuantizedElementwise", {x, y}, DType::kU8, dims, root, attributes);
+  const ValueId made = e.emit(op::QuantizedElementwise, {x, y}, DType::kU8, dims, root, attributes);
   return e.reshape(made, e.dims(root.outputs[0]), root);
 }
 
@@ -170,7 +170,7 @@ ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to) {
   const auto x = g.steps(root.inputs[0]);
   const size_t rank = e.rank(root.inputs[0]);
   if (!x || rank < 1 || to.low != 0 || to.high != 255) return kAbsent;
-  const int64_t axis = root.integer("axis", int64_t(rank) - 1);
+  const int64_t axis = root.integer(attr::axis, int64_t(rank) - 1);
   Numbers table(256);
   for (int i = 0; i < 256; i++) table[size_t(255 - i)] = std::exp(-x->scale * float(i));
   const ValueId exponents = e.new_constant(root.name + "/exponents",
@@ -180,8 +180,8 @@ ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to) {
     if (i != axis) last.push_back(i);
   last.push_back(axis);
   const ValueId rows = e.transpose(g.bytes(root.inputs[0]), last, root);
-  const ValueId y = e.emit("QuantizedSoftmax", {rows, exponents}, DType::kU8, e.dims(rows), root,
-                           {{"scale", double(to.steps.scale)}, {"y_zero", to.steps.zero}});
+  const ValueId y = e.emit(op::QuantizedSoftmax, {rows, exponents}, DType::kU8, e.dims(rows), root,
+                           {{attr::scale, double(to.steps.scale)}, {attr::y_zero, to.steps.zero}});
   return e.transpose(y, inverse(last), root);
 }
 

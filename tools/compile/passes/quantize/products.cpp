@@ -115,10 +115,10 @@ ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps&
   Editor& e = g.e;
   std::vector<ValueId> operands = {image, e.new_constant(e.value(root.inputs[1]).name, w.values)};
   operands.insert(operands.end(), numbers.begin(), numbers.end());
-  set_groups(root.integer("group", 1), w.outputs, w.values.dims[3], &attributes);
-  attributes["x_zero"] = x.zero, attributes["w_zero"] = w.zero;
+  set_groups(root.integer(attr::group, 1), w.outputs, w.values.dims[3], &attributes);
+  attributes[attr::x_zero] = x.zero, attributes[attr::w_zero] = w.zero;
   limit(to, &attributes);
-  const ValueId y = e.emit("QuantizedConv2d", operands, DType::kU8,
+  const ValueId y = e.emit(op::QuantizedConv2d, operands, DType::kU8,
                            image_dims(e.dims(root.outputs[0])), root, attributes);
   e.value(y).layout = "NHWC";
   return from_image(e, y, root);
@@ -131,7 +131,7 @@ ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) 
   const size_t rank = e.rank(root.inputs[0]);
   const auto x = g.steps(root.inputs[0]);
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
-      root.integers("kernel_shape").size() != rank - 2 || !windows_fit(e, root))
+      root.integers(attr::kernel_shape).size() != rank - 2 || !windows_fit(e, root))
     return kAbsent;
   auto w = read_weights(g, root.inputs[1], outputs_first(rank));
   if (!w) return kAbsent;
@@ -154,7 +154,7 @@ std::optional<Weights> read_turned_weights(const ByteGraph& g, const Node& root)
   if (!w) return std::nullopt;
   Integers dims = w->values.dims;
   if (rows) dims.insert(dims.begin() + 1, 1);
-  const int64_t groups = root.integer("group", 1);
+  const int64_t groups = root.integer(attr::group, 1);
   if (groups < 1 || dims[3] % groups != 0) return std::nullopt;
   const Integers apart = {dims[0], dims[1], dims[2], groups, dims[3] / groups};
   w->values = permuted(with_dims(w->values, apart), {3, 0, 1, 2, 4});
@@ -195,21 +195,21 @@ ValueId spread_out(Editor& e, ValueId image, const Node& root, const Steps& x,
     const ValueId apart =
         e.reshape(image, {dims[0], dims[1], Dim(1), dims[2], Dim(1), dims[3]}, root);
     const ValueId filled =
-        e.emit("Pad", {apart}, DType::kU8,
+        e.emit(op::Pad, {apart}, DType::kU8,
                {dims[0], dims[1], Dim(rows), dims[2], Dim(columns), dims[3]}, root,
-               {{"mode", std::string("constant")},
-                {"before", Dims(6, Dim(0))},
-                {"value", double(x.zero)}});
+               {{attr::mode, std::string("constant")},
+                {attr::before, Dims(6, Dim(0))},
+                {attr::value, double(x.zero)}});
     image = e.reshape(filled, {dims[0], high, wide, dims[3]}, root);
   }
   const auto cut = [](int64_t n) { return std::max<int64_t>(-n, 0); };
   const int64_t top = cut(h->before), bottom = cut(h->behind), left = cut(w->before),
                 right = cut(w->behind);
   if (top + bottom + left + right != 0)
-    image = e.emit(
-        "Slice", {image}, DType::kU8,
-        {dims[0], high - Dim(top + bottom), wide - Dim(left + right), dims[3]}, root,
-        {{"starts", Dims{Dim(0), Dim(top), Dim(left), Dim(0)}}, {"steps", Integers{1, 1, 1, 1}}});
+    image = e.emit(op::Slice, {image}, DType::kU8,
+                   {dims[0], high - Dim(top + bottom), wide - Dim(left + right), dims[3]}, root,
+                   {{attr::starts, Dims{Dim(0), Dim(top), Dim(left), Dim(0)}},
+                    {attr::steps, Integers{1, 1, 1, 1}}});
   for (Margin* each : {h, w}) {
     each->before = std::max<int64_t>(each->before, 0);
     each->behind = std::max<int64_t>(each->behind, 0);
@@ -225,7 +225,7 @@ ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const O
   const size_t rank = e.rank(root.inputs[0]);
   const auto x = g.steps(root.inputs[0]);
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
-      root.integers("kernel_shape").size() != rank - 2)
+      root.integers(attr::kernel_shape).size() != rank - 2)
     return kAbsent;
   const graph::Window2d taps = graph::window_of(root);
   const Dims in = image_dims(e.dims(root.inputs[0])), out = image_dims(e.dims(root.outputs[0]));
@@ -239,14 +239,14 @@ ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const O
   const ValueId image =
       spread_out(e, image_of(e, g.bytes(root.inputs[0]), root), root, *x, taps, &*h, &*w);
   return convolved(g, root, to, *x, *weights, numbers, image,
-                   {{"kernel_h", taps.h.kernel},
-                    {"kernel_w", taps.w.kernel},
-                    {"dilation_h", taps.h.dilation},
-                    {"dilation_w", taps.w.dilation},
-                    {"pad_top", h->before},
-                    {"pad_bottom", h->behind},
-                    {"pad_left", w->before},
-                    {"pad_right", w->behind}});
+                   {{attr::kernel_h, taps.h.kernel},
+                    {attr::kernel_w, taps.w.kernel},
+                    {attr::dilation_h, taps.h.dilation},
+                    {attr::dilation_w, taps.w.dilation},
+                    {attr::pad_top, h->before},
+                    {attr::pad_bottom, h->behind},
+                    {attr::pad_left, w->before},
+                    {attr::pad_right, w->behind}});
 }
 
 namespace {
@@ -265,17 +265,18 @@ ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, cons
     return kAbsent;
   ValueId second = g.bytes(b);
   bool transposed = false;
-  if (const Node* const turn = e.producer_if(second, "Transpose")) {
-    Integers perm = turn->integers("perm");
+  if (const Node* const turn = e.producer_if(second, op::Transpose)) {
+    Integers perm = turn->integers(attr::perm);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     second = e.transpose(turn->inputs[0], perm, *turn);
     transposed = true;
   }
-  Attributes attributes = {{"trans_b", int64_t(transposed)}, {"a_zero", x.zero}, {"b_zero", y.zero},
-                           {"y_zero", to.steps.zero},        {"low", to.low},    {"high", to.high},
-                           {"scale", double(scale)}};
-  return e.emit("QuantizedMatMul", {g.bytes(a), second}, DType::kU8, e.dims(root.outputs[0]), root,
-                std::move(attributes));
+  Attributes attributes = {
+      {attr::trans_b, int64_t(transposed)}, {attr::a_zero, x.zero}, {attr::b_zero, y.zero},
+      {attr::y_zero, to.steps.zero},        {attr::low, to.low},    {attr::high, to.high},
+      {attr::scale, double(scale)}};
+  return e.emit(op::QuantizedMatMul, {g.bytes(a), second}, DType::kU8, e.dims(root.outputs[0]),
+                root, std::move(attributes));
 }
 
 }  // namespace
@@ -285,23 +286,24 @@ ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
   ValueId a = root.inputs[0], bias = kAbsent;
   bool transposed = false;
   const Node* product = &root;
-  if (root.op == "Add") {  // of a bias
+  if (root.op == op::Add) {  // of a bias
     for (size_t i = 0; i < 2; i++)
-      if (const Node* made = e.producer_if(root.inputs[i], "MatMul");
+      if (const Node* made = e.producer_if(root.inputs[i], op::MatMul);
           made && e.read_once(root.inputs[i]))
         product = made, bias = root.inputs[1 - i];
     if (product == &root || e.rank(root.outputs[0]) != e.rank(product->outputs[0])) return kAbsent;
     a = product->inputs[0];
   }
-  if (product->op == "Gemm") {
-    transposed = product->integer("transB", 0) != 0;
-    if (product->integer("transA", 0) != 0 || product->number("alpha", 1) != 1) return kAbsent;
+  if (product->op == op::Gemm) {
+    transposed = product->integer(attr::transB, 0) != 0;
+    if (product->integer(attr::transA, 0) != 0 || product->number(attr::alpha, 1) != 1)
+      return kAbsent;
     if (product->inputs.size() > 2) bias = product->inputs[2];
-    if (bias >= 0 && product->number("beta", 1) != 1) return kAbsent;
+    if (bias >= 0 && product->number(attr::beta, 1) != 1) return kAbsent;
   }
   const auto x = g.steps(a);
   if (!x || e.rank(a) < 2) return kAbsent;
-  if (&root == product && root.op == "MatMul" && g.steps(root.inputs[1]) &&
+  if (&root == product && root.op == op::MatMul && g.steps(root.inputs[1]) &&
       !g.quantized_constant(root.inputs[1]))
     return multiplied_matrices(g, root, *x, to);
   const auto w = read_weights(g, product->inputs[1], transposed ? Integers{0, 1} : Integers{1, 0});
@@ -312,9 +314,10 @@ ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
   std::vector<ValueId> operands = {g.bytes(a),
                                    e.new_constant(e.value(product->inputs[1]).name, w->values)};
   operands.insert(operands.end(), numbers.begin(), numbers.end());
-  Attributes attributes = {{"w_zero", w->zero}};
+  Attributes attributes = {{attr::w_zero, w->zero}};
   limit(to, &attributes);
-  return e.emit("QuantizedLinear", operands, DType::kU8, e.dims(root.outputs[0]), root, attributes);
+  return e.emit(op::QuantizedLinear, operands, DType::kU8, e.dims(root.outputs[0]), root,
+                attributes);
 }
 
 /// What ceil_mode adds is padding, which is no maximum.
@@ -332,8 +335,8 @@ ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes) {
   Node sized = node;
   graph::set_window(&sized, taps);
   Attributes attributes = window(sized);
-  attributes["kind"] = std::string("max");
-  const ValueId y = e.emit("QuantizedPool2d", {image}, DType::kU8, dims, node, attributes);
+  attributes[attr::kind] = std::string("max");
+  const ValueId y = e.emit(op::QuantizedPool2d, {image}, DType::kU8, dims, node, attributes);
   e.value(y).layout = "NHWC";
   return from_image(e, y, node);
 }

@@ -44,8 +44,9 @@ class Quantization {
 
  private:
   void quantise(Editor& e, Node& node) {
-    report_.others += node.op == "Conv2d" || node.op == "ConvTranspose2d" || node.op == "Recurrent";
-    if (node.op != "Linear" || node.inputs.size() > size_t(linear_weights::kScales)) return;
+    report_.others +=
+        node.op == op::Conv2d || node.op == op::ConvTranspose2d || node.op == op::Recurrent;
+    if (node.op != op::Linear || node.inputs.size() > size_t(linear_weights::kScales)) return;
     const Constant given = *e.constant(node.inputs[1]);
     const std::string name = e.value(node.inputs[1]).name;
     const auto keeps = [&](const std::string& each) { return how_.keeps && how_.keeps(each); };

@@ -22,9 +22,9 @@ struct QuantizedMatrix {
 
 std::optional<QuantizedMatrix> matrix_behind(const Editor& e, ValueId b, bool transposed) {
   const Node* node = e.producer(b);
-  if (node && node->op == "Transpose" && node->integers("perm") == Integers{1, 0})
+  if (node && node->op == op::Transpose && node->integers(attr::perm) == Integers{1, 0})
     transposed = !transposed, node = e.producer(node->inputs[0]);
-  if (!node || node->op != "DequantizeLinear") return std::nullopt;
+  if (!node || node->op != op::DequantizeLinear) return std::nullopt;
   QuantizedMatrix found;
   found.dequantize = node, found.outputs = transposed ? 0 : 1;
   found.integers = e.constant(node->inputs[0]);
@@ -38,8 +38,9 @@ std::optional<QuantizedMatrix> matrix_behind(const Editor& e, ValueId b, bool tr
 /// How many weights of a row have one scale, 0 for all; none where an output has no scale of its
 /// own, or blocks are no whole eights.
 std::optional<int64_t> block_of(const QuantizedMatrix& m) {
-  const size_t axis = size_t(m.dequantize->integer("axis", 0));
-  const int64_t block = m.dequantize->integer("block_size", 0), k = m.integers->dims[1 - m.outputs];
+  const size_t axis = size_t(m.dequantize->integer(attr::axis, 0));
+  const int64_t block = m.dequantize->integer(attr::block_size, 0),
+                k = m.integers->dims[1 - m.outputs];
   if (m.scales->dims.empty()) return 0;
   if (block == 0) return axis == m.outputs ? std::optional<int64_t>(0) : std::nullopt;
   if (axis == m.outputs) return std::nullopt;
@@ -96,18 +97,19 @@ std::optional<BlockWeights> weights_of(const QuantizedMatrix& m) {
 
 /// x times the matrix as a Linear.
 bool recognise(Editor& e, Node& node) {
-  const bool gemm = node.op == "Gemm";
+  const bool gemm = node.op == op::Gemm;
   const ValueId x = node.inputs[0], y = node.outputs[0];
-  if ((!gemm && node.op != "MatMul") || e.constant(x) || e.value(y).dtype != DType::kF32)
+  if ((!gemm && node.op != op::MatMul) || e.constant(x) || e.value(y).dtype != DType::kF32)
     return false;
-  if (gemm && (node.integer("transA", 0) != 0 || node.number("alpha", 1) != 1)) return false;
-  const auto matrix = matrix_behind(e, node.inputs[1], gemm && node.integer("transB", 0) != 0);
+  if (gemm && (node.integer(attr::transA, 0) != 0 || node.number(attr::alpha, 1) != 1))
+    return false;
+  const auto matrix = matrix_behind(e, node.inputs[1], gemm && node.integer(attr::transB, 0) != 0);
   if (!matrix || e.rank(x) < 1 ||
       e.dims(x).back() != Dim(matrix->integers->dims[1 - matrix->outputs]))
     return false;
   const ValueId addend =
-      node.inputs.size() > 2 && node.number("beta", 1) != 0 ? node.inputs[2] : kAbsent;
-  if (addend >= 0 && node.number("beta", 1) != 1) return false;
+      node.inputs.size() > 2 && node.number(attr::beta, 1) != 0 ? node.inputs[2] : kAbsent;
+  if (addend >= 0 && node.number(attr::beta, 1) != 1) return false;
   const auto weights = weights_of(*matrix);
   if (!weights) return false;
   std::vector<ValueId> inputs = {x};
@@ -117,12 +119,12 @@ bool recognise(Editor& e, Node& node) {
   set_block_weights(e, *weights, name, &inputs, &attributes);
   e.kill(node);
   if (addend < 0) {
-    e.add("Linear", std::move(inputs), {y}, node, std::move(attributes));
+    e.add(op::Linear, std::move(inputs), {y}, node, std::move(attributes));
     return true;
   }
   const ValueId sums =
-      e.emit("Linear", std::move(inputs), DType::kF32, e.dims(y), node, std::move(attributes));
-  e.add("Add", {sums, addend}, {y}, node);  // which becomes its bias
+      e.emit(op::Linear, std::move(inputs), DType::kF32, e.dims(y), node, std::move(attributes));
+  e.add(op::Add, {sums, addend}, {y}, node);  // which becomes its bias
   return true;
 }
 
@@ -138,7 +140,7 @@ uint32_t recognise_quantised_weights(Editor& e, Remarks&) {
 uint32_t expand_quantised_weights(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Linear" ||
+    if (node->dead || node->op != op::Linear ||
         node->inputs.size() <= size_t(linear_weights::kScales))
       continue;
     std::vector<ValueId> inputs(node->inputs.begin(),
@@ -146,7 +148,7 @@ uint32_t expand_quantised_weights(Editor& e, Remarks&) {
     inputs[1] = e.new_constant(e.value(node->inputs[1]).name + "/numbers",
                                expanded(block_weights_of(e.model, *node)));
     while (inputs.back() < 0) inputs.pop_back();
-    node->attributes.erase("bits"), node->attributes.erase("block");
+    node->attributes.erase(attr::bits), node->attributes.erase(attr::block);
     e.set_inputs(*node, std::move(inputs));
     e.drop_unread_constants();
     changed++;

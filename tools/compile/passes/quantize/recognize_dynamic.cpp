@@ -79,9 +79,9 @@ class DynamicProducts {
 
   uint32_t run() {
     for (Node* node : e.nodes())
-      if (node->op == "DynamicQuantizeLinear") open(*node);
+      if (node->op == op::DynamicQuantizeLinear) open(*node);
     for (Node* node : e.nodes())
-      if (node->op == "MatMulInteger" || node->op == "ConvInteger") multiply(*node);
+      if (node->op == op::MatMulInteger || node->op == op::ConvInteger) multiply(*node);
     for (const StepsSource& source : sources_) give_steps(source);
     return changed_;
   }
@@ -95,8 +95,8 @@ class DynamicProducts {
     source.steps = e.new_value(node.name + "/steps", DType::kF32, {Dim(1), Dim(2)});
     source.scale = scale, source.zero = zero;
     e.kill(node);
-    source.from = &e.add("DynamicQuantize", {x}, {y, source.steps}, node,
-                         {{"range", std::string("full")}, {"axis", int64_t(0)}});
+    source.from = &e.add(op::DynamicQuantize, {x}, {y, source.steps}, node,
+                         {{attr::range, std::string("full")}, {attr::axis, int64_t(0)}});
     sources_.push_back(source);
     if (zero >= 0) by_zero_[zero] = sources_.size() - 1;
     changed_++;
@@ -106,14 +106,14 @@ class DynamicProducts {
   /// Scale and zero point as values of their own, where something else reads them.
   void give_steps(const StepsSource& source) {
     const auto number = [&](int64_t at) {
-      return e.emit("Slice", {source.steps}, DType::kF32, {Dim(1), Dim(1)}, *source.from,
-                    {{"starts", Dims{Dim(0), Dim(at)}}, {"steps", Integers{1, 1}}});
+      return e.emit(op::Slice, {source.steps}, DType::kF32, {Dim(1), Dim(1)}, *source.from,
+                    {{attr::starts, Dims{Dim(0), Dim(at)}}, {attr::steps, Integers{1, 1}}});
     };
-    if (is_wanted(source.scale)) e.add("Reshape", {number(0)}, {source.scale}, *source.from);
+    if (is_wanted(source.scale)) e.add(op::Reshape, {number(0)}, {source.scale}, *source.from);
     if (!is_wanted(source.zero)) return;
-    const ValueId byte = e.emit("Cast", {number(1)}, DType::kU8, {Dim(1), Dim(1)}, *source.from,
-                                {{"to", int64_t(DType::kU8)}});
-    e.add("Reshape", {byte}, {source.zero}, *source.from);
+    const ValueId byte = e.emit(op::Cast, {number(1)}, DType::kU8, {Dim(1), Dim(1)}, *source.from,
+                                {{attr::to, int64_t(DType::kU8)}});
+    e.add(op::Reshape, {byte}, {source.zero}, *source.from);
   }
 
   ValueId constant_f32(const std::string& name, std::vector<int64_t> dims,
@@ -127,13 +127,13 @@ class DynamicProducts {
       return constant_f32(node.name + "/steps", {1, 2}, {1, offset});
     const Dims one = {Dim(1), Dim(1)};
     ValueId zero = e.reshape(node.inputs[2], one, node);
-    zero = e.emit("Cast", {zero}, DType::kF32, one, node, {{"to", int64_t(DType::kF32)}});
+    zero = e.emit(op::Cast, {zero}, DType::kF32, one, node, {{attr::to, int64_t(DType::kF32)}});
     if (is_signed)
-      zero = e.emit("Add", {zero, constant_f32(node.name + "/offset", {}, {offset})}, DType::kF32,
+      zero = e.emit(op::Add, {zero, constant_f32(node.name + "/offset", {}, {offset})}, DType::kF32,
                     one, node);
     const ValueId scale = constant_f32(node.name + "/scale", {1, 1}, {1});
-    return e.emit("Concat", {scale, zero}, DType::kF32, {Dim(1), Dim(2)}, node,
-                  {{"axis", int64_t(1)}});
+    return e.emit(op::Concat, {scale, zero}, DType::kF32, {Dim(1), Dim(2)}, node,
+                  {{attr::axis, int64_t(1)}});
   }
   const StepsSource* source_of(const Node& node) const {
     if (node.inputs.size() < 3) return nullptr;
@@ -141,7 +141,7 @@ class DynamicProducts {
     return found == by_zero_.end() ? nullptr : &sources_[found->second];
   }
 
-  Node* only_reader(ValueId id, const char* op) const {
+  Node* only_reader(ValueId id, graph::Operator op) const {
     if (!e.read_once(id)) return nullptr;
     Node* const reader = e.readers(id)[0];
     return reader->op == op && same(e.dims(reader->outputs[0]), e.dims(id)) ? reader : nullptr;
@@ -161,7 +161,7 @@ class DynamicProducts {
     found->takes_scale = true;
     found->factors.assign(size_t(count), 1.0f);
     if (id == source->scale) return true;
-    Node* const product = e.producer_if(id, "Mul");
+    Node* const product = e.producer_if(id, op::Mul);
     if (!product || !e.read_once(id)) return false;
     const bool first = product->inputs[0] == source->scale;
     if (!first && product->inputs[1] != source->scale) return false;
@@ -174,19 +174,19 @@ class DynamicProducts {
   /// Along dimension `axis` of y, the sums. No nodes: there is none.
   Scaling scaling_behind(ValueId y, const StepsSource* source, size_t axis, int64_t count) {
     Scaling found;
-    Node* const cast = only_reader(y, "Cast");
+    Node* const cast = only_reader(y, op::Cast);
     if (!cast || e.value(cast->outputs[0]).dtype != DType::kF32) return {};
     found.nodes.push_back(cast);
     found.factors.assign(size_t(count), 1.0f), found.bias.assign(size_t(count), 0.0f);
     ValueId at = cast->outputs[0];
     const Dims dims = e.dims(y);
     Scaling scaled = found;
-    Node* const times = only_reader(at, "Mul");
+    Node* const times = only_reader(at, op::Mul);
     if (!times || !read_factors(other(*times, at), source, dims, axis, count, &scaled))
       return found;
     scaled.nodes.insert(scaled.nodes.begin(), times);
     at = times->outputs[0];
-    if (Node* const plus = only_reader(at, "Add"))
+    if (Node* const plus = only_reader(at, op::Add))
       if (const auto bias = factors_along(e, other(*plus, at), dims, axis, count)) {
         scaled.bias = *bias;
         scaled.nodes.insert(scaled.nodes.begin(), plus);
@@ -195,7 +195,7 @@ class DynamicProducts {
   }
 
   void multiply(Node& node) {
-    const bool image = node.op == "ConvInteger";
+    const bool image = node.op == op::ConvInteger;
     if (image && !quantize::windows_fit(e, node)) return;
     const size_t rank = e.rank(node.inputs[0]), axis = image ? 1 : rank - 1;
     IntegerWeights w = weights_of(e, node, image ? quantize::outputs_first(rank) : Integers{1, 0});
@@ -207,7 +207,7 @@ class DynamicProducts {
 
     const bool is_signed = e.value(node.inputs[0]).dtype == DType::kI8;
     ValueId bytes = node.inputs[0];
-    if (is_signed) bytes = e.emit("OffsetByte", {bytes}, DType::kU8, e.dims(bytes), node);
+    if (is_signed) bytes = e.emit(op::OffsetByte, {bytes}, DType::kU8, e.dims(bytes), node);
     // a product whose factors are without x's scale may take none
     const ValueId steps =
         source && !is_signed ? scale_or_one(*source, scaling, node) : plain_steps(node, is_signed);
@@ -218,12 +218,12 @@ class DynamicProducts {
     Attributes attributes;
     if (image) {
       attributes = quantize::window(node);
-      quantize::set_groups(node.integer("group", 1), w.outputs, w.values.dims[3], &attributes);
+      quantize::set_groups(node.integer(attr::group, 1), w.outputs, w.values.dims[3], &attributes);
     }
-    attributes["requant"] = std::string("to_float");
+    attributes[attr::requant] = std::string("to_float");
     const DType to = is_float ? DType::kF32 : DType::kI32;
     const Dims dims = e.dims(node.outputs[0]);
-    ValueId y = e.emit(image ? "QuantizedConv2d" : "QuantizedLinear", operands, to,
+    ValueId y = e.emit(image ? op::QuantizedConv2d : op::QuantizedLinear, operands, to,
                        image ? quantize::image_dims(dims) : dims, node, attributes);
     Node& made = *e.producer(y);
     if (image) e.value(y).layout = "NHWC", y = quantize::from_image(e, y, node);
@@ -238,11 +238,12 @@ class DynamicProducts {
 
   ValueId scale_or_one(const StepsSource& source, const Scaling& scaling, const Node& node) {
     if (scaling.nodes.empty() || scaling.takes_scale) return source.steps;
-    const ValueId zero = e.emit("Slice", {source.steps}, DType::kF32, {Dim(1), Dim(1)}, node,
-                                {{"starts", Dims{Dim(0), Dim(1)}}, {"steps", Integers{1, 1}}});
+    const ValueId zero =
+        e.emit(op::Slice, {source.steps}, DType::kF32, {Dim(1), Dim(1)}, node,
+               {{attr::starts, Dims{Dim(0), Dim(1)}}, {attr::steps, Integers{1, 1}}});
     const ValueId one = constant_f32(node.name + "/scale", {1, 1}, {1});
-    return e.emit("Concat", {one, zero}, DType::kF32, {Dim(1), Dim(2)}, node,
-                  {{"axis", int64_t(1)}});
+    return e.emit(op::Concat, {one, zero}, DType::kF32, {Dim(1), Dim(2)}, node,
+                  {{attr::axis, int64_t(1)}});
   }
 
   void add_channels(const Node& node, const IntegerWeights& w, const Scaling& scaling,
@@ -265,7 +266,7 @@ class DynamicProducts {
     const ValueId y = node.outputs[0];
     if (!e.is_output(y) && e.bypass(node, by)) return;
     e.kill(node);
-    e.add("Identity", {by}, {y}, node);
+    e.add(op::Identity, {by}, {y}, node);
   }
 
   Editor& e;

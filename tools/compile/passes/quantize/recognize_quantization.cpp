@@ -16,24 +16,24 @@ namespace quantize {
 namespace {
 
 using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
-const std::map<std::string, Rule>& rules() {
-  static const std::map<std::string, Rule> kRules = {
-      {"Conv", recognise_convolution},
-      {"ConvTranspose", recognise_transposed_convolution},
-      {"Gemm", recognise_product},
-      {"MatMul", recognise_product},
-      {"Add", recognise_sum},
-      {"Sub", recognise_sum},
-      {"Mul", recognise_sum},
-      {"Softmax", recognise_rows},
-      {"Concat", recognise_concat},
-      {"AveragePool", recognise_average},
-      {"ReduceMean", recognise_average},
-      {"ReduceMax", recognise_extreme},
-      {"ReduceMin", recognise_extreme},
-      {"Max", recognise_choice},
-      {"Min", recognise_choice},
-      {"Where", recognise_choice}};
+const std::map<graph::Operator, Rule>& rules() {
+  static const std::map<graph::Operator, Rule> kRules = {
+      {op::Conv, recognise_convolution},
+      {op::ConvTranspose, recognise_transposed_convolution},
+      {op::Gemm, recognise_product},
+      {op::MatMul, recognise_product},
+      {op::Add, recognise_sum},
+      {op::Sub, recognise_sum},
+      {op::Mul, recognise_sum},
+      {op::Softmax, recognise_rows},
+      {op::Concat, recognise_concat},
+      {op::AveragePool, recognise_average},
+      {op::ReduceMean, recognise_average},
+      {op::ReduceMax, recognise_extreme},
+      {op::ReduceMin, recognise_extreme},
+      {op::Max, recognise_choice},
+      {op::Min, recognise_choice},
+      {op::Where, recognise_choice}};
   return kRules;
 }
 
@@ -43,15 +43,15 @@ struct Chain {
   std::vector<Node*> nodes;  // limits and movement in between, the last first
 };
 
-bool is_limit(const Node& node) { return node.op == "Relu" || node.op == "Clip"; }
+bool is_limit(const Node& node) { return node.op == op::Relu || node.op == op::Clip; }
 
 void narrow(const Node& limit, Output* to) {
   const Steps& steps = to->steps;
   const auto least = [&](double x) { to->low = std::max(to->low, byte_of(steps, float(x))); };
-  if (limit.op == "Relu") return least(0);
-  if (limit.has("min")) least(limit.number("min", 0));
-  if (limit.has("max"))
-    to->high = std::min(to->high, byte_of(steps, float(limit.number("max", 0))));
+  if (limit.op == op::Relu) return least(0);
+  if (limit.has(attr::min)) least(limit.number(attr::min, 0));
+  if (limit.has(attr::max))
+    to->high = std::min(to->high, byte_of(steps, float(limit.number(attr::max, 0))));
   to->low = std::min(to->low, to->high);  // of a Clip whose ends are turned round, the upper counts
 }
 
@@ -64,9 +64,9 @@ Chain chain_behind(const ByteGraph& g, ValueId x) {
     if (!node || !g.e.read_once(chain.root) || (is_open && g.steps(chain.root))) return chain;
     const bool limit = is_open = is_limit(*node);
     // A limit behind Pad is one of what is padded, too.
-    if (!limit && (!g.moves(*node) || node->op == "Split" || (is_limited && node->op == "Pad")))
+    if (!limit && (!g.moves(*node) || node->op == op::Split || (is_limited && node->op == op::Pad)))
       return chain;
-    if (node->op == "Pad" && node->text("mode", "constant") == "constant") return chain;
+    if (node->op == op::Pad && node->text(attr::mode, "constant") == "constant") return chain;
     is_limited |= limit;
     chain.nodes.push_back(node);
     chain.root = node->inputs[0];
@@ -94,7 +94,7 @@ class Recognition {
 
  private:
   bool recognise(Node& quantize) {
-    Output to{{float(quantize.number("scale", 1)), quantize.integer("zero_point", 0)}};
+    Output to{{float(quantize.number(attr::scale, 1)), quantize.integer(attr::zero_point, 0)}};
     to.from = &quantize;
     const Chain chain = chain_behind(g, quantize.inputs[0]);
     Output limited = to;
@@ -116,7 +116,7 @@ class Recognition {
   }
 
   ValueId recognise_root(ValueId x, const Node* root, const Output& to) {
-    if (root && root->op == "Add" && e.read_once(x))
+    if (root && root->op == op::Add && e.read_once(x))
       if (const ValueId made = recognise_product(g, *root, to); made >= 0) return made;
     const auto rule = root ? rules().find(root->op) : rules().end();
     // What others read in floating point is computed so, and not a second time.
@@ -130,7 +130,7 @@ class Recognition {
     const ValueId y = quantize.outputs[0];
     if (!e.is_output(y) && e.bypass(quantize, bytes)) return;
     e.kill(quantize);
-    e.add("Identity", {bytes}, {y}, quantize);
+    e.add(op::Identity, {bytes}, {y}, quantize);
   }
 
   /// A Quantize of what no bytes are behind is the edge of the integers, and nothing is lost.
@@ -139,10 +139,10 @@ class Recognition {
     while (root && (is_limit(*root) || g.moves(*root)) && !root->inputs.empty() &&
            e.producer(root->inputs[0]))
       root = e.producer(root->inputs[0]);
-    if (!root || root->op == "Dequantize") return;
+    if (!root || root->op == op::Dequantize) return;
     for (const ValueId in : root->inputs)
       if (g.steps(in)) {
-        in_floats_[root->op]++;
+        in_floats_[text(root->op)]++;
         return;
       }
   }
@@ -161,7 +161,8 @@ class Recognition {
   }
 
   static bool is_on_bytes(const Node* node) {
-    return node && node->op != "Quantize" && node->op != "Dequantize" && node->op != "OffsetByte";
+    return node && node->op != op::Quantize && node->op != op::Dequantize &&
+           node->op != op::OffsetByte;
   }
   /// Quantize and Dequantize beside no integer operator are spelled out, to become one with the
   /// floating point around them.
@@ -176,7 +177,7 @@ class Recognition {
     for (Node* node : g.dequantizes()) {
       if (node->dead) continue;
       Node* made = e.producer(node->inputs[0]);
-      if (made && made->op == "OffsetByte") made = e.producer(made->inputs[0]);
+      if (made && made->op == op::OffsetByte) made = e.producer(made->inputs[0]);
       if (!made || plain.count(made)) plain.insert(node);
     }
     for (const auto* nodes : {&g.quantizes(), &g.dequantizes()})
@@ -188,7 +189,7 @@ class Recognition {
     const std::vector<Node*> nodes = e.nodes();
     if (g.quantizes().empty() && g.dequantizes().empty()) {
       if (std::any_of(nodes.begin(), nodes.end(),
-                      [](const Node* node) { return node->op == "QuantizeLinear"; }))
+                      [](const Node* node) { return node->op == op::QuantizeLinear; }))
         e.model.notes.push_back(
             "quantized to numbers of more than 8 bits, and computed in f32 as ONNX defines it: "
             "integer kernels of such graphs are for 8 bits");
@@ -197,7 +198,7 @@ class Recognition {
     const bool has_bodies = std::any_of(
         nodes.begin(), nodes.end(), [](const Node* node) { return !node->subgraphs().empty(); });
     const bool is_dynamic = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-      return node->op == "QuantizedLinear" || node->op == "QuantizedConv2d";
+      return node->op == op::QuantizedLinear || node->op == op::QuantizedConv2d;
     });
     if (found == 0 && (has_bodies || is_dynamic)) return;  // bodies have their own
     if (found == 0) {
@@ -225,7 +226,7 @@ class Recognition {
 uint32_t recognise_quantisation(Editor& e, Remarks&) {
   const std::vector<Node*> nodes = e.nodes();
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
-    return node->op == "QuantizeLinear" || node->op == "DequantizeLinear";
+    return node->op == op::QuantizeLinear || node->op == op::DequantizeLinear;
   });
   if (!any) return 0;
   const uint32_t computed = quantize::compute_quantized_constants(e);

@@ -29,9 +29,9 @@ Range range_of(DType dtype) {
 /// Scale, or zero point, as an f32 constant that broadcasts to what has `rank` dimensions.
 ValueId numbers_along(Editor& e, const Node& node, size_t operand, size_t rank) {
   const bool is_scale = operand == 1;
-  if (node.op == "Quantize" || node.op == "Dequantize") {
+  if (node.op == op::Quantize || node.op == op::Dequantize) {
     const float number =
-        float(is_scale ? node.number("scale", 1) : double(node.integer("zero_point", 0)));
+        float(is_scale ? node.number(attr::scale, 1) : double(node.integer(attr::zero_point, 0)));
     return e.new_constant(node.name + (is_scale ? "/scale" : "/zero"),
                           graph::make_constant(DType::kF32, {}, &number));
   }
@@ -39,7 +39,7 @@ ValueId numbers_along(Editor& e, const Node& node, size_t operand, size_t rank) 
   std::vector<int64_t> dims;
   if (!given.dims.empty()) {
     dims.assign(rank, 1);
-    dims[size_t(node.integer("axis", 0))] = given.dims[0];
+    dims[size_t(node.integer(attr::axis, 0))] = given.dims[0];
   }
   return e.new_constant(e.value(node.inputs[operand]).name,
                         make_f32(dims, graph::read_numbers(given)));
@@ -52,13 +52,14 @@ void spell_quantize(Editor& e, Node& node) {
   const ValueId scale = numbers_along(e, node, 1, dims.size()),
                 zero = numbers_along(e, node, 2, dims.size());
   e.kill(node);
-  const auto emit = [&](const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+  const auto emit = [&](graph::Operator op, std::vector<ValueId> inputs,
+                        Attributes attributes = {}) {
     return e.emit(op, std::move(inputs), DType::kF32, dims, node, std::move(attributes));
   };
   const Range range = range_of(to);
-  const ValueId steps = emit("Add", {emit("Round", {emit("Div", {x, scale})}), zero});
-  const ValueId kept = emit("Clip", {steps}, {{"min", range.low}, {"max", range.high}});
-  e.add("Cast", {kept}, {y}, node, {{"to", int64_t(to)}});
+  const ValueId steps = emit(op::Add, {emit(op::Round, {emit(op::Div, {x, scale})}), zero});
+  const ValueId kept = emit(op::Clip, {steps}, {{attr::min, range.low}, {attr::max, range.high}});
+  e.add(op::Cast, {kept}, {y}, node, {{attr::to, int64_t(to)}});
 }
 
 /// (x - zero) * scale, the difference exact.
@@ -70,23 +71,23 @@ void spell_dequantize(Editor& e, Node& node) {
   ValueId zero = wide ? node.inputs[2] : numbers_along(e, node, 2, dims.size());
   if (wide && e.rank(zero) == 1 && dims.size() > 1) {
     std::vector<int64_t> along(dims.size(), 1);
-    along[size_t(node.integer("axis", 0))] = e.constant(zero)->dims[0];
+    along[size_t(node.integer(attr::axis, 0))] = e.constant(zero)->dims[0];
     zero = e.new_constant(e.value(zero).name, with_dims(*e.constant(zero), along));
   }
   e.kill(node);
   const auto floats = [&](ValueId of) {
-    return e.emit("Cast", {of}, DType::kF32, dims, node, {{"to", int64_t(DType::kF32)}});
+    return e.emit(op::Cast, {of}, DType::kF32, dims, node, {{attr::to, int64_t(DType::kF32)}});
   };
-  const ValueId steps = wide ? floats(e.emit("Sub", {x, zero}, DType::kI32, dims, node))
-                             : e.emit("Sub", {floats(x), zero}, DType::kF32, dims, node);
-  e.add("Mul", {steps, scale}, {y}, node);
+  const ValueId steps = wide ? floats(e.emit(op::Sub, {x, zero}, DType::kI32, dims, node))
+                             : e.emit(op::Sub, {floats(x), zero}, DType::kF32, dims, node);
+  e.add(op::Mul, {steps, scale}, {y}, node);
 }
 
 /// Place of the scale of element i.
 size_t channel_of(const Node& node, const Constant& x, size_t scales, int64_t i) {
   if (scales <= 1) return 0;
-  const size_t axis = size_t(node.integer("axis", 0));
-  const int64_t block = node.integer("block_size", 0);
+  const size_t axis = size_t(node.integer(attr::axis, 0));
+  const int64_t block = node.integer(attr::block_size, 0);
   int64_t inner = 1;
   for (size_t d = axis + 1; d < x.dims.size(); d++) inner *= x.dims[d];
   if (block == 0) return size_t(i / std::max<int64_t>(inner, 1)) % scales;
@@ -98,7 +99,7 @@ size_t channel_of(const Node& node, const Constant& x, size_t scales, int64_t i)
 /// Constants are computed now. False where it is none.
 bool compute_constant(Editor& e, Node& node) {
   const Constant* x = e.constant(node.inputs[0]);
-  if (!x || (node.op != "QuantizeLinear" && node.op != "DequantizeLinear")) return false;
+  if (!x || (node.op != op::QuantizeLinear && node.op != op::DequantizeLinear)) return false;
   const Constant scale = *e.constant(node.inputs[1]), zero = *e.constant(node.inputs[2]);
   const ValueId y = node.outputs[0];
   const DType to = e.value(y).dtype;
@@ -123,7 +124,7 @@ bool compute_constant(Editor& e, Node& node) {
       to == DType::kF32 ? make_f32(x->dims, all) : graph::make_integer(to, x->dims, integers);
   if (e.is_output(y)) {  // a port needs a node that writes it
     e.kill(node);
-    e.add("Identity", {e.new_constant(e.value(y).name + "/constant", made)}, {y}, node);
+    e.add(op::Identity, {e.new_constant(e.value(y).name + "/constant", made)}, {y}, node);
     return true;
   }
   e.kill(node);
@@ -135,14 +136,14 @@ bool compute_constant(Editor& e, Node& node) {
 
 void spell_out(Editor& e, Node& node) {
   if (compute_constant(e, node)) return;
-  if (node.op == "QuantizeLinear" || node.op == "Quantize") spell_quantize(e, node);
-  if (node.op == "DequantizeLinear" || node.op == "Dequantize") spell_dequantize(e, node);
+  if (node.op == op::QuantizeLinear || node.op == op::Quantize) spell_quantize(e, node);
+  if (node.op == op::DequantizeLinear || node.op == op::Dequantize) spell_dequantize(e, node);
 }
 
 uint32_t compute_quantized_constants(Editor& e) {
   uint32_t changed = 0;
   for (Node* node : e.nodes())
-    if (node->op == "QuantizeLinear") changed += compute_constant(e, *node);
+    if (node->op == op::QuantizeLinear) changed += compute_constant(e, *node);
   return changed;
 }
 
@@ -158,13 +159,13 @@ struct WholeSum {
   ValueId x = kAbsent;
 };
 std::optional<WholeSum> whole_sum(const Editor& e, const Node& add) {
-  const auto made = [&](ValueId id, const char* op) { return e.producer_if(id, op); };
+  const auto made = [&](ValueId id, graph::Operator op) { return e.producer_if(id, op); };
   const auto product = [&](ValueId id) -> Node* {
-    Node* const cast = made(id, "Cast");
+    Node* const cast = made(id, op::Cast);
     Node* const node = cast ? e.producer(cast->inputs[0]) : nullptr;
-    return node && (node->op == "MatMul" || node->op == "Conv") ? node : nullptr;
+    return node && (node->op == op::MatMul || node->op == op::Conv) ? node : nullptr;
   };
-  Node* const shifted = made(add.inputs[0], "Mul");
+  Node* const shifted = made(add.inputs[0], op::Mul);
   WholeSum sum;
   sum.upper =
       shifted && is_scalar(e.model, shifted->inputs[1], 16) ? product(shifted->inputs[0]) : nullptr;
@@ -173,9 +174,9 @@ std::optional<WholeSum> whole_sum(const Editor& e, const Node& add) {
       sum.upper->inputs[1] != sum.lower->inputs[1])
     return std::nullopt;
   const ValueId high = sum.upper->inputs[0];
-  Node *const floor = made(high, "Floor"), *const rest = made(sum.lower->inputs[0], "Sub");
-  Node* const part = floor ? made(floor->inputs[0], "Div") : nullptr;
-  Node* const back = rest ? made(rest->inputs[1], "Mul") : nullptr;
+  Node *const floor = made(high, op::Floor), *const rest = made(sum.lower->inputs[0], op::Sub);
+  Node* const part = floor ? made(floor->inputs[0], op::Div) : nullptr;
+  Node* const back = rest ? made(rest->inputs[1], op::Mul) : nullptr;
   if (!part || !back || back->inputs[0] != high || rest->inputs[0] != part->inputs[0] ||
       !is_scalar(e.model, part->inputs[1], 16) || !is_scalar(e.model, back->inputs[1], 16))
     return std::nullopt;
@@ -187,13 +188,13 @@ std::optional<WholeSum> whole_sum(const Editor& e, const Node& add) {
 uint32_t join_sums(Editor& e) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Cast" || e.value(node->outputs[0]).dtype != DType::kF32)
+    if (node->dead || node->op != op::Cast || e.value(node->outputs[0]).dtype != DType::kF32)
       continue;
-    Node* const add = e.producer_if(node->inputs[0], "Add");
+    Node* const add = e.producer_if(node->inputs[0], op::Add);
     if (!add || !e.read_once(node->inputs[0])) continue;
     const auto sum = whole_sum(e, *add);
     if (!sum) continue;
-    const std::string op = sum->upper->op;
+    const graph::Operator op = sum->upper->op;
     const ValueId w = sum->upper->inputs[1], y = node->outputs[0];
     const Attributes attributes = sum->upper->attributes;
     e.merge_sources(*node, *add);
@@ -210,7 +211,7 @@ uint32_t spell_out_quantisation(Editor& e, Remarks&) {
   uint32_t changed = quantize::spell_out_integers(e);
   changed += join_sums(e);
   for (Node* node : e.nodes())
-    if (node->op == "QuantizeLinear" || node->op == "DequantizeLinear")
+    if (node->op == op::QuantizeLinear || node->op == op::DequantizeLinear)
       quantize::spell_out(e, *node), changed++;
   return changed;
 }

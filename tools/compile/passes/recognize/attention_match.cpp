@@ -19,7 +19,7 @@ struct Scaled {
 std::optional<Scaled> with_number(const Editor& e, const Node& node, Op op, bool number_last) {
   const std::optional<Step> s = only_step(node);
   if (!s || s->op != op || node.inputs.size() != 2 || s->a + s->b != 1 ||
-      node.text("compute", "f32") != "f32")
+      node.text(attr::compute, "f32") != "f32")
     return std::nullopt;
   for (int k = 0; k < 2; k++) {
     const std::optional<double> number = scalar(e.model, node.inputs[size_t(k)]);
@@ -52,7 +52,7 @@ void peel(const Editor& e, ValueId& x, bool& turned, double& scale, std::vector<
   for (;;) {
     Node* node = e.producer(x);
     if (!node || !e.read_once(x)) return;
-    if (node->op == "Transpose" && swaps_last_two(node->integers("perm"))) {
+    if (node->op == op::Transpose && swaps_last_two(node->integers(attr::perm))) {
       turned = !turned;
       x = node->inputs[0];
     } else if (auto f = factor(e, *node)) {
@@ -96,23 +96,24 @@ class Matcher {
     for (;;) {
       Node* reader = nullptr;
       for (Node* node : e.readers(p))
-        if (node->op == "MatMul" || node->op == "Reshape") reader = node;
+        if (node->op == op::MatMul || node->op == op::Reshape) reader = node;
       if (!reader) return false;
       if (!e.read_once(p)) {
-        if (reader->op == "MatMul") *why = "its probabilities are read by others as well";
+        if (reader->op == op::MatMul) *why = "its probabilities are read by others as well";
         return false;
       }
-      if (reader->op == "Reshape") {
+      if (reader->op == op::Reshape) {
         if (!keeps_matrix(e, *reader)) return false;
         between.push_back(reader);
         p = reader->outputs[0];
         continue;
       }
       if (reader->inputs[0] != p || reader->inputs[1] == p) return false;
-      if (reader->integer("trans_a", 0)) return *why = "its probabilities are transposed", false;
-      if (reader->number("alpha", 1) != 1)
+      if (reader->integer(attr::trans_a, 0))
+        return *why = "its probabilities are transposed", false;
+      if (reader->number(attr::alpha, 1) != 1)
         return *why = "the product with the values is scaled", false;
-      found->v = reader->inputs[1], found->turn_v = reader->integer("trans_b", 0) != 0;
+      found->v = reader->inputs[1], found->turn_v = reader->integer(attr::trans_b, 0) != 0;
       found->y = reader->outputs[0];
       found->inside.push_back(reader);
       for (auto node = between.rbegin(); node != between.rend(); ++node)
@@ -151,9 +152,9 @@ class Matcher {
         if (leads_to_product(s)) *why = "the scores are read by others as well";
         return false;
       }
-      if (node->op == "MatMul") return product(*node, why);
+      if (node->op == op::MatMul) return product(*node, why);
       found->inside.push_back(node);
-      if (node->op == "Reshape") {
+      if (node->op == op::Reshape) {
         if (!keeps_matrix(e, *node)) return false;
         if (has_mask && !named_alike(*node))
           return *why = "a mask is added between two orders of heads", false;
@@ -171,7 +172,8 @@ class Matcher {
         has_mask = true;
       } else {
         if (why->empty() && leads_to_product(node->outputs[0]))
-          *why = "between the product and the softmax stands " + node->op + " '" + node->name + "'";
+          *why = "between the product and the softmax stands " + text(node->op) + " '" +
+                 node->name + "'";
         return false;
       }
     }
@@ -181,8 +183,8 @@ class Matcher {
   bool leads_to_product(ValueId id, int depth = 6) const {
     const Node* node = e.producer(id);
     if (!node || depth == 0) return false;
-    if (node->op == "MatMul") return true;
-    if (node->op != "Elementwise" && node->op != "Reshape") return false;
+    if (node->op == op::MatMul) return true;
+    if (node->op != op::Elementwise && node->op != op::Reshape) return false;
     for (const ValueId in : node->inputs)
       if (leads_to_product(in, depth - 1)) return true;
     return false;
@@ -252,11 +254,11 @@ class Matcher {
   }
 
   bool product(Node& node, std::string* why) {
-    if (node.integer("trans_a", 0)) return *why = "the queries are transposed", false;
+    if (node.integer(attr::trans_a, 0)) return *why = "the queries are transposed", false;
     found->inside.push_back(&node);
     found->q = node.inputs[0], found->k = node.inputs[1];
-    found->scale *= node.number("alpha", 1);
-    found->turn_k = node.integer("trans_b", 0) == 0;
+    found->scale *= node.number(attr::alpha, 1);
+    found->turn_k = node.integer(attr::trans_b, 0) == 0;
     note_dims(e.dims(node.outputs[0]));
     bool turned_q = false;
     std::vector<Node*> front;
@@ -276,8 +278,8 @@ class Matcher {
 bool match_attention(const Editor& e, Node& softmax, AttentionMatch* found, std::string* why) {
   const ValueId p = softmax.outputs[0];
   const size_t rank = e.rank(p);
-  if (rank < 2 || softmax.integer("axis", 0) != int64_t(rank) - 1 || softmax.integer("log", 0) ||
-      e.value(p).dtype != DType::kF32)
+  if (rank < 2 || softmax.integer(attr::axis, 0) != int64_t(rank) - 1 ||
+      softmax.integer(attr::log, 0) || e.value(p).dtype != DType::kF32)
     return false;
   return Matcher(e, softmax, found).run(why);
 }

@@ -73,8 +73,8 @@ bool reshape(std::vector<Parts>& dims, const Dims& to) {
 }
 
 bool slice(StridedView& view, const Node& node, const Dims& to) {
-  const Dims starts = node.dims("starts");
-  const Integers steps = node.integers("steps");
+  const Dims starts = node.dims(attr::starts);
+  const Integers steps = node.integers(attr::steps);
   for (size_t i = 0; i < to.size(); i++) {
     if (i < steps.size() && steps[i] != 1) return false;
     Parts& parts = view.dims[i];
@@ -93,7 +93,7 @@ bool slice(StridedView& view, const Node& node, const Dims& to) {
 }
 
 bool is_movement(const Node* node) {
-  return node && (node->op == "Reshape" || node->op == "Transpose" || node->op == "Slice");
+  return node && (node->op == op::Reshape || node->op == op::Transpose || node->op == op::Slice);
 }
 
 /// Rows of `view`, which is [B, heads, T, D].
@@ -141,12 +141,12 @@ std::optional<StridedView> view_through(const Editor& e, ValueId id, size_t step
   }
   for (auto node = way.rbegin(); node != way.rend(); ++node) {
     const Dims& to = e.dims((*node)->outputs[0]);
-    if ((*node)->op == "Transpose") {
+    if ((*node)->op == op::Transpose) {
       std::vector<Parts> turned;
-      for (const int64_t axis : (*node)->integers("perm"))
+      for (const int64_t axis : (*node)->integers(attr::perm))
         turned.push_back(view.dims[size_t(axis)]);
       view.dims = std::move(turned);
-    } else if ((*node)->op == "Slice" ? !slice(view, **node, to) : !reshape(view.dims, to)) {
+    } else if ((*node)->op == op::Slice ? !slice(view, **node, to) : !reshape(view.dims, to)) {
       return std::nullopt;
     }
   }
@@ -168,8 +168,9 @@ ValueId rows_of_heads(Editor& e, ValueId id, const Node& from) {
     const Dims whole = {rows->batch, rows->length, rows->pitch};
     if (!same(e.dims(x), whole)) x = e.reshape(x, whole, from);
     if (rows->pitch == rows->width) return x;
-    return e.emit("Slice", {x}, e.value(id).dtype, {rows->batch, rows->length, rows->width}, from,
-                  {{"starts", Dims{Dim(0), Dim(0), view->offset}}, {"steps", Integers(3, 1)}});
+    return e.emit(
+        op::Slice, {x}, e.value(id).dtype, {rows->batch, rows->length, rows->width}, from,
+        {{attr::starts, Dims{Dim(0), Dim(0), view->offset}}, {attr::steps, Integers(3, 1)}});
   }
   return id;
 }

@@ -11,7 +11,7 @@ namespace ingot::passes {
 namespace {
 
 struct Found {
-  const char* op;
+  graph::Operator op;
   ValueId x;
   Attributes attributes;
   std::vector<Node*> inside;
@@ -26,14 +26,14 @@ struct Line {
 
 Line line(const Editor& e, ValueId id) {
   Line result{id, 1, 0, {}};
-  if (Node* add = e.producer_if(result.x, "Add")) {
+  if (Node* add = e.producer_if(result.x, op::Add)) {
     if (auto w = with_constant(e, *add)) result = {w->x, 1, w->constant, {add}};
   }
-  for (const char* op : {"Mul", "Div"}) {
+  for (const graph::Operator op : {op::Mul, op::Div}) {
     Node* node = e.producer_if(result.x, op);
     std::optional<WithConstant> w = node ? with_constant(e, *node) : std::nullopt;
-    if (!w || (node->op == "Div" && w->x != node->inputs[0])) continue;
-    result.slope = node->op == "Mul" ? w->constant : 1 / w->constant;
+    if (!w || (node->op == op::Div && w->x != node->inputs[0])) continue;
+    result.slope = node->op == op::Mul ? w->constant : 1 / w->constant;
     result.x = w->x;
     result.inside.push_back(node);
     break;
@@ -50,12 +50,13 @@ struct HardSigmoid {
 };
 
 std::optional<HardSigmoid> hard_sigmoid(const Editor& e, ValueId id, double factor) {
-  if (Node* node = e.producer_if(id, "HardSigmoid"); node && factor == 1)
+  if (Node* node = e.producer_if(id, op::HardSigmoid); node && factor == 1)
     return HardSigmoid{
-        node->inputs[0], node->number("alpha", 0.2), node->number("beta", 0.5), {node}};
-  Node* clip = e.producer_if(id, "Clip");
-  double high = clip ? clip->number("max", std::numeric_limits<double>::infinity()) : 0;
-  if (!clip || clip->number("min", -1) != 0 || !near(high * factor, 1, 1e-6)) return std::nullopt;
+        node->inputs[0], node->number(attr::alpha, 0.2), node->number(attr::beta, 0.5), {node}};
+  Node* clip = e.producer_if(id, op::Clip);
+  double high = clip ? clip->number(attr::max, std::numeric_limits<double>::infinity()) : 0;
+  if (!clip || clip->number(attr::min, -1) != 0 || !near(high * factor, 1, 1e-6))
+    return std::nullopt;
   Line l = line(e, clip->inputs[0]);
   l.inside.insert(l.inside.begin(), clip);
   return HardSigmoid{l.x, l.slope * factor, l.offset * factor, l.inside};
@@ -67,7 +68,7 @@ std::optional<Found> hard_swish(const Editor& e, const Product& p) {
   for (size_t i = 0; i < 2; i++) {
     auto h = hard_sigmoid(e, p.leaves[i], p.factor);
     if (h && h->x == p.leaves[1 - i] && near(h->alpha, 1.0 / 6, 1e-5) && near(h->beta, 0.5, 1e-5))
-      return Found{"HardSwish", h->x, {}, h->inside};
+      return Found{op::HardSwish, h->x, {}, h->inside};
   }
   return std::nullopt;
 }
@@ -76,15 +77,16 @@ std::optional<Found> silu_or_mish(const Editor& e, const Product& p) {
   if (p.leaves.size() != 2 || p.factor != 1) return std::nullopt;
   for (size_t i = 0; i < 2; i++) {
     ValueId x = p.leaves[1 - i];
-    if (Node* s = e.producer_if(p.leaves[i], "Sigmoid")) {
-      if (s->inputs[0] == x) return Found{"Swish", x, {{"alpha", 1.0}}, {s}};
-      auto scaled = made_with_constant(e, s->inputs[0], "Mul");
+    if (Node* s = e.producer_if(p.leaves[i], op::Sigmoid)) {
+      if (s->inputs[0] == x) return Found{op::Swish, x, {{attr::alpha, 1.0}}, {s}};
+      auto scaled = made_with_constant(e, s->inputs[0], op::Mul);
       if (scaled && scaled->x == x)
-        return Found{"Swish", x, {{"alpha", scaled->constant}}, {s, e.producer(s->inputs[0])}};
+        return Found{
+            op::Swish, x, {{attr::alpha, scaled->constant}}, {s, e.producer(s->inputs[0])}};
     }
-    Node* t = e.producer_if(p.leaves[i], "Tanh");
-    Node* soft = t ? e.producer_if(t->inputs[0], "Softplus") : nullptr;
-    if (soft && soft->inputs[0] == x) return Found{"Mish", x, {}, {t, soft}};
+    Node* t = e.producer_if(p.leaves[i], op::Tanh);
+    Node* soft = t ? e.producer_if(t->inputs[0], op::Softplus) : nullptr;
+    if (soft && soft->inputs[0] == x) return Found{op::Mish, x, {}, {t, soft}};
   }
   return std::nullopt;
 }
@@ -103,7 +105,7 @@ bool is_gelu_argument(const Editor& e, ValueId id, ValueId x, std::vector<Node*>
     if (outer.leaves[0] != x && outer.leaves[1] != x) return false;
     sum = outer.leaves[outer.leaves[0] == x ? 1 : 0];
   }
-  Node* add = e.producer_if(sum, "Add");
+  Node* add = e.producer_if(sum, op::Add);
   if (!add) return false;
   inside.push_back(add);
   for (size_t i = 0; i < 2; i++) {
@@ -116,7 +118,7 @@ bool is_gelu_argument(const Editor& e, ValueId id, ValueId x, std::vector<Node*>
     inside.insert(inside.end(), p.inside.begin(), p.inside.end());
     int power = 0;
     for (ValueId leaf : p.leaves) {
-      Node* pow = e.producer_if(leaf, "Pow");
+      Node* pow = e.producer_if(leaf, op::Pow);
       std::optional<double> exponent = pow ? scalar(e.model, pow->inputs[1]) : std::nullopt;
       std::optional<ValueId> squared = square_of(e, leaf);
       if (leaf == x)
@@ -137,35 +139,36 @@ std::optional<Found> gelu(const Editor& e, const Product& p) {
   if (p.leaves.size() != 2 || !near(p.factor, 0.5, 1e-6)) return std::nullopt;
   for (size_t i = 0; i < 2; i++) {
     ValueId x = p.leaves[1 - i];
-    auto one_plus = made_with_constant(e, p.leaves[i], "Add");
+    auto one_plus = made_with_constant(e, p.leaves[i], op::Add);
     if (!one_plus || one_plus->constant != 1) continue;
     std::vector<Node*> inside = {e.producer(p.leaves[i]), e.producer(one_plus->x)};
-    if (Node* erf = e.producer_if(one_plus->x, "Erf")) {
-      for (const char* op : {"Div", "Mul"}) {
+    if (Node* erf = e.producer_if(one_plus->x, op::Erf)) {
+      for (const graph::Operator op : {op::Div, op::Mul}) {
         auto scaled = made_with_constant(e, erf->inputs[0], op);
         if (!scaled || scaled->x != x) continue;
-        if (!near(scaled->constant, op[0] == 'D' ? std::sqrt(2.0) : std::sqrt(0.5))) continue;
+        if (!near(scaled->constant, op == op::Div ? std::sqrt(2.0) : std::sqrt(0.5))) continue;
         inside.push_back(e.producer(erf->inputs[0]));
-        return Found{"Gelu", x, {{"approximate", std::string("none")}}, inside};
+        return Found{op::Gelu, x, {{attr::approximate, std::string("none")}}, inside};
       }
     }
-    Node* tanh = e.producer_if(one_plus->x, "Tanh");
+    Node* tanh = e.producer_if(one_plus->x, op::Tanh);
     if (tanh && is_gelu_argument(e, tanh->inputs[0], x, inside))
-      return Found{"Gelu", x, {{"approximate", std::string("tanh")}}, inside};
+      return Found{op::Gelu, x, {{attr::approximate, std::string("tanh")}}, inside};
   }
   return std::nullopt;
 }
 
 std::optional<Found> alone(const Editor& e, Node& node) {
-  if (node.op == "Log") {  // log(1 + exp(x))
-    auto one_plus = made_with_constant(e, node.inputs[0], "Add");
-    Node* exp = one_plus && one_plus->constant == 1 ? e.producer_if(one_plus->x, "Exp") : nullptr;
-    if (exp) return Found{"Softplus", exp->inputs[0], {}, {e.producer(node.inputs[0]), exp}};
+  if (node.op == op::Log) {  // log(1 + exp(x))
+    auto one_plus = made_with_constant(e, node.inputs[0], op::Add);
+    Node* exp = one_plus && one_plus->constant == 1 ? e.producer_if(one_plus->x, op::Exp) : nullptr;
+    if (exp) return Found{op::Softplus, exp->inputs[0], {}, {e.producer(node.inputs[0]), exp}};
   }
-  if (node.op == "Clip") {
+  if (node.op == op::Clip) {
     auto h = hard_sigmoid(e, node.outputs[0], 1);
     if (h && (h->alpha != 1 || h->beta != 0))
-      return Found{"HardSigmoid", h->x, {{"alpha", h->alpha}, {"beta", h->beta}}, h->inside};
+      return Found{
+          op::HardSigmoid, h->x, {{attr::alpha, h->alpha}, {attr::beta, h->beta}}, h->inside};
   }
   return std::nullopt;
 }
@@ -175,7 +178,7 @@ std::optional<Found> scaled_clip(const Editor& e, const Product& p) {
   if (p.leaves.size() != 1 || p.factor == 1) return std::nullopt;
   auto h = hard_sigmoid(e, p.leaves[0], p.factor);
   if (!h) return std::nullopt;
-  return Found{"HardSigmoid", h->x, {{"alpha", h->alpha}, {"beta", h->beta}}, h->inside};
+  return Found{op::HardSigmoid, h->x, {{attr::alpha, h->alpha}, {attr::beta, h->beta}}, h->inside};
 }
 
 bool apply(Editor& e, Node& root, const Found& found, const std::vector<Node*>& between) {

@@ -32,12 +32,12 @@ class Builder {
     const bool causal = take_causal();
     const char* empty_rows = "zero";
     if (const ValueId mask = one_mask(&empty_rows); mask >= 0) inputs.push_back(mask);
-    Attributes a = {{"heads", heads},
-                    {"kv_heads", kv_heads},
-                    {"scale", found.scale},
-                    {"softcap", found.softcap}};
-    if (causal) a["causal"] = std::string("top_left");
-    if (std::string(empty_rows) != "zero") a["empty_rows"] = std::string(empty_rows);
+    Attributes a = {{attr::heads, heads},
+                    {attr::kv_heads, kv_heads},
+                    {attr::scale, found.scale},
+                    {attr::softcap, found.softcap}};
+    if (causal) a[attr::causal] = std::string("top_left");
+    if (std::string(empty_rows) != "zero") a[attr::empty_rows] = std::string(empty_rows);
     e.kill(last);
     Node& made = write(inputs, a);
     retire_all(made);
@@ -105,8 +105,8 @@ class Builder {
     int64_t heads;
   };
   std::optional<Ungrouped> ungrouped(ValueId x) const {
-    Node* joined = e.producer_if(x, "Reshape");
-    Node* repeated = joined ? e.producer_if(joined->inputs[0], "Elementwise") : nullptr;
+    Node* joined = e.producer_if(x, op::Reshape);
+    Node* repeated = joined ? e.producer_if(joined->inputs[0], op::Elementwise) : nullptr;
     const std::optional<Step> step = repeated ? only_step(*repeated) : std::nullopt;
     if (!step || step->op != Op::kIdentity || repeated->inputs.size() != 1) return std::nullopt;
     const Dims wide = e.dims(repeated->outputs[0]), narrow = e.dims(repeated->inputs[0]),
@@ -178,7 +178,7 @@ class Builder {
     if (masks.size() == 1 && masks[0].is_choice) {
       if (std::isfinite(masks[0].number)) *empty_rows = "mean";
       if (masks[0].seen) return placed(masks[0].id);
-      return placed(e.emit("Elementwise", {masks[0].id}, DType::kBool, e.dims(masks[0].id), from,
+      return placed(e.emit(op::Elementwise, {masks[0].id}, DType::kBool, e.dims(masks[0].id), from,
                            elementwise({{Op::kLogicalNot, 0}}, "i64")));
     }
     ValueId all = graph::kAbsent;
@@ -195,12 +195,13 @@ class Builder {
     const ValueId shown = inner < 0 ? number("visible", 0) : inner,
                   hidden = number("hidden", mask.number);
     const Dims dims = inner < 0 ? e.dims(mask.id) : wider(e.dims(mask.id), e.dims(inner));
-    return e.emit("Elementwise", {mask.id, mask.seen ? shown : hidden, mask.seen ? hidden : shown},
-                  DType::kF32, dims, from, elementwise({{Op::kSelect, 0, 1, 2}}, "f32"));
+    return e.emit(op::Elementwise,
+                  {mask.id, mask.seen ? shown : hidden, mask.seen ? hidden : shown}, DType::kF32,
+                  dims, from, elementwise({{Op::kSelect, 0, 1, 2}}, "f32"));
   }
   ValueId plus(ValueId a, ValueId b) {
     if (b < 0) return a;
-    return e.emit("Elementwise", {a, b}, DType::kF32, wider(e.dims(a), e.dims(b)), from,
+    return e.emit(op::Elementwise, {a, b}, DType::kF32, wider(e.dims(a), e.dims(b)), from,
                   elementwise({{Op::kAdd, 0, 1}}, "f32"));
   }
   /// In the order of [B, heads, Tq, Tk].
@@ -215,22 +216,23 @@ class Builder {
     const ValueId y = found.y;
     const Integers perm = e.rank(y) == 4 ? Integers{0, 2, 1, 3} : Integers{1, 0, 2};
     Node* reader = e.read_once(y) ? e.readers(y)[0] : nullptr;
-    const bool rows = reader && reader->op == "Transpose" && reader->integers("perm") == perm &&
+    const bool rows = reader && reader->op == op::Transpose &&
+                      reader->integers(attr::perm) == perm &&
                       (e.rank(y) == 4 || (e.rank(y) == 3 && leading_is_heads));
     if (rows) {
       const ValueId out = reader->outputs[0];
       const ValueId together = e.new_value(e.value(out).name + "/rows", DType::kF32,
                                            {y_dims[0], y_dims[2], y_dims[1] * y_dims[3]});
-      Node& made = e.add("Attention", inputs, {together}, from, a);
+      Node& made = e.add(op::Attention, inputs, {together}, from, a);
       e.kill(*reader);
       e.merge_sources(made, *reader);
-      e.add("Reshape", {together}, {out}, from);
+      e.add(op::Reshape, {together}, {out}, from);
       return made;
     }
-    if (e.rank(y) == 4) return e.add("Attention", inputs, {y}, from, a);
+    if (e.rank(y) == 4) return e.add(op::Attention, inputs, {y}, from, a);
     const ValueId wide = e.new_value(e.value(y).name + "/heads", DType::kF32, y_dims);
-    Node& made = e.add("Attention", inputs, {wide}, from, a);
-    e.add("Reshape", {wide}, {y}, from);
+    Node& made = e.add(op::Attention, inputs, {wide}, from, a);
+    e.add(op::Reshape, {wide}, {y}, from);
     return made;
   }
 
@@ -258,7 +260,8 @@ bool read_rows(Editor& e, Node& node) {
   }
   const ValueId y = node.outputs[0];
   Node* reader = e.rank(y) == 4 && e.read_once(y) ? e.readers(y)[0] : nullptr;
-  if (!reader || reader->op != "Transpose" || reader->integers("perm") != Integers{0, 2, 1, 3})
+  if (!reader || reader->op != op::Transpose ||
+      reader->integers(attr::perm) != Integers{0, 2, 1, 3})
     return changed;
   const Dims dims = e.dims(y);
   const ValueId out = reader->outputs[0];
@@ -267,7 +270,7 @@ bool read_rows(Editor& e, Node& node) {
   e.set_outputs(node, {together});
   e.kill(*reader);
   e.merge_sources(node, *reader);
-  e.add("Reshape", {together}, {out}, *reader);
+  e.add(op::Reshape, {together}, {out}, *reader);
   return true;
 }
 
@@ -277,8 +280,8 @@ uint32_t recognise_attention(Editor& e, Remarks& remarks) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead) continue;
-    if (node->op == "Attention" && read_rows(e, *node)) changed++;
-    if (node->op != "Softmax") continue;
+    if (node->op == op::Attention && read_rows(e, *node)) changed++;
+    if (node->op != op::Softmax) continue;
     AttentionMatch found;
     std::string why;
     const std::string name = node->name;

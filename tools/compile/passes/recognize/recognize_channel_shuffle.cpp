@@ -29,12 +29,13 @@ bool swaps_groups(const Integers& perm) {
 uint32_t recognise_channel_shuffle(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* swap : e.nodes()) {
-    if (swap->dead || swap->op != "Transpose" || !swaps_groups(swap->integers("perm"))) continue;
-    Node* split = e.producer_if(swap->inputs[0], "Reshape");
+    if (swap->dead || swap->op != op::Transpose || !swaps_groups(swap->integers(attr::perm)))
+      continue;
+    Node* split = e.producer_if(swap->inputs[0], op::Reshape);
     if (!split || !e.read_once(swap->inputs[0]) || !e.read_once(swap->outputs[0])) continue;
     Node* join = e.readers(swap->outputs[0])[0];
     const ValueId x = split->inputs[0], y = join->outputs[0];
-    if (join->op != "Reshape" || !splits_channels(e.dims(x), e.dims(split->outputs[0])) ||
+    if (join->op != op::Reshape || !splits_channels(e.dims(x), e.dims(split->outputs[0])) ||
         !splits_channels(e.dims(y), e.dims(swap->outputs[0])))
       continue;
     const Integers last = to_channels_last(e.rank(x));
@@ -51,7 +52,7 @@ uint32_t recognise_channel_shuffle(Editor& e, Remarks&) {
     const ValueId groups = e.reshape(e.transpose(x, last, from), grouped, from);
     const ValueId pixels =
         e.reshape(e.transpose(groups, inner, from), permuted(e.dims(y), last), from);
-    Node& out = e.add("Transpose", {pixels}, {y}, from, {{"perm", inverse(last)}});
+    Node& out = e.add(op::Transpose, {pixels}, {y}, from, {{attr::perm, inverse(last)}});
     e.merge_sources(out, *split);
     e.merge_sources(out, *join);
     changed++;

@@ -15,9 +15,9 @@ struct Mean {
 };
 
 std::optional<Mean> mean_of(const Editor& e, ValueId id) {
-  Node* node = e.producer_if(id, "ReduceMean");
-  if (!node || !node->integer("keepdims", 1)) return std::nullopt;
-  return Mean{node->inputs[0], node->integers("axes"), node};
+  Node* node = e.producer_if(id, op::ReduceMean);
+  if (!node || !node->integer(attr::keepdims, 1)) return std::nullopt;
+  return Mean{node->inputs[0], node->integers(attr::axes), node};
 }
 
 // numerator / sqrt(mean(squared^2) + epsilon), the quotient in any of its spellings.
@@ -32,9 +32,10 @@ struct Quotient {
 std::optional<Quotient> deviation(const Editor& e, ValueId id, bool inverse_root) {
   Node* root = e.producer(id);
   if (!root) return std::nullopt;
-  bool power = root->op == "Pow" && is_scalar(e.model, root->inputs[1], inverse_root ? -0.5 : 0.5);
-  if (!power && (inverse_root || root->op != "Sqrt")) return std::nullopt;
-  auto sum = made_with_constant(e, root->inputs[0], "Add");
+  bool power =
+      root->op == op::Pow && is_scalar(e.model, root->inputs[1], inverse_root ? -0.5 : 0.5);
+  if (!power && (inverse_root || root->op != op::Sqrt)) return std::nullopt;
+  auto sum = made_with_constant(e, root->inputs[0], op::Add);
   if (!sum || sum->constant < 0) return std::nullopt;
   auto variance = mean_of(e, sum->x);
   auto squared = variance ? square_of(e, variance->x) : std::nullopt;
@@ -47,19 +48,19 @@ std::optional<Quotient> deviation(const Editor& e, ValueId id, bool inverse_root
 }
 
 std::optional<Quotient> quotient(const Editor& e, const Node& node) {
-  if (node.op == "Div") {
+  if (node.op == op::Div) {
     auto q = deviation(e, node.inputs[1], false);
     if (q) q->numerator = node.inputs[0];
     return q;
   }
-  if (node.op != "Mul") return std::nullopt;
+  if (node.op != op::Mul) return std::nullopt;
   for (size_t i = 0; i < 2; i++) {
     auto q = deviation(e, node.inputs[i], true);
     Node* turned = e.producer(node.inputs[i]);
-    bool one_over = turned && (turned->op == "Reciprocal" ||
-                               (turned->op == "Div" && is_scalar(e.model, turned->inputs[0], 1)));
+    bool one_over = turned && (turned->op == op::Reciprocal ||
+                               (turned->op == op::Div && is_scalar(e.model, turned->inputs[0], 1)));
     if (!q && one_over) {
-      q = deviation(e, turned->inputs[turned->op == "Div" ? 1 : 0], false);
+      q = deviation(e, turned->inputs[turned->op == op::Div ? 1 : 0], false);
       if (q) q->inside.insert(q->inside.begin(), turned);
     }
     if (!q) continue;
@@ -71,7 +72,7 @@ std::optional<Quotient> quotient(const Editor& e, const Node& node) {
 
 // Behind `y`, read by it alone: a Mul or Add with a value whose dims, leading ones aside, all lie
 // in the last `tail` dimensions.
-ValueId parameter(const Editor& e, ValueId y, const char* op, const Dims& dims, size_t tail,
+ValueId parameter(const Editor& e, ValueId y, graph::Operator op, const Dims& dims, size_t tail,
                   Node*& node) {
   if (!e.read_once(y)) return kAbsent;
   node = e.readers(y)[0];
@@ -127,10 +128,10 @@ struct Norm {
 std::optional<Norm> match(const Editor& e, Node& node) {
   auto q = quotient(e, node);
   if (!q || e.value(node.outputs[0]).dtype != DType::kF32) return std::nullopt;
-  if (Node* sub = e.producer_if(q->numerator, "Sub")) {
+  if (Node* sub = e.producer_if(q->numerator, op::Sub)) {
     auto mean = mean_of(e, sub->inputs[1]);
     // exporters of PyTorch write the difference twice
-    Node* other = e.producer_if(q->squared, "Sub");
+    Node* other = e.producer_if(q->squared, op::Sub);
     bool same_difference =
         q->squared == q->numerator ||
         (other && other->inputs[0] == sub->inputs[0] && mean_of(e, other->inputs[1]) &&
@@ -156,16 +157,16 @@ bool as_instance(Editor& e, const Norm& n) {
   if (rank == 3) return false;
   Node *mul = nullptr, *add = nullptr;
   ValueId y = n.root->outputs[0];
-  ValueId scale = channel_parameter(e, parameter(e, y, "Mul", dims, rank - 1, mul), dims);
+  ValueId scale = channel_parameter(e, parameter(e, y, op::Mul, dims, rank - 1, mul), dims);
   if (scale >= 0) y = mul->outputs[0];
-  ValueId bias = channel_parameter(e, parameter(e, y, "Add", dims, rank - 1, add), dims);
+  ValueId bias = channel_parameter(e, parameter(e, y, op::Add, dims, rank - 1, add), dims);
   if (bias >= 0) y = add->outputs[0];
   std::vector<Node*> inside = {n.root};
   if (mul && y != n.root->outputs[0]) inside.insert(inside.begin(), mul);
   if (add && y == add->outputs[0]) inside.insert(inside.begin(), add);
   for (Node* node : inside) e.kill(*node);
-  Node& made = e.add("InstanceNormalization", {n.x, scale, bias}, {y}, *inside[0],
-                     {{"epsilon", n.q.epsilon}});
+  Node& made = e.add(op::InstanceNormalization, {n.x, scale, bias}, {y}, *inside[0],
+                     {{attr::epsilon, n.q.epsilon}});
   for (Node* node : inside) e.merge_sources(made, *node);
   retire(e, n.q.inside, made);
   return true;
@@ -180,7 +181,7 @@ void as_layer(Editor& e, const Norm& n) {
   std::vector<ValueId> parameters;
   if (trailing(n.q.axes, rank)) {
     Node *mul = nullptr, *add = nullptr;
-    ValueId scale = parameter(e, y, "Mul", dims, tail, mul);
+    ValueId scale = parameter(e, y, op::Mul, dims, tail, mul);
     if (scale >= 0) {
       parameters.push_back(trimmed(e, scale, tail));
       y = mul->outputs[0];
@@ -188,7 +189,7 @@ void as_layer(Editor& e, const Norm& n) {
     } else {
       parameters.push_back(kAbsent);
     }
-    ValueId bias = n.centred ? parameter(e, y, "Add", dims, tail, add) : kAbsent;
+    ValueId bias = n.centred ? parameter(e, y, op::Add, dims, tail, add) : kAbsent;
     if (bias >= 0) {
       parameters.push_back(trimmed(e, bias, tail));
       y = add->outputs[0];
@@ -203,15 +204,15 @@ void as_layer(Editor& e, const Norm& n) {
   std::vector<ValueId> inputs = {x};
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   while (inputs.back() < 0) inputs.pop_back();
-  Attributes a = {{"axis", int64_t(rank - tail)}, {"epsilon", n.q.epsilon}};
-  const char* op = n.centred ? "LayerNormalization" : "RMSNormalization";
+  Attributes a = {{attr::axis, int64_t(rank - tail)}, {attr::epsilon, n.q.epsilon}};
+  graph::Operator op = n.centred ? op::LayerNormalization : op::RMSNormalization;
   Node* made;
   if (perm.empty()) {
     made = &e.add(op, inputs, {y}, place, a);
   } else {
     ValueId turned = e.emit(op, inputs, DType::kF32, permuted(dims, perm), place, a);
     made = e.producer(turned);
-    e.add("Transpose", {turned}, {y}, place, {{"perm", inverse(perm)}});
+    e.add(op::Transpose, {turned}, {y}, place, {{attr::perm, inverse(perm)}});
   }
   for (Node* node : inside) e.merge_sources(*made, *node);
   retire(e, n.q.inside, *made);
@@ -238,22 +239,22 @@ uint32_t recognise_norms(Editor& e, Remarks&) {
 uint32_t recognise_softmax(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Div") continue;
-    Node* exp = e.producer_if(node->inputs[0], "Exp");
-    Node* sum = e.producer_if(node->inputs[1], "ReduceSum");
-    Node* sub = exp ? e.producer_if(exp->inputs[0], "Sub") : nullptr;
-    Node* max = sub ? e.producer_if(sub->inputs[1], "ReduceMax") : nullptr;
+    if (node->dead || node->op != op::Div) continue;
+    Node* exp = e.producer_if(node->inputs[0], op::Exp);
+    Node* sum = e.producer_if(node->inputs[1], op::ReduceSum);
+    Node* sub = exp ? e.producer_if(exp->inputs[0], op::Sub) : nullptr;
+    Node* max = sub ? e.producer_if(sub->inputs[1], op::ReduceMax) : nullptr;
     if (!max || !sum || sum->inputs[0] != node->inputs[0] || max->inputs[0] != sub->inputs[0])
       continue;
     // has kernels as it is, and as one operator none
     if (e.value(node->outputs[0]).dtype == DType::kF64) continue;
-    Integers axes = sum->integers("axes");
-    if (axes.size() != 1 || max->integers("axes") != axes || !sum->integer("keepdims", 1) ||
-        !max->integer("keepdims", 1))
+    Integers axes = sum->integers(attr::axes);
+    if (axes.size() != 1 || max->integers(attr::axes) != axes || !sum->integer(attr::keepdims, 1) ||
+        !max->integer(attr::keepdims, 1))
       continue;
     ValueId out = node->outputs[0], x = sub->inputs[0];
     e.kill(*node);
-    Node& made = e.add("Softmax", {x}, {out}, *node, {{"axis", axes[0]}});
+    Node& made = e.add(op::Softmax, {x}, {out}, *node, {{attr::axis, axes[0]}});
     retire(e, {sum, exp, sub, max}, made);
     changed++;
   }

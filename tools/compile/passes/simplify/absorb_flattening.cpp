@@ -26,8 +26,8 @@ size_t permuted_start(const Integers& perm, size_t start) {
 
 // Whether weights have an element for each column: no packed blocks.
 bool is_product_of_plain_rows(Editor& e, const Node& node) {
-  const bool bytes = node.op == "QuantizedLinear";
-  if (node.dead || (!bytes && node.op != "Linear")) return false;
+  const bool bytes = node.op == op::QuantizedLinear;
+  if (node.dead || (!bytes && node.op != op::Linear)) return false;
   const DType dtype = e.value(node.inputs[1]).dtype;
   return bytes ? dtype == DType::kI8 || dtype == DType::kU8 : dtype == DType::kF32;
 }
@@ -38,12 +38,12 @@ uint32_t absorb_flattening(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (!is_product_of_plain_rows(e, *node)) continue;
-    Node* rows = e.producer_if(node->inputs[0], "Reshape");
-    Node* turned = rows ? e.producer_if(rows->inputs[0], "Transpose") : nullptr;
+    Node* rows = e.producer_if(node->inputs[0], op::Reshape);
+    Node* turned = rows ? e.producer_if(rows->inputs[0], op::Transpose) : nullptr;
     if (!turned || !e.read_once(node->inputs[0])) continue;
     const Constant& w = *e.constant(node->inputs[1]);
     Dims y = e.dims(turned->outputs[0]);
-    Integers perm = turned->integers("perm");
+    Integers perm = turned->integers(attr::perm);
     size_t start = permuted_start(perm, row_start(y, w.dims[1]));
     auto fixed = static_dims(Dims(y.begin() + long(start), y.end()));
     if (!start || !fixed ||

@@ -30,13 +30,14 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
   std::vector<std::pair<ValueId, ValueId>> renamed;
   for (Node& node : nodes) {
     std::optional<double> condition =
-        node.op == "If" ? scalar(model, node.inputs[0]) : std::nullopt;
+        node.op == op::If ? scalar(model, node.inputs[0]) : std::nullopt;
     if (!condition) {
       for (Graph* inner : branches(node)) changed += inline_constant_conditions(model, *inner);
       result.push_back(std::move(node));
       continue;
     }
-    std::shared_ptr<Graph> taken = node.subgraph(*condition != 0 ? "then_branch" : "else_branch");
+    std::shared_ptr<Graph> taken =
+        node.subgraph(*condition != 0 ? attr::then_branch : attr::else_branch);
     if (!taken)
       graph::fail_conversion(
           4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
@@ -53,7 +54,7 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
         rename_reads(*taken, inner, outer);
       } else {
         Node same;
-        same.op = "Identity";
+        same.op = op::Identity;
         same.name = node.name;
         same.sources = node.sources;
         same.inputs = {inner};

@@ -8,8 +8,8 @@ namespace ingot::passes {
 namespace {
 
 bool stores(const Node* node) {
-  return node && (node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Linear" ||
-                  node->op == "Elementwise");
+  return node && (node->op == op::Conv2d || node->op == op::ConvTranspose2d ||
+                  node->op == op::Linear || node->op == op::Elementwise);
 }
 
 // The one operand that is not a number, when there is exactly one.
@@ -28,9 +28,9 @@ ValueId single_operand(const Editor& e, const Node& node) {
 uint32_t hoist_unary(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Elementwise") continue;
+    if (node->dead || node->op != op::Elementwise) continue;
     ValueId x = single_operand(e, *node), y = node->outputs[0];
-    Node* shaped = e.producer_if(x, "Reshape");
+    Node* shaped = e.producer_if(x, op::Reshape);
     if (!shaped || !e.read_once(x) || !same(e.dims(x), e.dims(y))) continue;
     ValueId before = shaped->inputs[0];
     if (!stores(e.producer(before)) || !e.read_once(before)) continue;
@@ -48,7 +48,7 @@ uint32_t hoist_unary(Editor& e, Remarks&) {
         e.new_value(e.value(y).name + "/before_reshape", e.value(y).dtype, e.dims(before));
     e.value(inner).layout = e.value(before).layout;
     e.set_outputs(*node, {inner});
-    e.add("Reshape", {inner}, {y}, *shaped);
+    e.add(op::Reshape, {inner}, {y}, *shaped);
     changed++;
   }
   return changed;

@@ -11,7 +11,7 @@ constexpr int64_t kMaxChannelsRead = 64;
 
 Dims with_row(const Dims& dims) { return {dims[0], Dim(1), dims[1], dims[2]}; }
 
-bool from_port(const Node& node) { return node.text("input_layout", "nhwc") == "nchw"; }
+bool from_port(const Node& node) { return node.text(attr::input_layout, "nhwc") == "nchw"; }
 
 Dims image_dims(const Editor& e, const Node& node) {
   const Dims& dims = e.dims(node.inputs[0]);
@@ -22,7 +22,7 @@ bool is_one(const Dim& dim) { return dim.value() == 1; }
 
 /// A window over the rows of an image that is one column wide, before and after.
 bool works_down_a_column(const Editor& e, const Node& node) {
-  if (node.op != "Conv2d" || e.rank(node.inputs[0]) != 4 || !e.constant(node.inputs[1]))
+  if (node.op != op::Conv2d || e.rank(node.inputs[0]) != 4 || !e.constant(node.inputs[1]))
     return false;
   const bool one_column =
       is_one(e.dims(node.inputs[0])[from_port(node) ? 3 : 2]) && is_one(e.dims(node.outputs[0])[2]);
@@ -47,7 +47,7 @@ void make_row(Editor& e, Node* node, Dims dims) {
   const ValueId row = e.new_value(e.value(out).name + "/row", e.value(out).dtype, std::move(dims));
   e.value(row).layout = "NHWC";
   e.set_outputs(*node, {row});
-  e.add("Reshape", {row}, {out}, *node);
+  e.add(op::Reshape, {row}, {out}, *node);
 }
 
 }  // namespace
@@ -78,7 +78,8 @@ uint32_t lay_columns_down(Editor& e, Remarks& remarks) {
 uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    bool image = node->op == "Conv2d" || node->op == "ConvTranspose2d" || node->op == "Pool2d";
+    bool image =
+        node->op == op::Conv2d || node->op == op::ConvTranspose2d || node->op == op::Pool2d;
     if (!image || e.rank(node->inputs[0]) != 3) continue;
     std::vector<ValueId> inputs = node->inputs;
     inputs[0] = e.reshape(inputs[0], image_dims(e, *node), *node);
@@ -95,16 +96,17 @@ uint32_t lift_one_dimension(Editor& e, Remarks& remarks) {
 uint32_t fold_input_layout(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
-    if (node->dead || node->op != "Conv2d" || node->integer("group", 1) != 1) continue;
-    Node* turned = e.producer_if(node->inputs[0], "Transpose");
-    if (!turned || turned->integers("perm") != to_channels_last(e.rank(node->inputs[0]))) continue;
+    if (node->dead || node->op != op::Conv2d || node->integer(attr::group, 1) != 1) continue;
+    Node* turned = e.producer_if(node->inputs[0], op::Transpose);
+    if (!turned || turned->integers(attr::perm) != to_channels_last(e.rank(node->inputs[0])))
+      continue;
     ValueId port = turned->inputs[0];
     // A wide input is better transposed once: the convolution may then become Winograd, which reads
     // channels last only.
     std::optional<int64_t> channels = e.dims(port)[1].value();
     if (!channels || *channels > kMaxChannelsRead) continue;
     if (!e.is_input(port) || !e.read_once(port) || !e.read_once(node->inputs[0])) continue;
-    node->attributes["input_layout"] = std::string("nchw");
+    node->attributes[attr::input_layout] = std::string("nchw");
     e.merge_sources(*node, *turned);
     e.set_input(*node, 0, port);
     e.kill(*turned);

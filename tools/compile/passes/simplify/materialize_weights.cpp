@@ -12,11 +12,10 @@ namespace {
 constexpr double kMaxElements = 1 << 28;
 
 bool reads_weights(const Node& node, size_t operand) {
-  if (node.op == "MatMul") return true;
-  static const char* const with_weights[] = {"Conv", "ConvTranspose",     "Gemm", "LSTM", "GRU",
-                                             "RNN",  "BatchNormalization"};
-  return operand > 0 && std::find(std::begin(with_weights), std::end(with_weights), node.op) !=
-                            std::end(with_weights);
+  if (node.op == op::MatMul) return true;
+  static constexpr graph::Operators kWeighted = {
+      op::Conv, op::ConvTranspose, op::Gemm, op::LSTM, op::GRU, op::RNN, op::BatchNormalization};
+  return operand > 0 && kWeighted.has(node.op);
 }
 
 }  // namespace
@@ -26,7 +25,7 @@ uint32_t materialise_weights(Editor& e, Remarks&) {
   for (Node* node : e.nodes()) {
     for (size_t i = 0; i < node->inputs.size(); i++) {
       if (!reads_weights(*node, i)) continue;
-      Node* spread = e.producer_if(node->inputs[i], "Expand");
+      Node* spread = e.producer_if(node->inputs[i], op::Expand);
       const Constant* one = spread ? e.constant(spread->inputs[0]) : nullptr;
       auto dims = spread ? static_dims(e.dims(spread->outputs[0])) : std::nullopt;
       if (!one || !one->bytes || !dims ||

@@ -30,10 +30,10 @@ struct Printer {
 std::string key_of(const Editor& e, const Node& node) {
   std::ostringstream key;
   Printer print{key};
-  key << node.op;
+  key << text(node.op);
   for (ValueId id : node.inputs) key << ' ' << id;
   for (auto& [name, attribute] : node.attributes) {
-    key << ' ' << name << '=';
+    key << ' ' << text(name) << '=';
     std::visit(print, attribute);
   }
   for (ValueId id : node.outputs) {
@@ -78,7 +78,7 @@ uint32_t merge_equal(Editor& e, Remarks&) {
   for (Node* node : e.nodes()) {
     const bool is_resolver = std::any_of(node->outputs.begin(), node->outputs.end(),
                                          [&](ValueId id) { return resolvers.count(id) != 0; });
-    if (node->dead || node->op == "If" || node->op == "Loop" || is_resolver) continue;
+    if (node->dead || node->op == op::If || node->op == op::Loop || is_resolver) continue;
     share_constants(e, constants, *node);
     auto [at, fresh] = seen.emplace(key_of(e, *node), node);
     if (fresh) continue;

@@ -32,7 +32,7 @@ bool simplify_reshape(Editor& e, Node& node) {
   if (same(e.dims(x), e.dims(y)) && e.value(x).dtype == e.value(y).dtype) return e.bypass(node, x);
   if (const Constant* c = e.constant(x))
     if (auto dims = static_dims(e.dims(y))) return become_constant(e, node, with_dims(*c, *dims));
-  if (Node* before = e.producer_if(x, "Reshape")) {
+  if (Node* before = e.producer_if(x, op::Reshape)) {
     e.merge_sources(node, *before);
     e.set_input(node, 0, before->inputs[0]);
     return true;
@@ -42,14 +42,14 @@ bool simplify_reshape(Editor& e, Node& node) {
 
 bool simplify_transpose(Editor& e, Node& node) {
   ValueId x = node.inputs[0];
-  Integers perm = node.integers("perm");
+  Integers perm = node.integers(attr::perm);
   if (is_identity(perm)) return e.bypass(node, x);
   if (const Constant* c = e.constant(x);
       c && c->bytes && become_constant(e, node, permuted(*c, perm)))
     return true;
-  if (Node* before = e.producer_if(x, "Transpose")) {
+  if (Node* before = e.producer_if(x, op::Transpose)) {
     e.merge_sources(node, *before);
-    node.attributes["perm"] = compose(before->integers("perm"), perm);
+    node.attributes[attr::perm] = compose(before->integers(attr::perm), perm);
     e.set_input(node, 0, before->inputs[0]);
     return true;
   }
@@ -59,34 +59,34 @@ bool simplify_transpose(Editor& e, Node& node) {
 // [1, C, 1, L] seen as [C, L] and back: a Transpose between Reshapes that only add or drop
 // dimensions of 1 is one on fewer.
 bool simplify_reshaped_transpose(Editor& e, Node& node) {
-  Node* shaped = e.producer_if(node.inputs[0], "Reshape");
+  Node* shaped = e.producer_if(node.inputs[0], op::Reshape);
   if (!shaped) return false;
-  Node* before = e.producer_if(shaped->inputs[0], "Transpose");
+  Node* before = e.producer_if(shaped->inputs[0], op::Transpose);
   if (!before || !e.read_once(node.inputs[0])) return false;
   ValueId x = before->inputs[0], out = node.outputs[0];
-  auto swapped = reshape_first(e.dims(x), before->integers("perm"), e.dims(shaped->outputs[0]));
+  auto swapped = reshape_first(e.dims(x), before->integers(attr::perm), e.dims(shaped->outputs[0]));
   if (!swapped) return false;
   e.kill(node);
   e.kill(*shaped);
   e.merge_sources(node, *shaped);
   e.merge_sources(node, *before);
   ValueId inner = e.reshape(x, swapped->dims, node);
-  e.add("Transpose", {inner}, {out}, node,
-        {{"perm", compose(swapped->perm, node.integers("perm"))}});
+  e.add(op::Transpose, {inner}, {out}, node,
+        {{attr::perm, compose(swapped->perm, node.integers(attr::perm))}});
   return true;
 }
 
 bool simplify_concat(Editor& e, Node& node) {
   constexpr size_t kMaxParts = 1024;  // of one Concat; runtime/op/concat.h
-  size_t axis = size_t(node.integer("axis", 0)), parts = node.inputs.size();
+  size_t axis = size_t(node.integer(attr::axis, 0)), parts = node.inputs.size();
   std::vector<ValueId> inputs;
   bool changed = false;
   for (ValueId id : node.inputs) {
-    Node* inner = e.producer_if(id, "Concat");
+    Node* inner = e.producer_if(id, op::Concat);
     std::optional<int64_t> extent = e.dims(id)[axis].value();
     if (extent && *extent == 0) {
       changed = true;
-    } else if (inner && e.read_once(id) && size_t(inner->integer("axis", 0)) == axis &&
+    } else if (inner && e.read_once(id) && size_t(inner->integer(attr::axis, 0)) == axis &&
                parts + inner->inputs.size() <= kMaxParts + 1) {
       parts += inner->inputs.size() - 1;
       inputs.insert(inputs.end(), inner->inputs.begin(), inner->inputs.end());
@@ -98,7 +98,7 @@ bool simplify_concat(Editor& e, Node& node) {
   }
   if (inputs.size() == 1) {
     e.set_inputs(node, inputs);
-    node.op = "Reshape";
+    node.op = op::Reshape;
     node.attributes.clear();
     return true;
   }
@@ -129,15 +129,16 @@ bool is_nothing(const Editor& e, const Node& node) {
 
 bool simplify_same_dims(Editor& e, Node& node) {
   if (!same(e.dims(node.inputs[0]), e.dims(node.outputs[0]))) return false;
-  Integers steps = node.integers("steps");
+  Integers steps = node.integers(attr::steps);
   bool forward = std::all_of(steps.begin(), steps.end(), [](int64_t s) { return s == 1; });
-  std::vector<double> scales = node.numbers("scales");
+  std::vector<double> scales = node.numbers(attr::scales);
   bool unscaled =
       std::all_of(scales.begin(), scales.end(), [](double s) { return s == 0 || s == 1; });
-  bool nothing =
-      node.op == "Tile" || (node.op == "Slice" && forward && all_zero(node.dims("starts"))) ||
-      (node.op == "Pad" && all_zero(node.dims("before"))) || (node.op == "Resize" && unscaled) ||
-      (node.op == "Elementwise" && is_nothing(e, node));
+  bool nothing = node.op == op::Tile ||
+                 (node.op == op::Slice && forward && all_zero(node.dims(attr::starts))) ||
+                 (node.op == op::Pad && all_zero(node.dims(attr::before))) ||
+                 (node.op == op::Resize && unscaled) ||
+                 (node.op == op::Elementwise && is_nothing(e, node));
   return nothing && e.bypass(node, node.inputs[0]);
 }
 
@@ -145,7 +146,7 @@ bool simplify_same_dims(Editor& e, Node& node) {
 bool simplify_power(Editor& e, Node& node) {
   std::optional<Step> s = only_step(node);
   if (!s || node.inputs.size() != 2 || s->a != 0 || s->b != 1 ||
-      node.text("compute", "f32") != "f32")
+      node.text(attr::compute, "f32") != "f32")
     return false;
   if (s->op == Op::kDiv && is_scalar(e.model, node.inputs[0], 1) &&
       same(e.dims(node.inputs[1]), e.dims(node.outputs[0]))) {
@@ -168,13 +169,13 @@ bool simplify_power(Editor& e, Node& node) {
 
 bool simplify_node(Editor& e, Node& node) {
   if (kill_if_dead(e, node)) return true;
-  if (node.op == "Reshape") return simplify_reshape(e, node);
-  if (node.op == "Transpose")
+  if (node.op == op::Reshape) return simplify_reshape(e, node);
+  if (node.op == op::Transpose)
     return simplify_transpose(e, node) || simplify_reshaped_transpose(e, node);
-  if (node.op == "Concat") return simplify_concat(e, node);
-  if (node.op == "Elementwise" && simplify_power(e, node)) return true;
-  if (node.op == "Tile" || node.op == "Slice" || node.op == "Pad" || node.op == "Resize" ||
-      node.op == "Elementwise")
+  if (node.op == op::Concat) return simplify_concat(e, node);
+  if (node.op == op::Elementwise && simplify_power(e, node)) return true;
+  if (node.op == op::Tile || node.op == op::Slice || node.op == op::Pad || node.op == op::Resize ||
+      node.op == op::Elementwise)
     return simplify_same_dims(e, node);
   return false;
 }

@@ -64,15 +64,15 @@ std::optional<View> reshaped(const View& v, const std::vector<int64_t>& dims) {
 std::optional<View> through(const Editor& e, const Node& node, const View& v) {
   auto dims = static_dims(e.dims(node.outputs[0]));
   if (!dims) return std::nullopt;
-  if (node.op == "Reshape") return reshaped(v, *dims);
+  if (node.op == op::Reshape) return reshaped(v, *dims);
   View result = v;
-  if (node.op == "Transpose") {
-    Integers perm = node.integers("perm");
+  if (node.op == op::Transpose) {
+    Integers perm = node.integers(attr::perm);
     for (size_t i = 0; i < perm.size(); i++) result.axes[i] = v.axes[size_t(perm[i])];
     return result;
   }
-  Dims starts = node.dims("starts");
-  Integers steps = node.integers("steps");
+  Dims starts = node.dims(attr::starts);
+  Integers steps = node.integers(attr::steps);
   for (size_t i = 0; i < starts.size(); i++) {
     if (!starts[i].value()) return std::nullopt;
     result.offset += *starts[i].value() * v.axes[i].second;
@@ -82,7 +82,7 @@ std::optional<View> through(const Editor& e, const Node& node, const View& v) {
 }
 
 bool is_view(const Node* node) {
-  return node && (node->op == "Reshape" || node->op == "Transpose" || node->op == "Slice");
+  return node && (node->op == op::Reshape || node->op == op::Transpose || node->op == op::Slice);
 }
 
 // The Slice of one dimension of a tensor of `dims` that reads the same elements in the same order.
@@ -116,7 +116,7 @@ bool replace(Editor& e, Node& node) {
   bool turned = false;
   while (is_view(e.producer(chain.back()->inputs[0]))) {
     chain.push_back(e.producer(chain.back()->inputs[0]));
-    turned |= chain.back()->op == "Transpose";
+    turned |= chain.back()->op == op::Transpose;
   }
   for (; turned && chain.size() > 1; chain.pop_back()) {  // from as far up as it goes
     ValueId x = chain.back()->inputs[0], out = node.outputs[0];
@@ -132,10 +132,10 @@ bool replace(Editor& e, Node& node) {
     starts[pick->axis] = Dim(pick->start);
     steps[pick->axis] = pick->step;
     picked[pick->axis] = Dim(pick->count);
-    ValueId y = e.emit("Slice", {x}, e.value(x).dtype, picked, node,
-                       {{"starts", starts}, {"steps", steps}});
+    ValueId y = e.emit(op::Slice, {x}, e.value(x).dtype, picked, node,
+                       {{attr::starts, starts}, {attr::steps, steps}});
     for (Node* each : chain) e.merge_sources(*e.producer(y), *each);
-    e.add("Reshape", {y}, {out}, node);
+    e.add(op::Reshape, {y}, {out}, node);
     return true;
   }
   return false;
@@ -146,7 +146,7 @@ bool replace(Editor& e, Node& node) {
 uint32_t recognise_strided_slices(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes())
-    if (!node->dead && node->op == "Slice" && replace(e, *node)) changed++;
+    if (!node->dead && node->op == op::Slice && replace(e, *node)) changed++;
   return changed;
 }
 
