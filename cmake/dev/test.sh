@@ -181,7 +181,7 @@ stage_models() {
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
-  "$python" tests/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1
+  "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1
   return $failed
 }
 
@@ -193,7 +193,7 @@ tflite_operators() {
   for script in "integer_operators.py --exact-to litert --seeds 2" "integer_recurrent.py --exact-to litert --seeds 2" \
     "hybrid_operators.py --seeds 2" "run_operators.py --seeds 3" "detection.py --seeds 20"; do
     # shellcheck disable=SC2086
-    "$python" tests/tflite/$script --ingot build/gcc/bin/ingot || failed=1
+    "$python" tests/frameworks/litert/$script --ingot build/gcc/bin/ingot || failed=1
   done
   return $failed
 }
@@ -211,7 +211,7 @@ stage_shared_models() {
   need_python "models" numpy onnx==1.23.2 onnxruntime || { echo "[skip] no model was run: numpy, onnx and onnxruntime are not to be had"; return 0; }
   local failed=0
   "$python" tests/models/run_models.py --part shared --ingot build/gcc/bin/ingot --work build/models || failed=1
-  "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models || failed=1
+  "$python" tests/weights/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   return $failed
 }
 
@@ -262,7 +262,7 @@ stage_overlay() {
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   "$python" tests/models/run_models.py --part rest --ingot build/gcc/bin/ingot --work build/models
-  "$python" tests/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
+  "$python" tests/weights/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
 }
@@ -337,17 +337,17 @@ stage_firmware() {
 stage_nodes() {
   need_ingot graph_runner
   need_python "the operators' published tests" numpy onnx==1.23.2 || { echo "[skip] no node test was run: numpy and onnx are not to be had"; return 0; }
-  "$python" tests/onnx_nodes/run_forms.py --ingot build/gcc/bin/ingot
-  "$python" tests/onnx_nodes/run_nodes.py --ingot build/gcc/bin/ingot
-  "$python" tests/onnx_nodes/run_attributes.py --ingot build/gcc/bin/ingot
+  "$python" tests/frameworks/onnx_backend/run_forms.py --ingot build/gcc/bin/ingot
+  "$python" tests/frameworks/onnx_backend/run_nodes.py --ingot build/gcc/bin/ingot
+  "$python" tests/frameworks/onnx_backend/run_attributes.py --ingot build/gcc/bin/ingot
   need_python "integer operators of ONNX" numpy onnx onnxruntime || { echo "[skip] no integer operator was compared with onnxruntime: it is not to be had"; return 0; }
-  "$python" tests/onnx/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
-  "$python" tests/onnx/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
-  "$python" tests/onnx/contrib_operators.py --ingot build/gcc/bin/ingot --seeds 2
-  "$python" tests/onnx/ml_operators.py --ingot build/gcc/bin/ingot --seeds 2
+  "$python" tests/frameworks/onnxruntime/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
+  "$python" tests/frameworks/onnxruntime/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
+  "$python" tests/frameworks/onnxruntime/contrib_operators.py --ingot build/gcc/bin/ingot --seeds 2
+  "$python" tests/frameworks/onnxruntime/ml_operators.py --ingot build/gcc/bin/ingot --seeds 2
   fuzz_onnx_ready || { echo "[skip] no graph was drawn: onnx, onnxruntime and ml_dtypes are not to be had"; return 0; }
-  "$python" tests/fuzz_onnx/fuzz.py --runner build/gcc/tests/fuzz_onnx/graph_runner --graphs 800 --jobs 2
-  "$python" tests/onnx_nodes/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/fuzz_onnx/graph_runner
+  "$python" tests/frameworks/random_graphs/fuzz.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner --graphs 800 --jobs 2
+  "$python" tests/frameworks/onnxruntime/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/frameworks/random_graphs/graph_runner
 }
 
 # The quick check of the C interface is a test of stage gcc (api_promise); this is the one of the
@@ -366,7 +366,7 @@ stage_board() {
 stage_fuzz() {
   fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
   mutants=4000 bash tests/fuzz/run_mutants.sh
-  mutants=4000 mutant_seconds=8 bash tests/mutants/run.sh
+  mutants=4000 mutant_seconds=8 bash tests/fuzz/operator_mutants/run.sh
 }
 # The readers of .ingot files compiled for 32 bits, and with every lossy conversion of integers a finding.
 stage_narrow() {

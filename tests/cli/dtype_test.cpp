@@ -31,12 +31,12 @@ TEST_CASE("--dtype: every kind of source is converted, validated, verified and h
   };
   const Source sources[] = {
       {digits(), {"--dim", "n=1"}},
-      {kTests + "torch/data/picture.pt2", {}},
-      {kTests + "torchscript/data/trained.pt", {"--input-shape", "x=1x2x5x6"}},
-      {kTests + "keras/samples/sequential.keras", {}},
-      {kTests + "keras/samples/lstm.h5", {}},
-      {kTests + "flux/samples/picture.bson", {}},
-      {kTests + "flux/samples/two_dense.jld2", {}}};
+      {kTests + "import/pt2/data/picture.pt2", {}},
+      {kTests + "import/torchscript/data/trained.pt", {"--input-shape", "x=1x2x5x6"}},
+      {kTests + "import/keras/samples/sequential.keras", {}},
+      {kTests + "import/keras/samples/lstm.h5", {}},
+      {kTests + "import/flux/samples/picture.bson", {}},
+      {kTests + "import/flux/samples/two_dense.jld2", {}}};
   for (const Source& source : sources)
     for (const char* dtype : {"fp16", "bf16"}) {
       CAPTURE(source.path);
@@ -84,8 +84,9 @@ TEST_CASE(
                     goldens = models + "golden/";
   // The first two are in every checkout.
   std::vector<std::pair<std::string, std::string>> networks = {
-      {kTests + "keras/samples/sequential.keras", kTests + "keras/samples/sequential.npz"},
-      {kTests + "flux/samples/picture.bson", kTests + "flux/samples/picture.npz"}};
+      {kTests + "import/keras/samples/sequential.keras",
+       kTests + "import/keras/samples/sequential.npz"},
+      {kTests + "import/flux/samples/picture.bson", kTests + "import/flux/samples/picture.npz"}};
   const char* const shared[][2] = {
       {"xboot__libonnx/mnist_8/model.onnx", "xboot__libonnx__mnist_8__model.onnx.npz"},
       {"kraiskil__onnx2c/pytorch.onnx", "kraiskil__onnx2c__pytorch.onnx.npz"},

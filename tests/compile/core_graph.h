@@ -1,4 +1,4 @@
-// tests/convert/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
+// tests/compile/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
 // with seeded weights.
 #pragma once
 #include <random>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "tests/convert/core_graph.h"
+#include "tests/compile/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::convert {

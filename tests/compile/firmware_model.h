@@ -1,7 +1,7 @@
-// tests/convert/firmware_model.h - the small network whose kernel table is generated while the
+// tests/compile/firmware_model.h - the small network whose kernel table is generated while the
 // tests are built.
 #pragma once
-#include "tests/convert/core_graph.h"
+#include "tests/compile/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::convert {

@@ -1,5 +1,5 @@
-// tests/convert/interpreter.cpp - see interpreter.h.
-#include "tests/convert/interpreter.h"
+// tests/compile/interpreter.cpp - see interpreter.h.
+#include "tests/compile/interpreter.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 
 #include "ingot/ingot.h"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/convert/firmware_model.h"
-#include "tests/convert/interpreter.h"
+#include "tests/compile/firmware_model.h"
+#include "tests/compile/interpreter.h"
 
 extern "C" const ingot_kernel_table* ingot_model_kernels(void);
 

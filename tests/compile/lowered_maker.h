@@ -1,4 +1,4 @@
-// tests/convert/lowered_maker.h - programs in a few lines, for tests of single stages.
+// tests/compile/lowered_maker.h - programs in a few lines, for tests of single stages.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,10 +1,10 @@
-// tests/convert/make_kernel_table.cpp - make_kernel_table OUT.cpp: what `ingot kernels` writes for
+// tests/compile/make_kernel_table.cpp - make_kernel_table OUT.cpp: what `ingot kernels` writes for
 // the model of firmware_model.h.
 #include <cstdio>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/convert/firmware_model.h"
-#include "tests/convert/interpreter.h"
+#include "tests/compile/firmware_model.h"
+#include "tests/compile/interpreter.h"
 #include "tools/compile/emit/kernel_table_source.h"
 
 int main(int argc, char** argv) {

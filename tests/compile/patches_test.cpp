@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/convert/core_graph.h"
-#include "tests/convert/interpreter.h"
+#include "tests/compile/core_graph.h"
+#include "tests/compile/interpreter.h"
 #include "tests/micro/exact_memory.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/firmware/flash_image.h"

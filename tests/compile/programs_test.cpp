@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/convert/core_graph.h"
-#include "tests/convert/interpreter.h"
+#include "tests/compile/core_graph.h"
+#include "tests/compile/interpreter.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/lower/lower.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/convert/lowered_maker.h"
+#include "tests/compile/lowered_maker.h"
 #include "tools/compile/plan/dependencies.h"
 #include "tools/compile/plan/in_place.h"
 #include "tools/compile/program/usage.h"

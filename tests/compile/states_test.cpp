@@ -7,7 +7,7 @@
 
 #include "ingot/ingot.hpp"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/convert/core_graph.h"
+#include "tests/compile/core_graph.h"
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::convert {

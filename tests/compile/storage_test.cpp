@@ -10,7 +10,7 @@
 #include "ingot/cpu.h"
 #include "ingot/ingot.hpp"
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/convert/core_graph.h"
+#include "tests/compile/core_graph.h"
 #include "tests/session/session_models.h"
 #include "tests/support/shared.h"
 #include "tools/compile/convert/convert.h"
@@ -318,12 +318,12 @@ TEST_CASE(
   ConvertOptions digits;
   digits.dims = {"n=1"};
   expect_rounded_run(root + "/examples/digits/digits.onnx", digits, true);
-  expect_rounded_run(root + "/tests/torch/data/picture.pt2", {}, false);
-  expect_rounded_run(root + "/tests/torch/data/recurrent.pt2", {}, false);
-  expect_rounded_run(root + "/tests/keras/samples/sequential.keras", {}, false);
-  expect_rounded_run(root + "/tests/keras/samples/lstm.h5", {}, false);
-  expect_rounded_run(root + "/tests/flux/samples/picture.bson", {}, false);
-  expect_rounded_run(root + "/tests/flux/samples/two_dense.jld2", {}, false);
+  expect_rounded_run(root + "/tests/import/pt2/data/picture.pt2", {}, false);
+  expect_rounded_run(root + "/tests/import/pt2/data/recurrent.pt2", {}, false);
+  expect_rounded_run(root + "/tests/import/keras/samples/sequential.keras", {}, false);
+  expect_rounded_run(root + "/tests/import/keras/samples/lstm.h5", {}, false);
+  expect_rounded_run(root + "/tests/import/flux/samples/picture.bson", {}, false);
+  expect_rounded_run(root + "/tests/import/flux/samples/two_dense.jld2", {}, false);
 }
 
 // The case above has the project's own trained network, which every checkout has.

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/convert/lowered_maker.h"
+#include "tests/compile/lowered_maker.h"
 
 namespace ingot::convert {
 namespace {

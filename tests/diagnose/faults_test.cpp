@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/compare/faulty.h"
-#include "tests/compare/networks.h"
+#include "tests/diagnose/faulty.h"
+#include "tests/diagnose/networks.h"
 #include "tools/diagnose/program/find_divergence.h"
 #include "tools/graph/window.h"
 

@@ -1,4 +1,4 @@
-#include "tests/compare/faulty.h"
+#include "tests/diagnose/faulty.h"
 
 #include <algorithm>
 #include <cmath>

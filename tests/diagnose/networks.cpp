@@ -1,4 +1,4 @@
-#include "tests/compare/networks.h"
+#include "tests/diagnose/networks.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// tests/compare/networks.h - small networks with something for every pass and kernel, one of them
+// tests/diagnose/networks.h - small networks with something for every pass and kernel, one of them
 // with a loop in a loop, written as .onnx, and goldens with the intermediates of all their nodes.
 #pragma once
 #include <map>

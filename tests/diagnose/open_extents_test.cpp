@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "tests/compare/faulty.h"
-#include "tests/compare/networks.h"
+#include "tests/diagnose/faulty.h"
+#include "tests/diagnose/networks.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/cli/conversion/check_conversion.h"
 

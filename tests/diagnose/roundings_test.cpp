@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "tests/compare/faulty.h"
-#include "tests/compare/networks.h"
+#include "tests/diagnose/faulty.h"
+#include "tests/diagnose/networks.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/cli/conversion/check_oracle.h"
 

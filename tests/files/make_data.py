@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/npz/data: archives as numpy itself makes them, and hostile ones. Needs numpy alone.
-Made with numpy 2 by: python3 tests/npz/make_data.py"""
+"""Writes tests/files/data: archives as numpy itself makes them, and hostile ones. Needs numpy
+alone. Made with numpy 2 by: python3 tests/files/make_data.py"""
 
 import io
 import os

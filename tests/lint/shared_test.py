@@ -20,7 +20,7 @@ DECIDE = {
     ".ci/run",  # gives the folder to its last part
     "tests/lint/shared_test.py",
     "tests/lint/ci_test.py",
-    "tests/onnx/models_test.cpp",  # sets the variable for the rule in C++
+    "tests/import/onnx/models_test.cpp",  # sets the variable for the rule in C++
 }
 LOOKS = re.compile(
     r"""\.\./shared\b|/ "shared"|["']\.\.["'], ["']shared["']|env\w*[.(\[].{0,6}INGOT_SHARED"""

@@ -48,7 +48,7 @@ const std::map<std::string, std::string> kNoGpuKernel = {
 };
 const std::map<std::string, std::string> kNoCase = {
     {"Loop", "tests/session/control_test.cpp"},
-    {"Custom", "tests/plugin/plugin_test.cpp"},
+    {"Custom", "tests/plugins/plugin_test.cpp"},
 };
 
 const std::map<std::string, std::string> kNoPass = {

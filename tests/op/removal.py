@@ -38,7 +38,7 @@ OPERATORS_TEST = (
     "test_operators",
     ["ctest", "--test-dir", "build/gcc", "-R", "^operators$", "--output-on-failure"],
 )
-ATEN_TEST = ("test_aten", ["build/gcc/tests/aten/test_aten"])
+ATEN_TEST = ("test_aten", ["build/gcc/tests/import/aten/test_aten"])
 
 
 def conformance(name):
@@ -55,7 +55,7 @@ OPERATORS = {
             conformance("grid_sample"),
             (
                 "ingot_cli",
-                [str(PYTHON), "tests/onnx_nodes/run_forms.py", "--ingot", INGOT, "sample"],
+                [str(PYTHON), "tests/frameworks/onnx_backend/run_forms.py", "--ingot", INGOT, "sample"],
             ),
         ],
     ),
@@ -68,7 +68,7 @@ OPERATORS = {
             ATEN_TEST,
             (
                 "ingot_cli",
-                [str(PYTHON), "tests/onnx_nodes/run_nodes.py", "--ingot", INGOT, "roialign"],
+                [str(PYTHON), "tests/frameworks/onnx_backend/run_nodes.py", "--ingot", INGOT, "roialign"],
             ),
             (
                 "ingot_cli",
@@ -83,7 +83,7 @@ OPERATORS = {
             OPERATORS_TEST,
             conformance("elementwise"),
             ATEN_TEST,
-            ("test_passes", ["build/gcc/tests/passes/test_passes"]),
+            ("test_passes", ["build/gcc/tests/compile/passes/test_passes"]),
         ],
     ),
 }
@@ -181,7 +181,7 @@ def registrations(commit):
 def sources():
     """What a result depends on, as one word."""
     parts = "cmake kernels runtime schema tools docs/operators.md tests/op/operators_test.cpp"
-    tests = "tests/aten tests/conformance tests/onnx_nodes tests/passes tests/support"
+    tests = "tests/import/aten tests/conformance tests/frameworks/onnx_backend tests/compile/passes tests/support"
     trees = git("ls-tree", "HEAD", *parts.split(), *tests.split())
     return hashlib.sha256(trees.encode()).hexdigest()[:16]
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "ingot/cpu.h"
-#include "tests/convert/core_graph.h"
+#include "tests/compile/core_graph.h"
 #include "tests/session/session_models.h"
 #include "tools/compile/convert/convert.h"
 

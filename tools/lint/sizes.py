@@ -22,7 +22,7 @@ LONGER = {
     "bench/onnx_as_torch.py": 660,
     "tests/checkpoint/bombs.py": 549,
     "tests/models/make_zoo.py": 583,
-    "tests/overlay/goldens.py": 537,
+    "tests/weights/overlay/goldens.py": 537,
 }
 WIDER = 120
 CODE = ["*.h", "*.hpp", "*.cpp", "*.c", "*.inl", "*.cu", "*.cuh", "*.py", "*.sh"]

@@ -39,7 +39,7 @@ FORBIDDEN = [
     (
         r"\bCast(Options|Report|Result)\b|\bcast_(model|source)\b",
         "ConvertOptions and so on",
-        ("tools/import/tflite/", "tests/tflite/"),  # TFLite's own name
+        ("tools/import/tflite/", "tests/import/tflite/", "tests/frameworks/litert/"),  # TFLite's own name
     ),
     (r"--picture\b", "--image", ("tools/cli/main.cpp", "tests/cli/image_test.cpp")),
     (r"\b(said|says?|saying|counted) aloud\b", "reported, counted", ()),
@@ -54,7 +54,7 @@ FORBIDDEN = [
     (
         r"\bprove_\w+|\bprove\.h\b|\bproves\b|\b[Pp]roofs?\b",
         "validate, check; what bounds say of an expression is proved",
-        ("tools/graph/", "tests/onnx/control_test.cpp", "schema/released/"),
+        ("tools/graph/", "tests/import/onnx/control_test.cpp", "schema/released/"),
     ),
     (
         r"\bmeasured(/|\.h|_test|_by| (symbol|extent|dim))|\b(is|reads|bind|read|show)_measured\b"
@@ -66,7 +66,7 @@ FORBIDDEN = [
         r"\bPicture\w*|\bk\w*Pictures?\b|\w_pictures?\b|\bpicture_\w+"
         r"|(?<![\"`/-])\bpictures?\b(?!\.(pt2|bson|npz)|[\"`])",
         "image, ImageInput, NhwcView",
-        ("tests/keras/", "tests/torch/", "tests/flux/", "schema/released/"),
+        ("tests/import/", "tests/frameworks/", "schema/released/"),
     ),
     (r"\bmeasured/|\bcuda/(picture|products)/|\bcpu/picture/", "the folders of kernels/", ()),
 ]

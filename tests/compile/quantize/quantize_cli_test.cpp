@@ -148,10 +148,11 @@ TEST_CASE("every kind of source becomes int8 on its own golden's inputs") {
     std::string path, data;
   };
   const Source sources[] = {
-      {tests + "torch/data/picture.pt2", tests + "torch/data/picture.npz"},
-      {tests + "keras/samples/sequential.keras", tests + "keras/samples/sequential.npz"},
-      {tests + "flux/samples/picture.bson", tests + "flux/samples/picture.npz"},
-      {tests + "flux/samples/two_dense.jld2", tests + "flux/samples/two_dense.npz"}};
+      {tests + "import/pt2/data/picture.pt2", tests + "import/pt2/data/picture.npz"},
+      {tests + "import/keras/samples/sequential.keras",
+       tests + "import/keras/samples/sequential.npz"},
+      {tests + "import/flux/samples/picture.bson", tests + "import/flux/samples/picture.npz"},
+      {tests + "import/flux/samples/two_dense.jld2", tests + "import/flux/samples/two_dense.npz"}};
   for (const Source& source : sources) {
     CAPTURE(source.path);
     std::vector<Array> arrays = ingot::host::read_npz(source.data);

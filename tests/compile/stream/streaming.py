@@ -19,7 +19,7 @@ import sys
 import make_networks
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "models"))
 import sources  # noqa: E402
 
 MOST = 1.1  # of the new frames' share of the work

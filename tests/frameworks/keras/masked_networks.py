@@ -6,7 +6,8 @@ compared too, but for those of attention, where versions of Keras differ.
 
   masked_networks.py --ingot PATH --work DIR [--samples DIR]
 
---samples: writes the networks of SAMPLES there, with their outputs, for tests/keras/keras_test.py.
+--samples: writes the networks of SAMPLES there, with their outputs, for
+tests/import/keras/keras_test.py.
 """
 
 import argparse

@@ -20,7 +20,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from flatbuffers import flexbuffers
 from written_model import Fed, Model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHOTOGRAPHS = (
     "ultralytics==8.4.190:ultralytics/assets/bus.jpg",
     "ultralytics==8.4.190:ultralytics/assets/zidane.jpg",

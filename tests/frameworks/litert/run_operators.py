@@ -24,7 +24,7 @@ from control_models import CONTROL, TOLD, build_control
 from operator_models import CASES, build
 from written_model import Model
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 
 

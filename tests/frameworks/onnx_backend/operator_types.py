@@ -25,7 +25,7 @@ import run_nodes
 from onnx import TensorProto, helper
 from onnx.backend.test.case.node import collect_testcases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 KNOWN = {("Col2Im", "bool")}  # forms that are refused by name
 MOST_ON_CPU = 54  # forms that no GPU has; may only fall
 TYPES = {

@@ -27,7 +27,7 @@ from onnx.backend.test.case.node import collect_testcases
 import run_nodes
 
 METADATA = 2  # the kind of a part
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TYPE = onnx.defs.OpSchema.AttrType
 # (operator, attribute): it is read, and what these samples change says the same.
 SAME = {

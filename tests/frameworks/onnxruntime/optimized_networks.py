@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime
 from ingot_outputs import Ended, ingot_outputs, largest_error
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 from shared import SHARED  # noqa: E402
 
 LEVELS = {

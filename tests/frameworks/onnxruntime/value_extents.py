@@ -17,7 +17,7 @@ import tempfile
 import numpy as np
 import onnx
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fuzz_onnx"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "random_graphs"))
 from compare import first_difference  # noqa: E402
 from runtimes import Peer, Refused, Runner  # noqa: E402
 from value_extent_networks import NETWORKS  # noqa: E402

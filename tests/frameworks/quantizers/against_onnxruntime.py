@@ -34,7 +34,7 @@ import onnx.version_converter
 import onnxruntime
 from onnxruntime import quantization
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 onnxruntime.set_default_logger_severity(3)
 
 

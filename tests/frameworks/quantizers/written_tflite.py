@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tflite"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "litert"))
 
 import minilm
 from ai_edge_litert import schema_py_generated as schema

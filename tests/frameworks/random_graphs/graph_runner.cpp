@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz_onnx/planted.h"
+#include "tests/frameworks/random_graphs/planted.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/session/engine.h"
 #include "tools/session/feed.h"

@@ -1,7 +1,7 @@
-#include "tests/fuzz_onnx/planted.h"
+#include "tests/frameworks/random_graphs/planted.h"
 
-#include "tests/fuzz_onnx/planted_graphs.h"
-#include "tests/fuzz_onnx/planted_kernels.h"
+#include "tests/frameworks/random_graphs/planted_graphs.h"
+#include "tests/frameworks/random_graphs/planted_kernels.h"
 
 namespace ingot::planted {
 namespace {

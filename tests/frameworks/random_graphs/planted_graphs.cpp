@@ -1,4 +1,4 @@
-#include "tests/fuzz_onnx/planted_graphs.h"
+#include "tests/frameworks/random_graphs/planted_graphs.h"
 
 #include <algorithm>
 

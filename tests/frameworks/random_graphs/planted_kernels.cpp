@@ -1,4 +1,4 @@
-#include "tests/fuzz_onnx/planted_kernels.h"
+#include "tests/frameworks/random_graphs/planted_kernels.h"
 
 #include <cstring>
 #include <deque>

@@ -1,9 +1,9 @@
-// tests/mutants/aten_mutants.cpp - one call of PyTorch: the sample arguments of tests/aten where
-// there are some, then wrong in one to three of them.
+// tests/fuzz/operator_mutants/aten_mutants.cpp - one call of PyTorch: the sample arguments of
+// tests/import/aten where there are some, then wrong in one to three of them.
 #include <map>
 #include <sstream>
 
-#include "tests/mutants/mutation.h"
+#include "tests/fuzz/operator_mutants/mutation.h"
 #include "tools/import/aten/lower.h"
 #include "tools/import/aten/schema.h"
 
@@ -20,7 +20,7 @@ struct Row {
   const char* arguments;
 };
 const Row kRows[] = {
-#include "tests/aten/argument_rows.inc"
+#include "tests/import/aten/argument_rows.inc"
 };
 
 struct Form {

@@ -2,7 +2,7 @@
 """Writes tflite_templates.txt: operators that are right, which operator_mutants.cpp makes wrong.
 
 make_tflite_templates.py >tflite_templates.txt     needs the package ai-edge-litert; the cases are
-                                                   those of tests/tflite
+                                                   those of tests/frameworks/litert
 
 A line: number and name of the operator, version, kind of its options, inputs, outputs, fields of
 the options; columns are separated by tabs, entries by spaces. An input or output is a letter of its
@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tflite"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "frameworks/litert"))
 
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType

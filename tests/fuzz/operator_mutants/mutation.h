@@ -1,4 +1,5 @@
-// tests/mutants/mutation.h - numbers, shapes and types that an operator does not expect.
+// tests/fuzz/operator_mutants/mutation.h - numbers, shapes and types that an operator does not
+// expect.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,11 +1,11 @@
-// tests/mutants/onnx_mutants.cpp - one node of ONNX, com.microsoft or ai.onnx.ml: right, then wrong
-// in one to three places.
+// tests/fuzz/operator_mutants/onnx_mutants.cpp - one node of ONNX, com.microsoft or ai.onnx.ml:
+// right, then wrong in one to three places.
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "tests/fuzz/memory_file.h"
-#include "tests/mutants/mutation.h"
+#include "tests/fuzz/operator_mutants/mutation.h"
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::mutants {

@@ -1,9 +1,9 @@
 // operator_mutants FAMILY [--count N] [--first N] [--seconds S] FILE.. - mutants of single
 // operators by rank, shape, type and attribute, through the importers and the whole conversion:
 // each ends with a result or a refusal. FAMILY: onnx or contrib (FILE: onnx_templates.txt), tflite
-// (FILE: tflite_templates.txt), aten (tests/aten/argument_rows.inc is built in); files (FILE..:
-// sources as they are). Exit 1 and a line for each finding; a sanitizer's report ends the program
-// behind a line with the mutant, which --first N --count 1 makes again.
+// (FILE: tflite_templates.txt), aten (tests/import/aten/argument_rows.inc is built in); files
+// (FILE..: sources as they are). Exit 1 and a line for each finding; a sanitizer's report ends the
+// program behind a line with the mutant, which --first N --count 1 makes again.
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include <ctime>
 #include <map>
 
-#include "tests/mutants/mutation.h"
+#include "tests/fuzz/operator_mutants/mutation.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/files/failure.h"
 #include "tools/files/work_budget.h"

@@ -4,7 +4,7 @@
 # contrib, tflite, aten, or those named. $mutant_seconds ends each family earlier; INGOT_MUTANT_SEED
 # picks others.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 . cmake/dev/build.sh
 mutants=${mutants:-4000} seconds=${mutant_seconds:-100000} seed=${INGOT_MUTANT_SEED:-0}
 families=("$@")
@@ -16,9 +16,9 @@ mkdir -p build/logs
 
 # try FAMILY FIRST COUNT: what it did, or 1 and what it found.
 try() {
-  local log=build/logs/operator_mutants.$1.$2.log templates=tests/mutants/onnx_templates.txt
-  [ "$1" != tflite ] || templates=tests/mutants/tflite_templates.txt
-  if build/asan/tests/mutants/operator_mutants "$1" --first "$2" --count "$3" --seconds "$seconds" \
+  local log=build/logs/operator_mutants.$1.$2.log templates=tests/fuzz/operator_mutants/onnx_templates.txt
+  [ "$1" != tflite ] || templates=tests/fuzz/operator_mutants/tflite_templates.txt
+  if build/asan/tests/fuzz/operator_mutants/operator_mutants "$1" --first "$2" --count "$3" --seconds "$seconds" \
       "$templates" >"$log" 2>&1; then
     tail -n 1 "$log"
   else

@@ -1,12 +1,12 @@
-// tests/mutants/tflite_mutants.cpp - one operator of TFLite: right, as tflite_templates.txt has it,
-// then wrong in one to three places.
+// tests/fuzz/operator_mutants/tflite_mutants.cpp - one operator of TFLite: right, as
+// tflite_templates.txt has it, then wrong in one to three places.
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "tests/fuzz/memory_file.h"
-#include "tests/mutants/mutation.h"
-#include "tests/tflite/models.h"
+#include "tests/fuzz/operator_mutants/mutation.h"
+#include "tests/import/tflite/models.h"
 #include "tools/compile/convert/convert.h"
 
 namespace ingot::mutants {

@@ -1,13 +1,14 @@
-// tests/aten/arguments_test.cpp - no argument is ignored: of every form in the table of operators
-// each argument is changed in turn, and the program must change with it or be refused. What changes
-// nothing must stand in the list of arguments without effect, and the list holds nothing else.
+// tests/import/aten/arguments_test.cpp - no argument is ignored: of every form in the table of
+// operators each argument is changed in turn, and the program must change with it or be refused.
+// What changes nothing must stand in the list of arguments without effect, and the list holds
+// nothing else.
 #include <cstring>
 #include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "tests/aten/program.h"
+#include "tests/import/aten/program.h"
 #include "tools/import/aten/no_effect.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/schema.h"
@@ -32,7 +33,7 @@ struct Row {
   const char* arguments;
 };
 const Row kRows[] = {
-#include "tests/aten/argument_rows.inc"
+#include "tests/import/aten/argument_rows.inc"
 };
 
 /// One call of a form, with one of its arguments changed or none.

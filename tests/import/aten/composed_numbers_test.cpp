@@ -1,9 +1,10 @@
-// tests/aten/composed_numbers_test.cpp - operators that are lowered to several others give eager
-// PyTorch's numbers (torch 2.15): running and sorted values, small linear algebra, masks, spectra.
+// tests/import/aten/composed_numbers_test.cpp - operators that are lowered to several others give
+// eager PyTorch's numbers (torch 2.15): running and sorted values, small linear algebra, masks,
+// spectra.
 #include <cmath>
 #include <functional>
 
-#include "tests/aten/program.h"
+#include "tests/import/aten/program.h"
 #include "tools/diagnose/reference/evaluator.h"
 
 using namespace ingot;

@@ -1,7 +1,7 @@
-// tests/aten/lower_test.cpp - what calls mean: types, overloads, refusals.
+// tests/import/aten/lower_test.cpp - what calls mean: types, overloads, refusals.
 #include <cmath>
 
-#include "tests/aten/program.h"
+#include "tests/import/aten/program.h"
 #include "tools/import/aten/promotion.h"
 #include "tools/import/aten/report.h"
 #include "tools/import/aten/schema.h"

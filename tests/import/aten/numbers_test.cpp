@@ -1,9 +1,9 @@
-// tests/aten/numbers_test.cpp - single numbers on which PyTorch's operators differ from their plain
-// formulas: what is not finite, quotients that round to a whole number, parts of different ranks.
-// The expected numbers are those of eager PyTorch.
+// tests/import/aten/numbers_test.cpp - single numbers on which PyTorch's operators differ from
+// their plain formulas: what is not finite, quotients that round to a whole number, parts of
+// different ranks. The expected numbers are those of eager PyTorch.
 #include <cmath>
 
-#include "tests/aten/program.h"
+#include "tests/import/aten/program.h"
 #include "tools/import/aten/promotion.h"
 
 using namespace ingot;

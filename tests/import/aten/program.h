@@ -1,5 +1,6 @@
-// tests/aten/program.h - a program of ATen calls written down in a test. Its tensors are constants,
-// so the graph folds them while it is built and what a call means can be read as numbers.
+// tests/import/aten/program.h - a program of ATen calls written down in a test. Its tensors are
+// constants, so the graph folds them while it is built and what a call means can be read as
+// numbers.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-// tests/aten/quantized_test.cpp - quantised tensors of PyTorch: the numbers on their steps, which
-// operators keep the steps, and what is refused.
+// tests/import/aten/quantized_test.cpp - quantised tensors of PyTorch: the numbers on their steps,
+// which operators keep the steps, and what is refused.
 #include <limits>
 
-#include "tests/aten/program.h"
+#include "tests/import/aten/program.h"
 #include "tools/import/aten/quantized_tensor.h"
 
 using namespace ingot;

@@ -1,6 +1,6 @@
-// tests/aten/views_test.cpp - tensors that are written in place, and all that look at the same
-// memory.
-#include "tests/aten/program.h"
+// tests/import/aten/views_test.cpp - tensors that are written in place, and all that look at the
+// same memory.
+#include "tests/import/aten/program.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,6 +1,6 @@
-// tests/keras/arguments_test.cpp - no field of a layer and no argument of a call is ignored: in the
-// committed samples each is changed in turn, and the program must change with it or be refused.
-// What changes nothing must stand in the list of fields without effect.
+// tests/import/keras/arguments_test.cpp - no field of a layer and no argument of a call is ignored:
+// in the committed samples each is changed in turn, and the program must change with it or be
+// refused. What changes nothing must stand in the list of fields without effect.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -239,7 +239,7 @@ if networks:
 else:
     skipped = 1
     print(
-        "[skip] keras.applications: INGOT_KERAS_NETWORKS names no folder of tests/keras/make_networks.py"
+        "[skip] keras.applications: INGOT_KERAS_NETWORKS names no folder of tests/frameworks/keras/make_networks.py"
     )
 print(f"keras: {passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed else 0)

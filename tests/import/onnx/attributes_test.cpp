@@ -1,6 +1,6 @@
-// tests/onnx/attributes_test.cpp - an attribute that no operator knows is refused by every
+// tests/import/onnx/attributes_test.cpp - an attribute that no operator knows is refused by every
 // operator, and one that could be read in two ways is an error. That none of the known ones is
-// ignored is shown by tests/onnx_nodes/run_attributes.py.
+// ignored is shown by tests/frameworks/onnx_backend/run_attributes.py.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,7 +1,8 @@
-// tests/onnx/control_test.cpp - If over dims: which branch is converted, and for which extents.
+// tests/import/onnx/control_test.cpp - If over dims: which branch is converted, and for which
+// extents.
 #include <algorithm>
 
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 #include "tools/graph/comparison.h"
 
 using namespace ingot;

@@ -1,6 +1,6 @@
 // Sizes that only the data tells: which symbols stand for them, what they are at most, and what is
 // refused with the way out.
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

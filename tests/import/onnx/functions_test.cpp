@@ -1,5 +1,5 @@
-// tests/onnx/functions_test.cpp - functions that a model brings with it.
-#include "tests/onnx/import_helpers.h"
+// tests/import/onnx/functions_test.cpp - functions that a model brings with it.
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,4 +1,4 @@
-// tests/onnx/import_helpers.h - import a model made in memory and look at what came out.
+// tests/import/onnx/import_helpers.h - import a model made in memory and look at what came out.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-// tests/onnx/models_test.cpp - every real model that is at hand imports with all shapes known.
-// Models of tests/models/models.tsv come from the repository, from shared material
+// tests/import/onnx/models_test.cpp - every real model that is at hand imports with all shapes
+// known. Models of tests/models/models.tsv come from the repository, from shared material
 // (tests/support/shared.h) and from $INGOT_MODELS, the folder into which stage `models` fetches and
 // writes them. Without that variable its models are left to that stage. A model of shared material
 // is a counted skip where that is absent and no other row has its kind (column `instead`).
@@ -9,7 +9,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 #include "tests/support/shared.h"
 #include "tools/import/tflite/import.h"
 

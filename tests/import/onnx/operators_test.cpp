@@ -1,6 +1,6 @@
-// tests/onnx/operators_test.cpp - operators in the forms that opsets 7 to 23 gave them, and what
-// they are in normal form.
-#include "tests/onnx/import_helpers.h"
+// tests/import/onnx/operators_test.cpp - operators in the forms that opsets 7 to 23 gave them, and
+// what they are in normal form.
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,9 +1,10 @@
-// tests/onnx/ort_format_test.cpp - ONNX Runtime's own file format gives what the protobuf gives,
-// and hostile files end with one line. Real ones: tests/onnx/optimized_networks.py.
+// tests/import/onnx/ort_format_test.cpp - ONNX Runtime's own file format gives what the protobuf
+// gives, and hostile files end with one line. Real ones:
+// tests/frameworks/onnxruntime/optimized_networks.py.
 #include "tools/import/onnx/ort_format.h"
 
 #include "ort_format_generated.h"
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 #include "tools/graph/tensor_math.h"
 
 using namespace ingot;

@@ -1,8 +1,8 @@
-// tests/onnx/quantized_test.cpp - operators on integers that stand for numbers, in normal form:
-// pairs of DequantizeLinear and QuantizeLinear, whatever the source writes them as.
+// tests/import/onnx/quantized_test.cpp - operators on integers that stand for numbers, in normal
+// form: pairs of DequantizeLinear and QuantizeLinear, whatever the source writes them as.
 #include <limits>
 
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,5 +1,5 @@
-// tests/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one line each,
-// with the exit code of its class.
+// tests/import/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one
+// line each, with the exit code of its class.
 #include <unistd.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

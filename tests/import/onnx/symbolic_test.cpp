@@ -1,6 +1,6 @@
-// tests/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound or
-// bounded by options.
-#include "tests/onnx/import_helpers.h"
+// tests/import/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound
+// or bounded by options.
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

@@ -1,5 +1,5 @@
 // Text as an input or output of a model, which nothing here computes with.
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
 using namespace ingot::test;

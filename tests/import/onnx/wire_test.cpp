@@ -1,4 +1,4 @@
-// tests/onnx/wire_test.cpp - every encoding of a tensor gives the same constant.
+// tests/import/onnx/wire_test.cpp - every encoding of a tensor gives the same constant.
 #include <doctest/doctest.h>
 
 #include <cmath>

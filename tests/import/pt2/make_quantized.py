@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes small quantised programs of PyTorch with what torch computes: NAME.pt and NAME.npz into
-tests/torchscript/data, NAME.pt2 and NAME.npz into tests/torch/data.
+tests/import/torchscript/data, NAME.pt2 and NAME.npz into tests/import/pt2/data.
 
 Inputs lie on the steps of the input, and so few elements are drawn that all of them are equal in
-integer arithmetic; tests/torch/quantized_operators.py says how far others may be. Needs torch and
-torchao; the committed files were written with 2.15 and 0.18.
+integer arithmetic; tests/frameworks/torch/quantized_operators.py says how far others may be. Needs
+torch and torchao; the committed files were written with 2.15 and 0.18.
 """
 
 import io

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from shared import SHARED  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
-ARGUMENTS = ROOT / "tests/aten/argument_rows.inc"
+ARGUMENTS = ROOT / "tests/import/aten/argument_rows.inc"
 FORMS = 850  # that programs of PyTorch may call; may only grow
 passed = failed = 0
 
@@ -41,8 +41,8 @@ def ingot(*arguments):
 
 def operator_list():
     """`ingot operators --torch` has a row for each operator that the importer registers and for
-    each that tests/aten calls, no row twice, and a reason for each argument without effect."""
-    done = ingot("operators", "--torch")
+    each that tests/import/aten calls, no row twice, and a reason for each argument without
+    effect.""" done = ingot("operators", "--torch")
     rows = re.findall(r"^- `(.*)`$", done.stdout, re.M)
     formed = [re.fullmatch(r"((?:\w+::)?\w+)(?:\.\w+)?\((.*)\)", row) for row in rows]
     names = {found[1] for found in formed if found}

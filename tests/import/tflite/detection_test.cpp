@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/checkpoint/support.h"
-#include "tests/tflite/models.h"
+#include "tests/import/tflite/models.h"
 #include "tools/files/output_file.h"
 #include "tools/import/tflite/flex_map.h"
 #include "tools/import/tflite/import.h"

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tests/checkpoint/support.h"
-#include "tests/tflite/models.h"
+#include "tests/import/tflite/models.h"
 #include "tools/checkpoint/tensors/storage.h"
 #include "tools/files/output_file.h"
 #include "tools/graph/tensor_math.h"

@@ -1,9 +1,9 @@
-// tests/tflite/imported.h - what the importer makes of a small model, or says of it.
+// tests/import/tflite/imported.h - what the importer makes of a small model, or says of it.
 #pragma once
 #include <doctest/doctest.h>
 
 #include "tests/checkpoint/support.h"
-#include "tests/tflite/models.h"
+#include "tests/import/tflite/models.h"
 #include "tools/files/output_file.h"
 #include "tools/import/tflite/import.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/tflite/imported.h"
+#include "tests/import/tflite/imported.h"
 #include "tools/import/tflite/flex_map.h"
 
 using namespace ingot;

@@ -1,4 +1,4 @@
-// tests/tflite/models.h - small TFLite models made here, with our own schema.
+// tests/import/tflite/models.h - small TFLite models made here, with our own schema.
 #pragma once
 #include <map>
 #include <string>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/tflite/imported.h"
+#include "tests/import/tflite/imported.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/fixed_point.h"
 #include "tools/import/tflite/quantization.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/tflite/imported.h"
+#include "tests/import/tflite/imported.h"
 #include "tools/graph/tensor_math.h"
 
 using namespace ingot;

@@ -12,7 +12,7 @@ import warnings
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "torch"))
+sys.path.insert(0, str(HERE.parents[1] / "frameworks/torch"))
 from export_networks import without_code  # noqa: E402
 
 

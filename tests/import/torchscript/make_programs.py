@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "torch"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pt2"))
 from pool_programs import Averages, Boxes, Positions, Products, box_inputs  # noqa: E402
 from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES  # noqa: E402
 from view_programs import Rows, TurnsInPlace, Views, Whole, WritesInput  # noqa: E402

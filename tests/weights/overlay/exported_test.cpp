@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/onnx/import_helpers.h"
+#include "tests/import/onnx/import_helpers.h"
 #include "tools/import/onnx/separate_weights.h"
 
 using namespace ingot;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/overlay/data: exports in which constants stand for weights, and one whose constants
-are none.
+"""Writes tests/weights/overlay/data: exports in which constants stand for weights, and one whose
+constants are none.
 
   make_folded.py
 

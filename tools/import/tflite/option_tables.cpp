@@ -1,5 +1,5 @@
 // tools/import/tflite/option_tables.cpp - the fields of every kind of options, in the order of
-// their numbers. tests/tflite/run_operators.py compares them with LiteRT's own schema.
+// their numbers. tests/frameworks/litert/run_operators.py compares them with LiteRT's own schema.
 #include <sstream>
 
 #include "tools/import/tflite/options.h"

@@ -33,12 +33,13 @@ FORMATS = {
 }
 ASKED = 0.97
 HEAD = """# Unseen programs of PyTorch, counted
-250 single-operator modules and 120 networks (tests/torch/trial/listed.txt), each in four formats,
-converted, run and compared with eager PyTorch to 1e-3 of the largest number (integers: every one).
-"As written" is what differs from the module because the exporter wrote another program: PyTorch
-itself, or onnxruntime, gives Ingot's numbers for that file. The networks are of torchvision, timm
-and transformers, small and with random weights, and of tests/torch/trial/blocks_networks.py.
-`./dev show torch-list` makes this page (part of `./dev test long`).
+250 single-operator modules and 120 networks (tests/frameworks/torch/trial/listed.txt), each in four
+formats, converted, run and compared with eager PyTorch to 1e-3 of the largest number (integers:
+every one). "As written" is what differs from the module because the exporter wrote another program:
+PyTorch itself, or onnxruntime, gives Ingot's numbers for that file. The networks are of
+torchvision, timm and transformers, small and with random weights, and of
+tests/frameworks/torch/trial/blocks_networks.py. `./dev show torch-list` makes this page (part of
+`./dev test long`).
 
 A torchaudio made for another CUDA than torch stops transformers; no network needs it. A file that
 onnxruntime calls unsound, as Ingot does, counts as not written.
