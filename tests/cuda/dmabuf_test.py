@@ -12,8 +12,10 @@ import pathlib
 import struct
 import subprocess
 import sys
-import tempfile
 import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 WIDTH, HEIGHT, PITCH = 26, 20, 64
 
@@ -32,8 +34,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     args = parser.parse_args()
     libraries = pathlib.Path(args.egl).resolve().parent
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
+    with work_folder() as work:
         report = work / "report"
         environment = dict(
             os.environ,
@@ -94,9 +95,9 @@ def main():
         assert not left, left
         checks += 3
         done = example(b"".join(rows), width=WIDTH - 2)
-        assert done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr, (
-            done
-        )
+        assert (
+            done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr
+        ), done
         convert(None)
         done = example(b"".join(rows))
         assert done.returncode == 7 and "its input is not u8" in done.stderr, done

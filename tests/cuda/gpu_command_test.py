@@ -10,7 +10,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 SAYS = '#!/bin/sh\necho "$(basename "$0") $*"\n'
@@ -63,8 +65,7 @@ def architectures(tree):
 
 def compilers(tree):
     """Which of several compilers makes the code of an architecture (cmake/IngotCuda.cmake)."""
-    (tree / "ask.cmake").write_text(
-        f"""cmake_minimum_required(VERSION 3.16)
+    (tree / "ask.cmake").write_text(f"""cmake_minimum_required(VERSION 3.16)
 include({ROOT}/cmake/IngotCuda.cmake)
 set(versions ${{HAVE}})
 foreach(version ${{versions}})
@@ -84,8 +85,7 @@ foreach(architecture 72 75 87 90 100)
     message("${{architecture}}@${{ingot_nvcc_version_${{i}}}}")
   endif()
 endforeach()
-"""
-    )
+""")
     for have, want in (
         ("11.8;12.4;13.0", "72@11.8 75@12.4 87@11.8 90@12.4 100@13.0"),
         ("13.2;12.4", "72@12.4 75@12.4 87@12.4 90@12.4 100@13.2"),
@@ -147,11 +147,11 @@ def sanitizers(tree):
     check(status != 0 and "0 passed, 6 failed" in said, "what a check finds is a failure", said)
 
 
-with tempfile.TemporaryDirectory() as name:
-    architectures(pathlib.Path(name))
-    compilers(pathlib.Path(name))
-    factors(pathlib.Path(name))
-    replays(pathlib.Path(name))
-    sanitizers(pathlib.Path(name))
+with work_folder() as name:
+    architectures(name)
+    compilers(name)
+    factors(name)
+    replays(name)
+    sanitizers(name)
 print(f"gpu_command: {len(failed)} failed")
 sys.exit(1 if failed else 0)

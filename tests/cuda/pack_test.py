@@ -10,7 +10,9 @@ import pathlib
 import random
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 PACK, UNPACK = sys.argv[1:3]
 
@@ -48,8 +50,7 @@ def contents():
 
 def main():
     checked = 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with work_folder() as folder:
         rows, expected = [], {}
         for name, data in contents():
             (folder / name).write_bytes(data)
@@ -85,9 +86,9 @@ def main():
                 ],
                 check=True,
             )
-        assert (folder / "a").read_bytes() == (folder / "b").read_bytes(), (
-            "another order of arguments gave other bytes"
-        )
+        assert (folder / "a").read_bytes() == (
+            folder / "b"
+        ).read_bytes(), "another order of arguments gave other bytes"
 
         def unpack(path):
             lines = subprocess.run(

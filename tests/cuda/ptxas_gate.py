@@ -26,7 +26,9 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUDGET = pathlib.Path(__file__).resolve().parent / "budget.tsv"
@@ -45,7 +47,7 @@ def kernel_list():
         source += f'#define ROW(name, Params, threads) std::printf("{unit.lower()} ingot_%s %d\\n", #name, int(threads));\n'
         source += f"INGOT_CUDA_UNIT_{unit}(ROW)\n#undef ROW\n"
     found = {unit.lower(): {} for unit in units}
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         subprocess.run(
             [
                 os.environ.get("CXX", "g++"),
@@ -191,8 +193,8 @@ def measure_family(family, threads, budget, whys):
         sys.exit(f"there is no {header.relative_to(ROOT)}")
     columns = sorted(whole_columns(budget))
     new = {}
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "family.cu"
+    with work_folder() as folder:
+        source = folder / "family.cu"
         source.write_text(f'#include "{header}"\n')
         for column in columns:
             sm, version = column.split("@")

@@ -10,26 +10,22 @@ Large networks; --small: the small ones too, which other tests run whole in ever
 where stage models left its files; what is not there is made. The closing line counts networks.
 """
 
-import argparse
 import json
 import os
 import pathlib
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from convert_once import Converted  # noqa: E402
 from sources import Tally, call, read_rows  # noqa: E402
+from testing import ingot_parser, work_folder  # noqa: E402
 
 ROW = "{name:32} {instructions:>12} {seen:>12} {run:>5} {left:>5} {seconds:>8}  {verdict}"
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("names", nargs="*", default=[])
@@ -48,7 +44,7 @@ def main():
             verdict="",
         )
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         for row in read_rows(args.names):
             if row["small"] == "1" and not args.small and not args.names:
                 continue
@@ -66,7 +62,7 @@ def main():
                     runner,
                     converted.path,
                     converted.inputs,
-                    pathlib.Path(folder) / "seen",
+                    folder / "seen",
                     *converted.shapes,
                 ]
             )

@@ -20,7 +20,6 @@ keeps what ran at --commit; a later call with the same name goes on where this o
 there is made. The closing line counts models.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -31,6 +30,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from convert_once import Converted  # noqa: E402
 from sources import Tally, call, read_rows, state_pairs, symbols  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 # Seconds on the emulator: one run there, in the long suite as many as elsewhere.
 LARGE = set(
@@ -166,10 +166,7 @@ def launches_of(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--tools")
     parser.add_argument("--fake")

@@ -30,7 +30,6 @@ stack_open, _run:NETWORKS
                  the deepest stack of opening and running them on a Cortex-M4, of micro_stack.py
 """
 
-import argparse
 import json
 import pathlib
 import re
@@ -45,6 +44,7 @@ import image_sizes  # noqa: E402
 import micro_core  # noqa: E402
 import micro_stack  # noqa: E402
 from shared import SHARED  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 TINY = SHARED / "models/mlcommons__tiny"
 # arena_used_bytes() of tflite-micro on x86-64, tables included; never raised
@@ -224,10 +224,7 @@ def old_ceilings():
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--part", choices=["own", "shared"], default="own")
     parser.add_argument(

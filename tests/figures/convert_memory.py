@@ -7,10 +7,13 @@ that its memory is not the converter's."""
 
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 CEILING = 1.3
 
@@ -174,7 +177,7 @@ def main():
     for kind in [*ONNX, "torch", "net.keras", "net.h5"]:
         if arguments.only and kind not in arguments.only:
             continue
-        with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
+        with work_folder(dir=arguments.work) as folder:
             if not make(folder, kind, arguments.mb):
                 continue
             for words in TORCH if kind == "torch" else [[kind + ".onnx" if kind in ONNX else kind]]:

@@ -11,9 +11,11 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 from convert_memory import measure
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 
@@ -70,7 +72,7 @@ def main():
         return make(a.work)
     os.makedirs(a.work, exist_ok=True)
     failed = []
-    with tempfile.TemporaryDirectory(dir=a.work) as folder:
+    with work_folder(dir=a.work) as folder:
         # In a process of its own, so that its memory is not counted as the converter's.
         subprocess.run([sys.executable, __file__, "--make", "--work", folder], check=True)
         os.sync()  # the sources are not written to the disk during a run

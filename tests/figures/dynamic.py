@@ -12,16 +12,17 @@ the hashes of the source and of both programs, so that a run that was broken off
 stopped; --write puts the figures into a page. What cannot be had is a counted skip.
 """
 
-import argparse
 import hashlib
 import json
 import os
 import pathlib
 import sys
-import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import sources  # noqa: E402
@@ -147,8 +148,8 @@ class StaticAnswers:
             memory = (
                 "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
             )  # hundreds of files, each read once
-            with tempfile.TemporaryDirectory(dir=memory) as folder:
-                self.known[key] = convert(pathlib.Path(folder) / "static.ingot")
+            with work_folder(dir=memory) as folder:
+                self.known[key] = convert(folder / "static.ingot")
             if len(self.known) % 16 == 0:
                 self.keep()
         return self.known[key]
@@ -201,10 +202,7 @@ def show(name, source, cases, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--write")

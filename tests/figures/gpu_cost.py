@@ -9,7 +9,6 @@ Models are those of tests/models; one with room for one item becomes one of seve
 bench/batched.py. int8 is what the file is: a network in full integers. With
 --before the same files go through another build of ingot, and the ratio stands beside it."""
 
-import argparse
 import json
 import math
 import pathlib
@@ -20,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests/models"))
 sys.path.insert(0, str(ROOT / "bench"))
 import onnx  # noqa: E402
 from sources import SHARED, call, fetch, make_minilm, make_zoo, read_rows  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 GPUS = "h200,orin-nano"
 ZOO = "resnet50_224 mobilenetv2_224 yolov8n_320 yolov8n_640".split()
@@ -160,8 +160,7 @@ def write(path, text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--gpus", default=GPUS, type=lambda text: text.split(","))

@@ -9,9 +9,11 @@ The network is MiniLM with as many tokens as rows (tests/models/make_minilm.py);
 instructions of opcode linear. With --before the same files go through another build of ingot, whose
 time stands behind."""
 
-import argparse
 import pathlib
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from gpu_cost import predict, run, source_of  # noqa: E402
@@ -36,8 +38,7 @@ def microseconds(ingot, file, gpu):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--gpus", default="h200,orin-nano", type=lambda s: s.split(","))
     parser.add_argument("--rows", default="1,8,32,64,256", type=lambda s: s.split(","))

@@ -9,7 +9,6 @@ files byte for byte in what the tensors hold. Passes when Ingot takes no more ti
 times the checkpoint's size. Needs torch and safetensors, and four times the size on the disk.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -19,6 +18,9 @@ import struct
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 TORCH = """
 import sys, torch
@@ -81,10 +83,7 @@ def hashes(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--gib", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)

@@ -6,7 +6,6 @@ every page touched before the clock starts. Median of several processes.
   load_time.py --ingot BIN --work DIR [--model resnet50_224] [--processes 9]
 """
 
-import argparse
 import json
 import pathlib
 import statistics
@@ -15,13 +14,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from sources import convert_from_zoo  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--model", default="resnet50_224")
     parser.add_argument("--processes", type=int, default=9)

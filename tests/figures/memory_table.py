@@ -9,7 +9,6 @@ Models that DIR does not have are converted first. A peer that is not installed,
 is a counted skip.
 """
 
-import argparse
 import importlib.util
 import json
 import pathlib
@@ -34,6 +33,7 @@ from sources import (
     shapes_of,
     symbols,
 )  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 # The same network in both formats. Ultraface's file ends before its boxes are decoded, which its
 # ONNX file does.
@@ -168,10 +168,7 @@ def beside(rows, key, ours, what):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--write", help="a document whose summary is replaced")
     parser.add_argument("--table", type=pathlib.Path, help="where the rows are written")

@@ -9,7 +9,6 @@ A call through a pointer goes to every linked function of the type that it can h
 rule here knows is an error, as are recursion and frames whose size is not known. The image is run
 as well: what it really used of a painted stack must be within the figure."""
 
-import argparse
 import pathlib
 import re
 import shutil
@@ -19,6 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from shared import SHARED  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 MODELS = SHARED / "models"
 NETWORKS = (
@@ -219,10 +219,7 @@ def measure(ingot, work, board=BOARD, show=False, tiny=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--board", default=BOARD)
     parser.add_argument("--chain", action="store_true", help="the frames along the longest way")

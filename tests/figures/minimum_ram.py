@@ -7,13 +7,15 @@ arena, multiply-adds, bytes of the program in flash, and whether every output ha
 --boards: the last lines, one network built as firmware and run in QEMU (mps2-an386), where compiler
 and emulator are there. Networks of shared material; where it is absent, nothing is measured."""
 
-import argparse
 import json
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -101,10 +103,7 @@ def show_board(ingot, work, board, file):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--boards", default="mps2-an386")
     args = parser.parse_args()

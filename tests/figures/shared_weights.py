@@ -5,7 +5,6 @@ much is resident (RSS).
 shared_weights.py --ingot BIN --work DIR [--model resnet50_224]
 """
 
-import argparse
 import pathlib
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from sources import convert_from_zoo  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 
 def mapping(pid, path):
@@ -28,10 +28,7 @@ def mapping(pid, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--model", default="resnet50_224")
     args = parser.parse_args()

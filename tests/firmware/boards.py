@@ -9,12 +9,14 @@ reference inputs where shared material is present. --count: instructions of a
 run on a Cortex-M4 (QEMU's counter, a nanosecond for each), beside the published rows. A board that
 is too small is refused when the project is written, and the line says so."""
 
-import argparse
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -156,10 +158,7 @@ def show(board, text, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--networks", default=",".join(NETWORKS))

@@ -10,10 +10,12 @@ RUN_MUTANTS lays the weights out without the pages of zeros that a mutant would 
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 RNG = np.random.default_rng(12)
@@ -429,8 +431,7 @@ def make(ingot, mutants, name, out):
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=10,
     )
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
+    with work_folder() as folder:
         source = folder / f"{name}.onnx"
         save(model, source)
         if options == ["--golden"]:

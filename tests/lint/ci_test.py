@@ -2,12 +2,12 @@
 and fails where either does. A checkout with .ci/run and a `./dev` that records its calls stands in.
   ci_test.py SOURCE_DIR"""
 
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run, work_folder  # noqa: E402
 
 root = pathlib.Path(sys.argv[1])
 # Fails where it is asked to, and says what it sees.
@@ -21,29 +21,20 @@ case "$PLANTED" in
 esac
 """
 ALONE = ["test: beside absent, given", "test full: beside absent, given"]
-passed = failed = 0
+checks = Checks("ci")
+check = checks.check
 
 
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
-
-
-def run(work, planted="", stale=""):
+def run_ci(work, planted="", stale=""):
     """Exit code and the calls of ./dev; `stale`: a value of the variable that CI must not heed."""
     calls = work / "calls"
     calls.unlink(missing_ok=True)
-    environment = {**os.environ, "CALLS": str(calls), "PLANTED": planted, "INGOT_SHARED": stale}
-    done = subprocess.run(
-        ["bash", str(work / "checkout/.ci/run")], env=environment, capture_output=True, text=True
-    )
+    environment = {"CALLS": str(calls), "PLANTED": planted, "INGOT_SHARED": stale}
+    done = run("bash", work / "checkout/.ci/run", env=environment)
     return done.returncode, [line.strip() for line in calls.read_text().splitlines()], done.stdout
 
 
-with tempfile.TemporaryDirectory() as name:
-    work = pathlib.Path(name)
+with work_folder() as work:
     checkout = work / "checkout"
     (checkout / ".ci").mkdir(parents=True)
     shutil.copy(root / ".ci/run", checkout / ".ci/run")
@@ -51,20 +42,19 @@ with tempfile.TemporaryDirectory() as name:
     (checkout / "dev").chmod(0o755)
     git = ["git", "-C", str(checkout), "-c", "user.name=t", "-c", "user.email=t@localhost"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a checkout"]):
-        subprocess.run(git + words, check=True)
-    status, calls, text = run(work)
+        run(git, words).succeeded()
+    status, calls, text = run_ci(work)
     check((status, calls) == (0, ALONE), f"nothing beside: {status}, {calls}")
     (work / "shared").mkdir()
     (work / "shared/marker").write_text("material")
     both = [*ALONE, "test shared: beside absent, given material"]
-    status, calls, text = run(work)
+    status, calls, text = run_ci(work)
     check((status, calls) == (0, both), f"material beside: {status}, {calls}")
     check("the repository alone" in text and "with shared material" in text, f"log: {text}")
-    status, calls, _ = run(work, stale=str(work / "shared"))
+    status, calls, _ = run_ci(work, stale=str(work / "shared"))
     check((status, calls) == (0, both), f"a variable from before: {status}, {calls}")
-    status, calls, _ = run(work, planted="alone")
+    status, calls, _ = run_ci(work, planted="alone")
     check(status == 1 and calls == both, f"fails without material alone: {status}, {calls}")
-    status, calls, _ = run(work, planted="shared")
+    status, calls, _ = run_ci(work, planted="shared")
     check(status == 1 and calls == both, f"fails with material alone: {status}, {calls}")
-print(f"ci: {passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+sys.exit(checks.finish())

@@ -6,26 +6,19 @@
 A copy of the tree's build description is asked, with a PATH that has no compiler, no cmake.
 """
 
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 TOOLS = """bash env cmake ninja python3 git sed grep awk dirname nproc cat mkdir sort tail
 head tr uname date timeout sleep rm ls tee wc cut touch dpkg-query""".split()
-passed = failed = 0
-
-
-def check(ok, what, said):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"[fail] {what}: {said}")
-
-
+checks = Checks("dev_messages")
+check = checks.check
 C_COMPILER = "gcc as ld ar ranlib nm objcopy objdump strip".split()
 
 
@@ -51,8 +44,7 @@ def ask(tree, words, without=(), also=()):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as name:
-        tree = pathlib.Path(name)
+    with work_folder() as tree:
         shutil.copy(ROOT / "dev", tree)
         for folder in ("cmake", "tools/lint"):
             shutil.copytree(ROOT / folder, tree / folder)
@@ -85,16 +77,10 @@ def main():
                 for part in said:
                     check(lines and part in lines[-1], f"{what}: says '{part}'", lines)
     # A name that is nearly a test's: of the tree that runs this.
-    environment = dict(os.environ, INGOT_PACKAGES="present")
-    found = subprocess.run(
-        [sys.executable, ROOT / "cmake/dev/one_test.py", sys.argv[2], "sesion_run"],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    command = (sys.executable, ROOT / "cmake/dev/one_test.py", sys.argv[2], "sesion_run")
+    found = run(*command, env={"INGOT_PACKAGES": "present"})
     check(found.returncode and "session_run" in found.stdout, "a name nearly right", found.stdout)
-    print(f"dev_messages: {passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+    sys.exit(checks.finish())
 
 
 main()

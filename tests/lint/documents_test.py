@@ -10,8 +10,10 @@ A path is named by its first folder; {a,b} stands for both, NAME, <family> and *
 import itertools
 import pathlib
 import re
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1])
 TOPS = "runtime|kernels|schema|tools|tests|bench|examples|docs|packaging|cmake"
@@ -80,18 +82,9 @@ def left_out_of_site(index, tree):
 
 
 def main():
-    tree = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\n")
-    documents = [
-        name
-        for name in tree
-        if name.endswith(".md") and (ROOT / name).exists()
-    ]
+    listed = ("--cached", "--others", "--exclude-standard")
+    tree = run("git", "ls-files", listed, cwd=ROOT).succeeded().stdout.split("\n")
+    documents = [name for name in tree if name.endswith(".md") and (ROOT / name).exists()]
     planted = list(
         findings("README.md", "[x](nothing.md) `runtime/nothing` tools/{graph,nothing}", tree)
     )
@@ -110,8 +103,11 @@ def main():
     wrong += left_out_of_site(index, [name for name in tree if (ROOT / name).exists()])
     if len(left_out_of_site(index.replace("reference/pool_h", ""), tree)) != 1:
         wrong.append("a header that is in no table of contents was not found")
-    print("\n".join(wrong + [f"documents_lint: {len(documents)} passed, {len(wrong)} failed"]))
-    sys.exit(len(wrong) > 0)
+    checks = Checks("documents_lint")
+    for line in wrong:
+        checks.check(False, line)
+    checks.passed = len(documents)
+    sys.exit(checks.finish())
 
 
 main()

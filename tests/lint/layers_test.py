@@ -7,6 +7,9 @@ layers_test.py ROOT        the last line counts"""
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks  # noqa: E402
+
 ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "tools/lint"))
 import layers  # noqa: E402
@@ -94,18 +97,14 @@ PLANTED = [
 def main():
     tree = layers.read_tree(ROOT)
     before = list(layers.findings(tree))
-    passed, failed = int(not before), int(bool(before))
-    for line in before:
-        print(f"FAILED the tree itself: {line}")
+    checks = Checks("layers_lint")
+    checks.report("the tree itself", "\n".join(before))
     for path, text, expected in PLANTED:
         found = list(layers.findings({**tree, path: text + "\n"}))
         found = [line for line in found if expected != "has no place in TOOLS" or expected in line]
         good = len(found) == 1 and expected in found[0] if expected else not found
-        passed, failed = passed + good, failed + (not good)
-        if not good:
-            print(f"FAILED {path}: {text!r}: expected {expected!r}, found {found}")
-    print(f"layers_lint: {passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+        checks.check(good, f"{path}: {text!r}", f"expected {expected!r}, found {found}")
+    sys.exit(checks.finish())
 
 
 main()

@@ -8,6 +8,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks  # noqa: E402
+
 ROOT = pathlib.Path(sys.argv[1])
 PAGE = ROOT / "docs/troubleshooting.md"
 SOURCES = ("tools", "runtime")
@@ -35,7 +38,7 @@ def codes_of_header():
 
 
 def main():
-    passed, failed = 0, []
+    checks = Checks("messages")
     texts = literals()
     codes = {}
     for number, line in enumerate(PAGE.read_text().splitlines(), 1):
@@ -50,20 +53,13 @@ def main():
         parts = [part.strip(" '") for part in quoted.strip("`").split("...")]
         parts = [part for part in parts if len(part) > 3]
         missing = [part for part in parts if part not in texts]
-        if missing or not parts:
-            failed.append(f"{PAGE.name}:{number}: no source says {missing or quoted}")
-        else:
-            passed += 1
-    header = codes_of_header()
-    if codes == header and len(codes) > 30:
-        passed += 1
-    else:
-        for number in sorted(codes.items() ^ header.items()):
-            failed.append(f"{PAGE.name}: code {number} is not both on the page and in ingot.h")
-    for line in failed:
-        print(f"FAILED {line}")
-    print(f"messages: {passed} passed, {len(failed)} failed")
-    return 1 if failed or passed < 60 else 0
+        said = parts and not missing
+        checks.check(said, f"{PAGE.name}:{number}: no source says {missing or quoted}")
+    apart = sorted(codes.items() ^ codes_of_header().items())
+    checks.report(f"{PAGE.name}: codes not both on the page and in ingot.h", apart)
+    checks.check(len(codes) > 30, f"{PAGE.name}: {len(codes)} codes")
+    checks.check(checks.passed >= 60, f"{PAGE.name}: {checks.passed} messages are quoted")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 root = pathlib.Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(root / "tests/support"))
 from shared import shared_folder  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 DECIDE = {
     "tests/support/shared.py",
@@ -26,14 +26,8 @@ LOOKS = re.compile(
     r"""\.\./shared\b|/ "shared"|["']\.\.["'], ["']shared["']|env\w*[.(\[].{0,6}INGOT_SHARED"""
     r"""|\$\{INGOT_SHARED"""
 )
-passed = failed = 0
-
-
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
+checks = Checks("shared_material")
+check = checks.check
 
 
 def of_shell(folder, value):
@@ -52,8 +46,8 @@ check(not shared_folder("none").exists(), "python: none is no folder")
 check(not (shared_folder("none") / "models").exists(), "python: nothing is below none")
 check(shared_folder("") == root.parent / "shared", "python: an empty value is the folder beside")
 check(shared_folder("/there") == pathlib.Path("/there"), "python: a folder")
-with tempfile.TemporaryDirectory() as name:
-    work = pathlib.Path(name).resolve()
+with work_folder() as name:
+    work = name.resolve()
     (work / "alone/checkout").mkdir(parents=True)
     (work / "with space/checkout").mkdir(parents=True)
     (work / "with space/shared").mkdir()
@@ -70,9 +64,7 @@ with tempfile.TemporaryDirectory() as name:
     ):
         got = of_shell(work / folder, value)
         check(got == wanted, f"shell: {folder}, {value!r}: {got} is not {wanted}")
-files = subprocess.run(
-    ["git", "-C", str(root), "ls-files", "-z"], check=True, capture_output=True, text=True
-).stdout.split("\0")
+files = run("git", "-C", root, "ls-files", "-z").succeeded().stdout.split("\0")
 for file in files:
     if not file or file in DECIDE or file.endswith(".md") or not (root / file).is_file():
         continue
@@ -83,5 +75,4 @@ for file in files:
     for number, line in enumerate(text.splitlines(), 1):
         if LOOKS.search(line):
             check(False, f"{file}:{number}: looks for shared material; use tests/support/shared.py")
-print(f"shared_material: {passed} passed, {failed} failed")
-sys.exit(1 if failed else 0)
+sys.exit(checks.finish())

@@ -5,8 +5,10 @@ there, and not in the files where it may stand.
 words_test.py ROOT        the last line counts"""
 
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "tools/lint"))
@@ -43,26 +45,21 @@ PLANTED = [
 
 
 def main():
-    failed = []
+    checks = Checks("words_lint")
     for index, text in enumerate(PLANTED):
         for name in ("runtime/base/x.h", "docs/x.md"):
-            if not list(words.findings(name, text)):
-                failed.append(f"FAILED {name}: {text!r} was not found")
+            checks.check(list(words.findings(name, text)), f"{name}: {text!r} was not found")
         rules = [rule for rule in words.FORBIDDEN if words.re.search(rule[0], text)]
-        if words.FORBIDDEN[index] not in rules:
-            failed.append(f"FAILED {text!r} does not break rule {index}")
+        checks.check(words.FORBIDDEN[index] in rules, f"{text!r} does not break rule {index}")
         for allowed in rules[0][2]:
-            if list(words.findings(allowed, text)):
-                failed.append(f"FAILED {allowed}: {text!r} was found where it may stand")
-    if len(PLANTED) != len(words.FORBIDDEN):
-        failed.append(f"FAILED {len(words.FORBIDDEN)} rules, {len(PLANTED)} planted")
-    if list(words.findings("tests/golden/x.md", "INGOT_UNTUNED")):
-        failed.append("FAILED tests/golden/x.md is a sample and was refused")
-    tree = subprocess.run([sys.executable, str(ROOT / "tools/lint/words.py")], capture_output=True)
-    if tree.returncode:
-        failed.append("FAILED the tree itself:\n" + tree.stdout.decode())
-    print("\n".join(failed + [f"words_lint: {len(PLANTED)} passed, {len(failed)} failed"]))
-    sys.exit(len(failed) > 0)
+            found = list(words.findings(allowed, text))
+            checks.check(not found, f"{allowed}: {text!r} was found where it may stand")
+    rules = f"{len(words.FORBIDDEN)} rules, {len(PLANTED)} planted"
+    checks.check(len(PLANTED) == len(words.FORBIDDEN), rules)
+    found = list(words.findings("tests/golden/x.md", "INGOT_UNTUNED"))
+    checks.check(not found, "tests/golden/x.md is a sample and was refused")
+    checks.report("the tree itself", run(sys.executable, ROOT / "tools/lint/words.py").why)
+    sys.exit(checks.finish())
 
 
 main()

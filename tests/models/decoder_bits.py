@@ -8,14 +8,15 @@ against its logits, step by step, with no tolerance at all, on every instruction
 machine; then with one bit changed, which must be found.
 """
 
-import argparse
-import json
 import os
 import pathlib
 import subprocess
 import sys
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STATES = [
@@ -29,10 +30,7 @@ def call(*command, isa=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     args = parser.parse_args()
     work = pathlib.Path(args.work) / "decoder_bits"

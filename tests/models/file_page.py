@@ -2,10 +2,10 @@
 packages: a row for each of them. model_files.py and tflite_files.py say which files, and what of
 them."""
 
-import argparse
 import pathlib
 
 from sources import SHARED, listed_files
+from testing import ingot_parser
 
 
 def table_rows(rows):
@@ -16,8 +16,7 @@ def make_page(description, is_wanted, row_of, page_of):
     """Reads the command line, walks the files, prints a row of each and writes page_of(rows).
     `row_of(ingot, work, name, path, golden, listed)`: cells, and whether the outcome is as it
     should be. @return the exit status"""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--write", type=pathlib.Path, help="where the page is written")
     parser.add_argument("parts", nargs="*", help="only files whose path has all of them")

@@ -11,17 +11,16 @@ for each network; every NaN counts as one pattern. The closing line counts netwo
 not be run here is a counted skip.
 """
 
-import argparse
 import collections
 import hashlib
 import os
 import pathlib
 import sys
-import tempfile
 import time
 
 from convert_once import Converted
 from sources import Tally, call, read_rows
+from testing import ingot_parser, work_folder
 
 NO_KERNEL = "no kernel for any instruction"
 
@@ -107,10 +106,7 @@ def judge(row, converted, targets, folder, tally, absent):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--arm")
     parser.add_argument("--all", action="store_true")
@@ -120,7 +116,7 @@ def main():
     tally, absent, targets = Tally(), set(), Targets(args)
     if not args.arm:
         absent.add("neon: no tree of a cross build was given")
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         for row in read_rows(args.names):
             if row["small"] != "1" and not args.all and not args.names:
                 continue

@@ -18,16 +18,15 @@ hashes.py. --all: every network that has a golden. The closing line counts netwo
 target.
 """
 
-import argparse
 import json
 import os
 import pathlib
 import shlex
 import sys
-import tempfile
 
 import numpy as np
 from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, write_inputs
+from testing import ingot_parser, work_folder
 
 PRECISIONS = ("exact", "fast", "fp16", "bf16")
 # Files whose products are of halves on instruction sets, and what is allowed of them.
@@ -97,8 +96,8 @@ class Bench:
         )
 
     def outputs(self, command, target, path, inputs, shapes):
-        with tempfile.TemporaryDirectory() as folder:
-            out = pathlib.Path(folder) / "outputs"
+        with work_folder() as folder:
+            out = folder / "outputs"
             done = call(
                 [*command, "--write", out, path, target, "1", inputs, *shapes], env=self.environment
             )
@@ -182,10 +181,7 @@ def check_file(bench, network, precision, path, golden, raw, tally, absent):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--arm")
     parser.add_argument("--all", action="store_true")

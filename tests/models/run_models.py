@@ -16,7 +16,6 @@ the hashes of file and runner, so that a run that was broken off goes on where i
 models come from: sources.py; what cannot be had is a counted skip. The closing line counts checks.
 """
 
-import argparse
 import concurrent.futures
 import hashlib
 import json
@@ -42,6 +41,7 @@ from sources import (
     symbols,
     write_inputs,
 )
+from testing import ingot_parser
 
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
 STEPS, SAVED_AT = 12, 5
@@ -331,10 +331,7 @@ def sha256(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--tools")
     parser.add_argument("--emulated")

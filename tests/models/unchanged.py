@@ -11,7 +11,6 @@ same, within the check of the golden where there is one. What cannot be had is a
 closing line counts checks.
 """
 
-import argparse
 import json
 import pathlib
 import shlex
@@ -21,6 +20,7 @@ import zipfile
 
 import numpy as np
 from sources import Tally, call, input_arrays, locate, read_rows
+from testing import ingot_parser
 
 METADATA = 2  # kind of part
 
@@ -97,10 +97,7 @@ def compare(row, args, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--before", required=True)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--except", dest="other", nargs="*", default=[], metavar="NAME")

@@ -6,7 +6,6 @@
 NumPy is all that the interpreter needs beside the package. Networks are those of
 tests/models/models.tsv with reference inputs; what is not to be had is a line "[skip] ..."."""
 
-import argparse
 import pathlib
 import shlex
 import sys
@@ -14,6 +13,9 @@ import sys
 import numpy as np
 
 import ingot
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import sources  # noqa: E402
@@ -86,8 +88,7 @@ def compare(row, args, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--least", type=int, default=0, help="fails where fewer were compared")
     parser.add_argument("names", nargs="*")
@@ -102,9 +103,7 @@ def main():
     compared = tally.passed
     if compared < args.least:
         tally.check(False, f"{compared} networks were compared, expected {args.least}")
-    print(
-        f"python_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped"
-    )
+    print(f"python_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     sys.exit(1 if tally.failed else 0)
 
 

@@ -9,12 +9,14 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 
 import ingot
 import numpy as np
 import ray
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 EXAMPLE = str(pathlib.Path(__file__).resolve().parents[2] / "examples/ray")
 sys.path.insert(0, EXAMPLE)
@@ -63,8 +65,7 @@ def main():
     parser.add_argument("--images", type=int, default=2000)
     options = parser.parse_args()
     model, failed = os.path.abspath(options.model), 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with work_folder() as folder:
         write_images(folder, options.images)
         session = ingot.Model(model).session("cpu", threads=1, bindings={"n": 1})
         expected = [

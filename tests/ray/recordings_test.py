@@ -12,11 +12,13 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import wave
 
 import numpy as np
 import ray
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import work_folder  # noqa: E402
 
 EXAMPLE = str(pathlib.Path(__file__).resolve().parents[2] / "examples/ray")
 sys.path.insert(0, EXAMPLE)
@@ -72,8 +74,7 @@ def main():
     parser.add_argument("--recordings", type=int, default=60)
     options = parser.parse_args()
     model = os.path.abspath(options.model)
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with work_folder() as folder:
         write_recordings(folder, options.recordings)
         finder = example.FindSpeech(model)
         expected = [finder({"item": str(path)}) for path in sorted(folder.glob("*.wav"))]

@@ -6,7 +6,6 @@ with ours: requests a second, latency, and processor time of each, medians of th
 
   load.py --ingot BINARY --client LOAD_CLIENT [--requests N] [--triton PYTHON]"""
 
-import argparse
 import json
 import os
 import pathlib
@@ -22,6 +21,9 @@ import urllib.request
 
 import numpy as np
 from triton_client import ROOT, Server, expected_outputs, run
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 CALLS = 64
 
@@ -145,8 +147,7 @@ def idle_connections(port, count):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--client", required=True)
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--idle", type=int, default=10_000)

@@ -6,7 +6,6 @@
 
 PYTHON is an interpreter that has nvidia-pytriton."""
 
-import argparse
 import pathlib
 import shutil
 import socket
@@ -19,6 +18,9 @@ import numpy as np
 import tritonclient.grpc
 import tritonclient.http
 from triton_client import ROOT, Checks, Server, run, tensors
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 DATA = ROOT / "tests/cli/data"
 BARE = 'backend: "ingot"\n'
@@ -217,10 +219,7 @@ def not_ready(check, theirs):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--backend", required=True)
     parser.add_argument("--triton", required=True)
     options = parser.parse_args()

@@ -8,7 +8,6 @@ compared with that of `ingot run`, bit for bit.
 
 Needs numpy and tritonclient[http,grpc]."""
 
-import argparse
 import pathlib
 import shutil
 import signal
@@ -17,6 +16,9 @@ import sys
 import tempfile
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -271,8 +273,7 @@ def http_calls(check, url, image, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--grpc", action="store_true", help="the calls over gRPC too")
     arguments = parser.parse_args()
     import tritonclient.http

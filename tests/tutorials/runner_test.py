@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """run_pages.py notices what is wrong on a page, and nothing else: pages made for this.
 
-  runner_test.py            the last line counts"""
+runner_test.py            the last line counts"""
 
 import argparse
 import contextlib
 import io
 import pathlib
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import run_pages  # noqa: E402
@@ -33,14 +35,14 @@ PAGES = (
     ("C that nobody compiles", "```c\nint x;\n```\n", (0, 1, 0)),
     ("code of others", "```cpp theirs\nint x;\n```\n", (0, 0, 0)),
     ("hardware", '```sh skip="a board"\nfalse\n```\n', (0, 0, 1)),
-    ("folders are empty", "```sh\ntest -z \"$(ls -A)\"\n```\n", (1, 0, 0)),
+    ("folders are empty", '```sh\ntest -z "$(ls -A)"\n```\n', (1, 0, 0)),
 )
 
 
 def main():
-    passed, failed = 0, 0
-    with tempfile.TemporaryDirectory() as work:
-        page = pathlib.Path(work) / "page.md"
+    checks = Checks("pages_runner")
+    with work_folder() as work:
+        page = work / "page.md"
         for name, text, expected in PAGES:
             page.write_text(text)
             options = argparse.Namespace(ingot=sys.executable, prefix=work, site=None, work=work)
@@ -48,13 +50,9 @@ def main():
             with contextlib.redirect_stdout(io.StringIO()):
                 runner.page(page)
             found = (runner.passed, runner.failed, runner.skipped)
-            if found == expected:
-                passed += 1
-            else:
-                failed += 1
-                print(f"FAILED {name}: expected {expected} passed, failed, skipped; found {found}")
-    print(f"pages_runner: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+            text = f"expected {expected} passed, failed, skipped; found {found}"
+            checks.check(found == expected, name, text)
+    return checks.finish()
 
 
 if __name__ == "__main__":

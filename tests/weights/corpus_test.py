@@ -5,49 +5,38 @@ absent.
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
 ingot, source = sys.argv[1:3]
 sys.path.insert(0, os.path.join(source, "tests/support"))
 from shared import SHARED  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 models = str(SHARED / "models")
-passed = failed = given = named = without = 0
+checks = Checks("round_trips")
+check = checks.check
+given = named = without = 0
 LARGEST = 16 << 20
 
 
-def run(*arguments):
-    return subprocess.run([ingot, *arguments], capture_output=True, text=True, timeout=300)
-
-
 def weights(path):
-    return json.loads(run("inspect", path, "--weights", "--json").stdout)
+    return json.loads(run(ingot, "inspect", path, "--weights", "--json").stdout)
 
 
 def differences(a, b):
-    rows = json.loads(run("diff", a, b, "--json").stdout)["rows"]
+    rows = json.loads(run(ingot, "diff", a, b, "--json").stdout)["rows"]
     return [r for r in rows if r["what"] != "fact"]
 
 
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
-
-
 if not os.path.isdir(models):
-    print("[skip] weights of published models: there is no shared material")
-    print("round trips: 0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
-with tempfile.TemporaryDirectory() as folder:
+    checks.skip("weights of published models: there is no shared material")
+    sys.exit(checks.finish())
+with work_folder() as folder:
     out = os.path.join(folder, "net.ingot")
     for where, _, names in sorted(os.walk(models)):
         for name in sorted(n for n in names if n.endswith(".onnx")):
             path = os.path.join(where, name)
-            if os.path.getsize(path) > LARGEST or run("convert", path, "-o", out).returncode:
+            if os.path.getsize(path) > LARGEST or run(ingot, "convert", path, "-o", out).why:
                 continue  # whether it can be converted is other tests' question
             if not weights(path)["tensor_count"]:  # an operator alone, or trees in attributes
                 without += 1
@@ -61,15 +50,8 @@ with tempfile.TemporaryDirectory() as folder:
                 f"{name}: {len(rows)} differences, {len(lost)} lost, {notes['notes']}",
             )
             given, named = given + notes["tensor_count"], named + len(lost)
-            check(
-                run("convert", path, "-o", out, "--keep-weights").returncode == 0,
-                f"{name}: --keep-weights",
-            )
-            check(
-                not differences(path, out),
-                f"{name} with --keep-weights: {differences(path, out)[:2]}",
-            )
-print(f"round trips: {given} weights given back without --keep-weights, {named} named")
+            kept = run(ingot, "convert", path, "-o", out, "--keep-weights")
+            checks.report(f"{name}: --keep-weights", kept.why or differences(path, out)[:2])
+print(f"round trips: {given} weights extracted without --keep-weights, {named} named")
 print(f"round trips: {without} networks without weights were left out")
-print(f"round trips: {passed} passed, {failed} failed, 0 skipped")
-sys.exit(1 if failed else 0)
+sys.exit(checks.finish())

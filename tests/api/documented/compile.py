@@ -9,9 +9,10 @@ first, and all must then fail. The last line counts."""
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, run, work_folder  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 BLOCK = re.compile(r"^```(c|cpp)\n(.*?)^```$", re.M | re.S)
@@ -34,25 +35,9 @@ def compile_block(root, compilers, work, document, line, language, body):
     )
     standard = {"c": "-std=c99", "cpp": "-std=c++17"}[language]
     unused = [f"-Wno-unused-{what}" for what in ("variable", "but-set-variable", "function")]
-    return subprocess.run(
-        [
-            compilers[language],
-            standard,
-            "-fsyntax-only",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            *unused,
-            "-I",
-            HERE,
-            "-I",
-            root / "runtime/include",
-            source,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    strict = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", *unused]
+    include = ["-I", HERE, "-I", root / "runtime/include"]
+    return run(compilers[language], standard, strict, include, source)
 
 
 def main():
@@ -64,21 +49,16 @@ def main():
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     compilers = {"c": args.cc, "cpp": args.cxx}
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as work:
+    checks = Checks("documented")
+    with work_folder() as work:
         for document, line, language, body in blocks(args.root):
             if args.check:
                 body += "no_such_name();\n"
-            done = compile_block(
-                args.root, compilers, pathlib.Path(work), document, line, language, body
-            )
-            if (done.returncode != 0) == args.check:
-                passed += 1
-            else:
-                failed += 1
-                print(f"FAILED {document}:{line}\n{done.stderr}")
-    print(f"documented: {passed} passed, {failed} failed, 0 skipped")
-    sys.exit(failed > 0 or passed < 7)
+            done = compile_block(args.root, compilers, work, document, line, language, body)
+            as_wanted = (done.returncode != 0) == args.check
+            checks.check(as_wanted, f"{document}:{line}", done.stderr)
+    checks.check(checks.passed >= 7, f"{checks.passed} blocks are compiled, expected 7 or more")
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import json
 import os
 import pathlib
 import re
-import tempfile
+import sys
 import zipfile
 
 import numpy as np
@@ -33,6 +33,9 @@ import torch.serialization
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import save_file
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import work_folder  # noqa: E402
 
 DEVICES = ["cpu", "cuda:0", "cuda:1", "mps", "other"]
 WRAPPERS = ["plain", "DataParallel", "DDP", "torch.compile", "Lightning"]
@@ -222,9 +225,7 @@ def in_type(tensor, precision):
     return (
         tensor.half()
         if precision == "fp16"
-        else tensor.bfloat16()
-        if precision == "bf16"
-        else tensor
+        else tensor.bfloat16() if precision == "bf16" else tensor
     )
 
 
@@ -375,8 +376,8 @@ def main():
         else:
             key = wrapper, container, precision
             if key not in programs:
-                with tempfile.TemporaryDirectory() as folder:
-                    saved = pathlib.Path(folder) / ("net." + ENDINGS[container])
+                with work_folder() as folder:
+                    saved = folder / ("net." + ENDINGS[container])
                     weights = in_precision(net, "fp32" if precision == "AMP" else precision)
                     inputs, outputs = save_program(weights, x, wrapper, precision, container, saved)
                     golden = f"{container}_{wrapper}_{precision}.npz".lower().replace("torch.", "")

@@ -13,24 +13,20 @@ puts the table between the markers of MARKDOWN, --compare fails where the table 
 Python's standard library alone.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
 WEIGHTS = 8  # of the network, with the count of batches that training keeps
 LOADED = ["cpu", "fake:0", "fake:1"]
 BEGIN, END = "<!-- matrix: written by ./dev show matrix -->", "<!-- matrix: end -->"
-
-
-def run(*words):
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=300)
 
 
 class Loader:
@@ -54,16 +50,8 @@ class Loader:
             flags += named[0].split()
         wrong = []
         for device in LOADED:
-            check = run(
-                self.ingot,
-                "check",
-                converted,
-                "--golden",
-                self.files / golden,
-                "--device",
-                device,
-                "--json",
-            )
+            options = ("--golden", self.files / golden, "--device", device, "--json")
+            check = run(self.ingot, "check", converted, *options)
             if check.returncode or not json.loads(check.stdout)["passed"]:
                 wrong.append(f"{name} on {device}: {(check.stderr or check.stdout).strip()[:300]}")
         if "--keep-weights" in words:
@@ -159,10 +147,7 @@ def table(results, torch):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", type=pathlib.Path, required=True)
+    arguments = ingot_parser(__doc__)
     arguments.add_argument("--files", type=pathlib.Path, required=True)
     arguments.add_argument("--work", type=pathlib.Path)
     arguments.add_argument("--write", type=pathlib.Path)
@@ -170,37 +155,31 @@ def main():
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     a = arguments.parse_args()
     written = json.loads((a.files / "matrix.json").read_text())
-    with tempfile.TemporaryDirectory(dir=a.work) as folder:
-        loader = Loader(a.ingot.resolve(), a.files, pathlib.Path(folder))
+    with work_folder(dir=a.work) as folder:
+        loader = Loader(a.ingot, a.files, folder)
         with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
             results = list(pool.map(loader.cell, written["cells"]))
-    failed = flagged = loads = 0
+    checks, flagged, loads = Checks("matrix"), 0, 0
     for cell, flags, wrong in results:
         loads += len(LOADED) * (1 + ("program" in cell))
-        failed += bool(wrong)
         flagged += bool(flags)
-        for text in wrong:
-            print("[fail] " + text)
+        checks.report(cell["file"], "; ".join(wrong))
     new = f"{BEGIN}\n{table(results, written['torch'])}\n{END}"
     for path in filter(None, [a.write, a.compare]):
         text = path.read_text()
         if BEGIN not in text or END not in text:
-            print(f"[fail] {path}: has no markers '{BEGIN}' and '{END}'")
-            failed += 1
+            checks.report(path, f"has no markers '{BEGIN}' and '{END}'")
             continue
         old = text[text.index(BEGIN) : text.index(END) + len(END)]
         if path == a.write:
             path.write_text(text.replace(old, new))
         elif strip_version(old) != strip_version(new):
-            print(
-                f"[fail] {path}: its table is not what loads now; write it with ./dev show matrix"
-            )
-            failed += 1
+            checks.report(path, "its table is not what loads now: ./dev show matrix writes it")
     print(
-        f"{len(results)} files, {loads} loads, {flagged} files with a flag; the weights of each given back bit by bit"
+        f"{len(results)} files, {loads} loads, {flagged} files with a flag; the weights of each "
+        "extracted bit by bit"
     )
-    print(f"matrix: {len(results) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return checks.finish()
 
 
 def strip_version(text):

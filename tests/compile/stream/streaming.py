@@ -9,7 +9,6 @@ Then a network that people have: the features of pyopen-wakeword, which give one
 frames, every 8 frames, against the whole over each 76.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -18,6 +17,9 @@ import sys
 
 import make_networks
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "models"))
 import sources  # noqa: E402
@@ -158,8 +160,7 @@ def run_wake(a, source):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     parser.add_argument("--frames", type=int, default=256)
     a = parser.parse_args()

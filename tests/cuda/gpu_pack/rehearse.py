@@ -22,17 +22,17 @@ import signal
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import work_folder  # noqa: E402
 
 PARTS = (
     "doctor modules fragments ladder conformance fast replays counters torch profile pipeline tune "
     "models sanitizers branches networks"
 ).split()
 FILES = ("report.md", "results.json", "state.tar")
-LIBRARIES = (
-    "ld-linux-x86-64.so.2 libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1".split()
-)
+LIBRARIES = "ld-linux-x86-64.so.2 libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1".split()
 # Few cases, of kernels that nothing else launches.
 SMALL = {
     "PACK_REPLAYS": "5",
@@ -163,8 +163,7 @@ def whole(m):
     figures = m.results.get("figures", [])
     m.check(
         "each network has figures beside a prediction",
-        len(figures) >= 2
-        and all(f["p50_ms"] > 0 and f["predicted_ms"] > 0 for f in figures),
+        len(figures) >= 2 and all(f["p50_ms"] > 0 and f["predicted_ms"] > 0 for f in figures),
         figures,
     )
     m.check("torch is skipped, with what is missing", "python3 is not on this machine" in m.report)
@@ -348,8 +347,8 @@ def main():
     if subprocess.run(["unshare", "-nmpf", "true"], capture_output=True, check=False).returncode:
         print("[skip] rehearsal of the pack: unshare is not allowed here (it wants root)")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(pathlib.Path(folder), args.pack, args.fake)
+    with work_folder() as folder:
+        machine = Machine(folder, args.pack, args.fake)
         if args.minutes:
             long_call(machine, args.minutes, f"{args.pack}.rehearsed")
         for case in CASES if not args.minutes else ():

@@ -11,7 +11,6 @@ end (KERAS_BACKEND; torch when nothing is said). Fails where a layer differs, is
 in REFUSED, or is a class of keras.layers that no list here names.
 """
 
-import argparse
 import functools
 import inspect
 import json
@@ -20,6 +19,9 @@ import pathlib
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -315,15 +317,12 @@ def compare_stateful(ingot, work, name, **options):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--work", type=pathlib.Path, required=True)
-    arguments.add_argument("--write", type=pathlib.Path)
-    arguments.add_argument("--applications", action="store_true")
-    arguments.add_argument("--only", nargs="+")
-    a = arguments.parse_args()
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--applications", action="store_true")
+    parser.add_argument("--only", nargs="+")
+    a = parser.parse_args()
     a.work.mkdir(parents=True, exist_ok=True)
     rows, failures = [], []
     for name in sorted(LAYERS):

@@ -10,12 +10,14 @@ compared too, but for those of attention, where versions of Keras differ.
 tests/import/keras/keras_test.py.
 """
 
-import argparse
 import functools
 import os
 import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -323,8 +325,7 @@ def compare(ingot, work, name):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--samples", type=pathlib.Path)
     args = parser.parse_args()

@@ -8,15 +8,15 @@ result of each operator is compared, not the last alone.
 
 Needs the packages ai-edge-litert (its schema) and tflite-micro."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 TYPES = {
     schema.TensorType.INT8: np.int8,
@@ -63,8 +63,7 @@ def sounds(rng, count, shape):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--windows", type=int, default=40)
     a = parser.parse_args()
@@ -73,48 +72,28 @@ def main():
     model, outputs, types, name, shape = with_insides(a.model)
     machine = runtime.Interpreter.from_bytes(model, arena_size=1 << 20)
     counts = {t: [0, 0, 0] for t in outputs}  # elements, how many differ, by how much
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        source, made, state = folder / "m.tflite", folder / "m.ingot", folder / "state"
-        source.write_bytes(model)
-        done = subprocess.run(
-            [a.ingot, "convert", source, "-o", made], capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            print(f"[fail] convert: {done.stderr.strip()}")
-            return 1
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
+        ingot.convert(model).succeeded()
         for x in sounds(np.random.default_rng(5), a.windows, shape):
             machine.set_input(x, 0)
             machine.invoke()
-            np.savez(folder / "in.npz", **{f"in:{name}": x})
-            command = [a.ingot, "run", made, "-q", "--inputs", folder / "in.npz"]
-            command += ["--outputs", folder / "out.npz", "--save-state", state]
-            command += ["--load-state", state] if state.exists() else []
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode != 0:
-                print(f"[fail] run: {done.stderr.strip()}")
-                return 1
-            found = np.load(folder / "out.npz")
+            found = ingot.outputs({name: x}, state=folder / "state")
             for i, (t, dtype) in enumerate(zip(outputs, types)):
                 want, have = machine.get_output(i), found[f"inside_{t}"]
                 if have.shape != want.shape or have.dtype != dtype:
-                    print(f"[fail] tensor {t}: {have.dtype} {have.shape}, expected {want.shape}")
-                    return 1
+                    raise Ended(f"tensor {t}: {have.dtype} {have.shape}, expected {want.shape}")
                 away = np.abs(have.astype(np.int64) - want.astype(np.int64))
                 count = counts[t]
                 count[0], count[1] = count[0] + away.size, count[1] + int((away > 0).sum())
                 count[2] = max(count[2], int(away.max(initial=0)))
-    failed = 0
+    checks = Checks("audio_front_end")
     for t, (elements, different, most) in counts.items():
-        failed += different > 0
-        if different:
-            print(f"[fail] tensor {t}: {different} of {elements} differ, by at most {most}")
+        text = f"{different} of {elements} differ, by at most {most}"
+        checks.check(not different, f"tensor {t}", text)
     total = sum(count[0] for count in counts.values())
-    print(
-        f"{len(counts) - failed} results of operators equal, {failed} not: {total} integers of "
-        f"{a.windows} windows"
-    )
-    return failed > 0
+    print(f"{len(counts)} results of operators: {total} integers of {a.windows} windows")
+    return checks.finish()
 
 
 if __name__ == "__main__":

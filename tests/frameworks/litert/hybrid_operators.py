@@ -7,11 +7,8 @@ models, numbers, how far at most, as a share of the largest; all of it in intege
 
 Needs the package ai-edge-litert."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -19,6 +16,9 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from operator_cases import conv, depthwise, fully_connected
 from recurrent_cases import sequence_lstm, sequence_rnn, svdf
 from written_model import Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 PRODUCT = 1e-6  # f32 rounds in another order
@@ -87,27 +87,13 @@ def wanted(model, made, version):
     }
 
 
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout + done.stderr
-
-
-def compare(ingot, model, content, expected, folder):
+def compare(ingot, model, content, expected):
     """How far the outputs are, of the largest."""
-    path, out = folder / "model.tflite", folder / "model.ingot"
-    path.write_bytes(content)
-    out.unlink(missing_ok=True)
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in model.fed.items()})
-    run(ingot, "convert", path, "-o", out)
-    listed = run(ingot, "inspect", out)
+    ingot.convert(content).succeeded()
+    listed = ingot("inspect", ingot.file).succeeded().said
     if any(kernel in listed for kernel in FLOAT_KERNELS):
-        raise RuntimeError("is computed in floats")
-    files = ["--inputs", folder / "x.npz", "--outputs", folder / "y.npz"]
-    run(ingot, "run", out, "-q", *files)
-    archive = np.load(folder / "y.npz")
-    found = {key.removeprefix("out:"): archive[key] for key in archive.files}
+        raise Ended("is computed in floats")
+    found = ingot.outputs(model.fed)
     worst = 0.0
     for name, want in expected.items():
         largest = max(float(np.abs(want).max(initial=0)), 1e-30)
@@ -116,13 +102,13 @@ def compare(ingot, model, content, expected, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks, skipped = Checks("hybrid_operators"), 0
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for name in a.names or CASES:
             models = numbers = 0
             farthest = 0.0
@@ -140,25 +126,18 @@ def main():
                     skipped += 1
                     continue
                 try:
-                    folder = pathlib.Path(temporary)
-                    away, count = compare(a.ingot, model, *answer, folder)
-                except RuntimeError as why:
-                    failed += 1
-                    print(f"[fail] {name} {seed}: {why}", flush=True)
+                    away, count = compare(ingot, model, *answer)
+                except Ended as why:
+                    checks.report(f"{name} {seed}", why)
                     continue
                 models, numbers, farthest = models + 1, numbers + count, max(farthest, away)
-                passed += away <= CASES[name][4]
-                if away > CASES[name][4]:
-                    failed += 1
-                    print(f"[fail] {name} {seed}: {away:.2e} away", flush=True)
+                checks.check(away <= CASES[name][4], f"{name} {seed}", f"{away:.2e} away")
             if models == 0:
-                failed += 1
-                print(f"[fail] {name}: LiteRT takes no model of it")
+                checks.report(name, "LiteRT takes no model of it")
             print(f"{name}: {models} models, {numbers} numbers, {farthest:.1e} away at most")
     if skipped:
-        print(f"[skip] {skipped} of the models drawn are none that LiteRT takes")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+        checks.skip(f"{skipped} of the models drawn are none that LiteRT takes")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -11,16 +11,16 @@ two ways differ from each other on these inputs (a model that quantizes what it 
 A model that keeps state is run N times in a row. Needs the packages ai-edge-litert and, for tflm,
 tflite-micro."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 
 def named(detail):
@@ -98,19 +98,12 @@ def largest(a, b):
     return int((away > 0).sum()), float(away.max(initial=0))
 
 
-def compare(ingot, model, mode, runs, folder, wants_spread):
+def compare(ingot, model, mode, runs, wants_spread):
     """(elements, how many differ, by how much at most, by how much LiteRT differs from itself), or
     what went wrong."""
-    out = folder / "model.ingot"
-    out.unlink(missing_ok=True)
-    done = subprocess.run(
-        [ingot, "convert", model, "-o", out, "--exact-to", mode],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    if done.returncode != 0:
-        return f"exit {done.returncode}: {done.stderr.strip()[-300:]}"
+    done = ingot.convert(model, "--exact-to", mode)
+    if done.why:
+        return done.why
     try:
         machine = Micro(model) if mode == "tflm" else Lite(model, mode)
         other = Lite(model, "litert" if mode == "builtin" else "builtin") if wants_spread else None
@@ -118,22 +111,16 @@ def compare(ingot, model, mode, runs, folder, wants_spread):
         return f"the runtime refuses it: {str(why)[:100]}"
     rng = np.random.default_rng(7)
     elements = different = most = spread = 0
-    state = folder / "state"
-    state.unlink(missing_ok=True)
+    state = ingot.folder / "state" if " kept from run to run" in done.stderr else None
     for _ in range(runs):
         fed = {named(d): drawn(d, rng) for d in machine.inputs}
         wanted, others = machine.run(fed), other and other.run(fed)
-        np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
-        command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
-        command += ["--outputs", folder / "out.npz"]
-        command += ["--load-state", state] if state.exists() else []
-        command += ["--save-state", state] if " kept from run to run" in done.stderr else []
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        if ran.returncode != 0:
-            return f"run: exit {ran.returncode}: {ran.stderr.strip()[-300:]}"
-        found = np.load(folder / "out.npz")
+        try:
+            found = ingot.outputs(fed, state=state)
+        except Ended as why:
+            return str(why)
         for name, want in wanted.items():
-            have = found[name] if name in found else found[f"out:{name}"]
+            have = found[name]
             if have.shape != want.shape or have.dtype != want.dtype:
                 return f"{name}: {have.dtype} {have.shape}, {want.dtype} {want.shape} expected"
             count, away = largest(have, want)
@@ -143,37 +130,34 @@ def compare(ingot, model, mode, runs, folder, wants_spread):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--insides", action="store_true", help="every byte that operators make")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
-    failed = 0
+    checks = Checks("integer_models")
     for given in options.models:
         path, _, allowed = given.partition(":")
-        with tempfile.TemporaryDirectory() as folder:
+        with work_folder() as folder:
             name = pathlib.Path(path).name
             if options.insides:
-                inside = pathlib.Path(folder, "insides.tflite")
+                inside = folder / "insides.tflite"
                 name += f", {with_insides(path, inside)} results inside"
                 path = inside
-            wants_spread, work = allowed == "spread", pathlib.Path(folder)
-            made = compare(options.ingot, path, options.exact_to, options.runs, work, wants_spread)
+            wants_spread, ingot = allowed == "spread", Ingot(options.ingot, folder)
+            made = compare(ingot, path, options.exact_to, options.runs, wants_spread)
         if isinstance(made, str):
-            failed += 1
-            print(f"FAIL {name}: {made}")
+            checks.report(name, made)
             continue
         elements, different, most, spread = made
-        limit = spread if wants_spread else float(allowed or 0)
-        failed += most > limit
-        verdict = "ok  " if most <= limit else "FAIL"
-        print(
-            f"{verdict} {name}: {elements} elements in {options.runs} runs, {different} differ, "
+        figures = (
+            f"{name}: {elements} elements in {options.runs} runs, {different} differ, "
             f"by at most {most:g}" + (f" (LiteRT: {spread:g})" if wants_spread else "")
         )
-    return 1 if failed else 0
+        if checks.check(most <= (spread if wants_spread else float(allowed or 0)), figures):
+            print(figures, flush=True)
+    return checks.finish()
 
 
 if __name__ == "__main__":

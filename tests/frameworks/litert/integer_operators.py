@@ -9,12 +9,9 @@ litert is LiteRT as it runs by default, builtin LiteRT without XNNPACK, tflm TFL
 LiteRT's reference kernels where that refuses a model (all of uint8). Needs the packages
 ai-edge-litert and, for tflm, tflite-micro."""
 
-import argparse
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -22,6 +19,9 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from integer_cases import CASES, NEAR, Integers, Steps
 from word_cases import WORD_CASES, Words
 from written_model import Fed, Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 IN_FLOATS = "between dequantization and quantization"
 
@@ -128,10 +128,6 @@ def answered(op, case, mode, by_constant=False):
     raise refused
 
 
-def run(command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-
-
 class Count:
     """Of one operator and type."""
 
@@ -149,7 +145,7 @@ class Count:
         self.most = max(self.most, float(away.max(initial=0)))
 
 
-def trial(ingot, name, seed, mode, kind, folder, counts):
+def trial(ingot, name, seed, mode, kind, counts):
     """What is wrong; "" for nothing, None for a model that the runtime refuses."""
     rng = np.random.default_rng([seed, sum(name.encode())])
     op = name.split(" ")[0]
@@ -161,30 +157,22 @@ def trial(ingot, name, seed, mode, kind, folder, counts):
         if os.environ.get("INGOT_KEEP"):
             print(name, seed, str(why)[:200])
         return None
-    path, out = folder / "model.tflite", folder / "model.ingot"
-    path.write_bytes(model)
-    out.unlink(missing_ok=True)
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
     keep = os.environ.get("INGOT_KEEP")
     if keep:
         golden = {f"in:{k}": v for k, v in fed.items()}
         golden |= {f"out:{k}": v for k, v in expected.items()}
         np.savez(pathlib.Path(keep, f"{op}_{seed}.npz"), **golden)
         pathlib.Path(keep, f"{op}_{seed}.tflite").write_bytes(model)
-    done = run([ingot, "convert", path, "-o", out, "--exact-to", mode])
-    text = done.stdout + done.stderr
-    if done.returncode == 5 and "computes nothing in integers" in text:
-        done = run([ingot, "convert", path, "-o", out])  # DEQUANTIZE alone, a comparison
-        text = done.stdout + done.stderr
-    if done.returncode != 0:
-        return f"exit {done.returncode}: {text.strip()[-300:]}"
-    if IN_FLOATS in text and name not in NEAR:
+    done = ingot.convert(model, "--exact-to", mode)
+    if done.returncode == 5 and "computes nothing in integers" in done.said:
+        done = ingot.convert(model)  # DEQUANTIZE alone, a comparison
+    if IN_FLOATS in done.said and name not in NEAR:
         return "computed in floats"
-    files = ["--inputs", folder / "x.npz", "--outputs", folder / "y.npz"]
-    done = run([ingot, "run", out, "-q", *files])
-    if done.returncode != 0:
-        return f"run: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-    found = np.load(folder / "y.npz")
+    try:
+        done.succeeded()
+        found = ingot.outputs(fed)
+    except Ended as why:
+        return str(why)
     count = counts.setdefault(drawn.dtype.name, Count())
     before = count.different
     for key, want in expected.items():
@@ -193,42 +181,34 @@ def trial(ingot, name, seed, mode, kind, folder, counts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
     parser.add_argument("--words", action="store_true", help="int16 instead of int8 and uint8")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     kind, cases = (Words, WORD_CASES) if a.words else (Integers, CASES | NEAR)
-    passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
+    checks = Checks("integer_operators")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for name in a.names or cases:
             refused, counts = 0, {}
             for seed in range(a.seeds):
-                what = trial(a.ingot, name, seed, a.exact_to, kind, folder, counts)
+                what = trial(ingot, name, seed, a.exact_to, kind, counts)
                 near = name in NEAR and what and what.endswith("differ")
                 refused += what is None
-                passed += what == "" or bool(near)
-                if what and not near:
-                    failed += 1
-                    print(f"[fail] {name} {seed}: {what}", flush=True)
+                checks.report(f"{name} {seed}", "" if near else what)
             for dtype, count in sorted(counts.items()):
                 figures = f"{count.models} models, {count.integers} integers"
                 figures += f", {count.different} differ, by at most {count.most:g}"
                 print(f"{name} {dtype} {a.exact_to}: {figures}", flush=True)
                 if name in NEAR and count.most > 1:
-                    failed += 1
-                    print(f"[fail] {name} {dtype}: {count.most} steps away")
+                    checks.report(f"{name} {dtype}", f"{count.most} steps away")
             if refused == a.seeds:
-                failed += 1
-                print(f"[fail] {name}: the runtime refuses every model of it")
-            skipped += refused
-    if skipped:
-        print(f"[skip] {skipped} of the models drawn are none that the runtime takes")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+                checks.report(name, "the runtime refuses every model of it")
+    if checks.refused:
+        checks.skip(f"{checks.refused} of the models drawn are none that the runtime takes")
+    return checks.finish()
 
 
 if __name__ == "__main__":

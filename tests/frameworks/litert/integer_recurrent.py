@@ -8,16 +8,16 @@ random, several runs with the state kept, every integer equal.
 
 Needs the packages ai-edge-litert and, for tflm, tflite-micro."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from written_model import Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 RUNS = 3
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -174,33 +174,26 @@ def runner(content, mode):
     return of_litert(content, OpResolverType.AUTO if mode == "litert" else plain)
 
 
-def trial(ingot, rng, op, dtype, mode, folder):
+def trial(ingot, rng, op, dtype, mode):
     """What is wrong, and how many integers were compared."""
     drawn = Drawn(rng, op, dtype, mode)
     content = drawn.model.finish(drawn.outputs)
     run = runner(content, mode)
-    path, out, state = folder / "m.tflite", folder / "m.ingot", folder / "state"
-    path.write_bytes(content)
-    for stale in (out, state):
-        stale.unlink(missing_ok=True)
-    command = [ingot, "convert", path, "-o", out, "--exact-to", mode]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        return f"convert: {done.stderr.strip()[-300:]}", 0
+    state = ingot.folder / "state"
+    state.unlink(missing_ok=True)
+    done = ingot.convert(content, "--exact-to", mode)
+    if done.why:
+        return done.why, 0
     name = drawn.model.graph.tensors[drawn.model.graph.inputs[0]].name
     compared = 0
     for i in range(RUNS):
         x = drawn.numbers()
         wanted = run(x)
-        np.savez(folder / "in.npz", **{f"in:{name}": x})
-        command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
-        command += ["--outputs", folder / "out.npz", "--save-state", state]
-        command += ["--load-state", state] if state.exists() else []
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            return f"run: {done.stderr.strip()[-300:]}", compared
-        archive = np.load(folder / "out.npz")
-        found = [archive[key] for key in archive.files if not key.endswith(".next")][0]
+        try:
+            arrays = ingot.outputs({name: x}, state=state)
+        except Ended as why:
+            return str(why), compared
+        found = next(array for key, array in arrays.items() if not key.endswith(".next"))
         if found.shape != wanted.shape or found.dtype != wanted.dtype:
             return f"is {found.dtype} {found.shape}, expected {wanted.dtype} {wanted.shape}", 0
         away = np.abs(found.astype(np.int64) - wanted)
@@ -211,28 +204,24 @@ def trial(ingot, rng, op, dtype, mode, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--exact-to", choices=("litert", "builtin", "tflm"), default="litert")
     parser.add_argument("--seeds", type=int, default=12)
     a = parser.parse_args()
     cases = [(SEQUENCE, np.int8), ("SVDF", np.int8)]
     cases.append((SEQUENCE, np.int16) if a.exact_to == "tflm" else ("LSTM", np.int8))
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks = Checks("integer_recurrent")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for op, dtype in cases:
             integers = 0
             for seed in range(a.seeds):
                 rng = np.random.default_rng([seed, sum(op.encode())])
-                folder = pathlib.Path(temporary)
-                what, compared = trial(a.ingot, rng, op, dtype, a.exact_to, folder)
+                what, compared = trial(ingot, rng, op, dtype, a.exact_to)
                 integers += compared
-                passed, failed = passed + (not what), failed + bool(what)
-                if what:
-                    print(f"[fail] {op} {np.dtype(dtype)} {seed}: {what}", flush=True)
+                checks.report(f"{op} {np.dtype(dtype)} {seed}", what)
             print(f"{op} {np.dtype(dtype)} {a.exact_to}: {a.seeds} models, {integers} integers")
-    print(f"{passed} checks passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

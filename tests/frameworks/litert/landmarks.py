@@ -7,16 +7,16 @@ LiteRT itself does not have these operators.
 
 Needs ai-edge-litert, whose schema writes the files."""
 
-import argparse
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
-from detection import converted, run
 from flatbuffers import flexbuffers
 from written_model import Fed, Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 TOLERANCE = 2e-5  # of the largest number, in f32
 
@@ -133,32 +133,23 @@ def differs(found, wanted, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=100)
     a = parser.parse_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(temporary)
-        path, out = folder / "model.tflite", folder / "model.ingot"
+    checks = Checks("landmarks")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for seed in range(a.seeds):
             for name, options, inputs, wanted in drawn(np.random.default_rng(seed)):
                 model, fed = written(name, options, inputs)
-                path.write_bytes(model)
-                why = converted(a.ingot, path, "", out)
-                if not why:
-                    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
-                    files = ["--inputs", folder / "x.npz", "--outputs", folder / "y.npz"]
-                    done = run([a.ingot, "run", out, "-q", *files])
-                    why = done.stderr.strip()[-300:]
-                if not why:
-                    (found,) = np.load(folder / "y.npz").values()
+                try:
+                    ingot.convert(model).succeeded()
+                    (found,) = ingot.outputs(fed).values()
                     why = differs(found, wanted, name)
-                passed, failed = passed + (not why), failed + bool(why)
-                if why:
-                    print(f"[fail] seed {seed}, {name}: {why}", flush=True)
-    print(f"landmarks: {passed} passed, {failed} failed")
-    return failed > 0
+                except Ended as ended:
+                    why = str(ended)
+                checks.report(f"seed {seed}, {name}", why)
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -8,14 +8,11 @@ effect.
 Needs the package ai-edge-litert. The table of options (tools/import/tflite/option_tables.cpp) is
 compared with LiteRT's own schema as well."""
 
-import argparse
 import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -23,6 +20,9 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from control_models import CONTROL, TOLD, build_control
 from operator_models import CASES, build
 from written_model import Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 REFERENCE = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
@@ -57,19 +57,7 @@ def golden_of(model, fed, has_state):
     return golden | {"meta": np.array(json.dumps({"steps": STEPS}))}
 
 
-def convert(ingot, folder, model, golden=None, told=()):
-    path, out = folder / "model.tflite", folder / "model.ingot"
-    path.write_bytes(model)
-    out.unlink(missing_ok=True)
-    command = [ingot, "convert", path, "-o", out, *told]
-    if golden is not None:
-        np.savez(folder / "golden.npz", **golden)
-        command += ["--golden", folder / "golden.npz"]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout + done.stderr, out
-
-
-def trial(ingot, name, seed, folder):
+def trial(ingot, name, seed):
     """What is wrong; "" for nothing, None for a model that LiteRT refuses."""
     make = build_control if name in CONTROL else build
     model, fed, has_state = make(name, np.random.default_rng([seed, sum(name.encode())]))
@@ -77,12 +65,12 @@ def trial(ingot, name, seed, folder):
         golden = golden_of(model, fed, has_state)
     except (RuntimeError, ValueError):
         return None
-    code, text, _ = convert(ingot, folder, model, golden, TOLD.get(name, ()))
-    if code == 0:
-        return ""
-    if os.environ.get("INGOT_KEEP"):
+    np.savez(ingot.folder / "golden.npz", **golden)
+    options = TOLD.get(name, ())
+    why = ingot.convert(model, *options, "--golden", ingot.folder / "golden.npz").why
+    if why and os.environ.get("INGOT_KEEP"):
         pathlib.Path(os.environ["INGOT_KEEP"], f"{name}_{seed}.tflite").write_bytes(model)
-    return f"exit {code}: {text.strip()[-400:]}"
+    return why
 
 
 def our_tables():
@@ -145,13 +133,12 @@ def without_effect():
     return {(where, option.replace("_", "")) for where, option in rows}
 
 
-def changed_options(ingot, name, folder, silent):
+def changed_options(ingot, name, silent):
     """Options of a case that can say something else without the program changing."""
     model, _, _ = build(name, np.random.default_rng([1, sum(name.encode())]))
-    code, _, out = convert(ingot, folder, model)
-    if code:
+    if ingot.convert(model).returncode:
         return []
-    before = out.read_bytes()
+    before = ingot.file.read_bytes()
     found = []
     op, options, operands, outputs = CASES[name](np.random.default_rng([1, sum(name.encode())]))
     if not options:
@@ -168,11 +155,11 @@ def changed_options(ingot, name, folder, silent):
             continue
         again = Model()
         made = again.add(op, (kind, fields | {field: other}), operands, outputs)
-        code, text, out = convert(ingot, folder, again.finish(made))
-        if code == 0 and strip(out.read_bytes()) == strip(before):
+        done = ingot.convert(again.finish(made))
+        if done.returncode == 0 and strip(ingot.file.read_bytes()) == strip(before):
             found.append(f"{op} {field}: {now} and {other} give one program")
-        if code not in (0, 2, 4):
-            found.append(f"{op} {field}={other}: exit {code}, {text.strip()[-200:]}")
+        if done.returncode not in (0, 2, 4):
+            found.append(f"{op} {field}={other}: {done.why}")
     return found
 
 
@@ -182,44 +169,30 @@ def strip(program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--options", action="store_true", help="change options too")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    passed = failed = skipped = 0
-    wrong = [] if a.names else schema_differences()
-    for line in wrong:
-        print(f"[fail] schema: {line}")
-    failed += len(wrong)
-    passed += not wrong
+    checks = Checks("run_operators")
+    if not a.names:
+        checks.report("schema", "; ".join(schema_differences()))
     silent = without_effect()
-    with tempfile.TemporaryDirectory() as work:
-        folder = pathlib.Path(work)
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for name in a.names or [*CASES, *CONTROL]:
             refused = 0
             for seed in range(a.seeds):
-                what = trial(a.ingot, name, seed, folder)
+                what = trial(ingot, name, seed)
                 refused += what is None
-                passed += what == ""
-                if what:
-                    failed += 1
-                    print(f"[fail] {name} {seed}: {what}", flush=True)
+                checks.report(f"{name} {seed}", what)
             if refused == a.seeds:
-                failed += 1
-                print(f"[fail] {name}: LiteRT refuses every model of it")
-            skipped += refused
+                checks.report(name, "LiteRT refuses every model of it")
             if a.options and name in CASES:
-                found = changed_options(a.ingot, name, folder, silent)
-                failed += len(found)
-                passed += not found
-                for line in found:
-                    print(f"[fail] option: {line}", flush=True)
-    if skipped:
-        print(f"[skip] {skipped} of the models drawn are none that LiteRT takes")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+                checks.report("option", "; ".join(changed_options(ingot, name, silent)))
+    if checks.refused:
+        checks.skip(f"{checks.refused} of the models drawn are none that LiteRT takes")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -8,15 +8,15 @@ about that.
 
 Needs the packages ai-edge-litert (its schema) and tflite-micro."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from written_model import Fed, Model
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 RUNS = 7
 
@@ -83,7 +83,7 @@ def written(name, case):
     return model.finish(made)
 
 
-def trial(ingot, name, rng, folder):
+def trial(ingot, name, rng):
     """What is wrong; how many numbers were compared."""
     from tflite_micro.python.tflite_micro import runtime
 
@@ -91,29 +91,21 @@ def trial(ingot, name, rng, folder):
     _, shape, dtype, outputs = case
     content = written(name, case)
     machine = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
-    path, out, state = folder / "m.tflite", folder / "m.ingot", folder / "state"
-    path.write_bytes(content)
-    for stale in (out, state):
-        stale.unlink(missing_ok=True)
-    done = subprocess.run([ingot, "convert", path, "-o", out], capture_output=True, text=True)
-    if done.returncode != 0:
-        return f"convert: {done.stderr.strip()}", 0
-    compared = 0
+    state = ingot.folder / "state"
+    state.unlink(missing_ok=True)
+    done = ingot.convert(content)
+    if done.why:
+        return done.why, 0
+    keeps, compared = "kept from run to run" in done.said, 0
     for run in range(RUNS):
         x = samples(rng, shape, dtype)
         machine.set_input(x, 0)
         machine.invoke()
-        np.savez(folder / "in.npz", **{"in:x0": x})
-        command = [ingot, "run", out, "-q", "--inputs", folder / "in.npz"]
-        command += ["--outputs", folder / "out.npz"]
-        if "kept from run to run" in done.stdout + done.stderr:
-            command += ["--save-state", state]
-            command += ["--load-state", state] if state.exists() else []
-        ran = subprocess.run(command, capture_output=True, text=True)
-        if ran.returncode != 0:
-            return f"run {run}: {ran.stderr.strip()}", compared
-        archive = np.load(folder / "out.npz")
-        found = [archive[key] for key in archive.files if not key.endswith(".next")]
+        try:
+            arrays = ingot.outputs({"x0": x}, state=state if keeps else None)
+        except Ended as why:
+            return f"run {run}: {why}", compared
+        found = [array for key, array in arrays.items() if not key.endswith(".next")]
         wanted = [machine.get_output(i) for i in range(len(outputs))]
         if len(found) != len(wanted):
             return f"has {len(found)} outputs", compared
@@ -131,28 +123,24 @@ def trial(ingot, name, rng, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    failed = passed = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks = Checks("signal_streams")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for name in a.names or CASES:
             numbers = 0
             for seed in range(a.seeds):
                 rng = np.random.default_rng([seed, sum(name.encode())])
-                what, compared = trial(a.ingot, name, rng, pathlib.Path(temporary))
+                what, compared = trial(ingot, name, rng)
                 numbers += compared
-                passed, failed = passed + (not what), failed + bool(what)
-                if what:
-                    print(f"[fail] {name} {seed}: {what}", flush=True)
+                checks.report(f"{name} {seed}", what)
             if not numbers:
-                failed += 1
-                print(f"[fail] {name}: nothing was compared")
+                checks.report(name, "nothing was compared")
             print(f"{name}: {a.seeds} models, {RUNS} runs each, {numbers} numbers", flush=True)
-    print(f"{passed} checks passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ code 2 to 5 and leaves no file, or converts what is still a model, which `ingot 
 Anything else (a signal, a time of more than a minute, several lines, half a file) fails. Needs the
 package ai-edge-litert."""
 
-import argparse
 import collections
 import pathlib
 import struct
-import subprocess
 import sys
-import tempfile
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 import shared  # noqa: E402
@@ -217,26 +217,16 @@ def packed(model):
     return bytes(builder.Output())
 
 
-def run(command):
-    return subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def judged(ingot, folder, content):
+def judged(ingot, content):
     """(exit code, what is wrong or "")"""
-    path, out = folder / "spoiled.tflite", folder / "spoiled.ingot"
-    path.write_bytes(content)
-    out.unlink(missing_ok=True)
-    done = run([ingot, "convert", path, "-o", out])
-    left = [p.name for p in folder.iterdir() if p != path and p != out]
+    done, out = ingot.convert(content), ingot.file
+    left = [p.name for p in ingot.folder.iterdir() if p.stem != "model"]
     if left:
         return done.returncode, f"left {left}"
     if done.returncode == 0:
-        verified = run([ingot, "verify", out])
-        return 0, "" if verified.returncode == 0 else f"does not verify: {verified.stderr[:200]}"
+        return 0, ingot("verify", out).why
     if not 2 <= done.returncode <= 5:
-        return done.returncode, f"exit {done.returncode}: {done.stderr[-300:]}"
+        return done.returncode, done.why
     heads = [line for line in done.stderr.splitlines() if line.startswith("ingot: ")]
     if len(heads) != 1 or len(heads[0]) < 30:
         return done.returncode, f"says {done.stderr[:300]!r}"
@@ -244,8 +234,7 @@ def judged(ingot, folder, content):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--mutants", type=int, default=40, help="of each file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*", type=pathlib.Path)
@@ -254,8 +243,9 @@ def main():
     if not files[0].exists():
         print("[skip] no file was spoiled: there is no shared material")
         return 0
-    codes, failed = collections.Counter(), 0
-    with tempfile.TemporaryDirectory() as temporary:
+    codes, checks = collections.Counter(), Checks("spoiled_files")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite", seconds=60)
         for path in files:
             content = path.read_bytes()
             for i in range(a.mutants):
@@ -268,19 +258,13 @@ def main():
                     spoiled = packed(model)
                 except (TypeError, OverflowError, ValueError, struct.error):
                     continue  # a field that holds no such number
-                try:
-                    code, wrong = judged(a.ingot, pathlib.Path(temporary), spoiled)
-                except subprocess.TimeoutExpired:
-                    code, wrong = -1, "takes more than a minute"
+                code, wrong = judged(ingot, spoiled)
                 codes[code] += 1
-                if wrong:
-                    failed += 1
-                    print(f"[fail] {path.name} {i}: {what}: {wrong}", flush=True)
+                checks.report(f"{path.name} {i}: {what}", wrong)
     total = sum(codes.values())
     print(f"{total} spoiled files: {codes.pop(0, 0)} converted and verified, refused", end=" ")
     print(", ".join(f"{n} with exit code {code}" for code, n in sorted(codes.items())))
-    print(f"{total - failed} checks passed, {failed} failed")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

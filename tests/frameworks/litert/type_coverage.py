@@ -10,20 +10,20 @@ quantization (within a step of LiteRT), or a refusal. Prints a line for all that
 puts it as a table between the marks of FILE. Exits with 1 where numbers differ; EXPECTED has those
 that LiteRT gets wrong. Needs the package ai-edge-litert."""
 
-import argparse
 import os
 import pathlib
 import pickle
 import re
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from operator_models import CASES
 from written_model import TYPES, Fed, Model, Variable
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 QUANTIZED = ("int8", "uint8", "int16")
 PLAIN = ("int32", "int64", "uint32", "bool", "float16")
@@ -205,29 +205,18 @@ def answered(make):
     return in_child(work)
 
 
-def run(command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-
-
-def outcome(ingot, folder, kind, content, fed, expected):
+def outcome(ingot, kind, content, fed, expected):
     """("equal" | "floats" | "refused" | "differs", text)"""
-    path, out = folder / "model.tflite", folder / "model.ingot"
-    path.write_bytes(content)
-    out.unlink(missing_ok=True)
-    done = run([ingot, "convert", path, "-o", out])
+    done = ingot.convert(content)
     text = done.stdout + done.stderr
     if done.returncode == 4:
         line = next((t for t in text.splitlines() if t.startswith("  ")), text)
         return "refused", re.sub(r"^.*?': ", "", line.strip()).partition(";")[0]
-    if done.returncode != 0:
-        return "differs", f"exit {done.returncode}: {text.strip()[-200:]}"
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
-    done = run(
-        [ingot, "run", out, "-q", "--inputs", folder / "x.npz", "--outputs", folder / "y.npz"]
-    )
-    if done.returncode != 0:
-        return "differs", f"run: exit {done.returncode}: {done.stderr.strip()[-200:]}"
-    found = np.load(folder / "y.npz")
+    try:
+        done.succeeded()
+        found = ingot.outputs(fed)
+    except Ended as why:
+        return "differs", str(why)
     most = 0.0
     for name, want in expected.items():
         got = found[name]
@@ -244,21 +233,21 @@ def outcome(ingot, folder, kind, content, fed, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--type", action="append")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    counts, rows, failed = {}, [], 0
-    with tempfile.TemporaryDirectory() as temporary:
+    counts, rows, checks = {}, [], Checks("type_coverage")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".tflite")
         for name in a.names or CASES:
             for type_name in a.type or QUANTIZED + PLAIN:
                 kind = Kind(type_name)
-                for (what, op), text in tried(a, name, kind, pathlib.Path(temporary)).items():
+                for (what, op), text in tried(ingot, a.seeds, name, kind).items():
                     reason = EXPECTED.get((op, type_name)) if what == "differs" else None
-                    failed += what == "differs" and not reason
+                    checks.report(f"{op} {type_name}", what == "differs" and not reason and text)
                     counts[what] = counts.get(what, 0) + 1
                     if what != "equal":
                         rows.append(f"| {op} | {type_name} | {OUTCOMES[what]}: {reason or text} |")
@@ -271,19 +260,19 @@ def main():
     print(f"{counts.get('equal', 0)} operators and types equal LiteRT's numbers", end="")
     for what in ("floats", "refused", "differs"):
         print(f", {counts.get(what, 0)} {OUTCOMES[what]}", end="")
-    print(f"\n{sum(counts.values()) - failed} checks passed, {failed} failed")
-    return failed > 0
+    print()
+    return checks.finish()
 
 
-def tried(a, name, kind, folder):
+def tried(ingot, seeds, name, kind):
     """An example of each outcome, by outcome and operator."""
     found = {}
-    for seed in range(a.seeds):
+    for seed in range(seeds):
         for own in (True, False) if kind.is_quantized else (False,):
             case = retyped(name, seed, kind, own)
             given = case and answered(case[1])
             if given:
-                what, text = outcome(a.ingot, folder, kind, *given)
+                what, text = outcome(ingot, kind, *given)
                 found.setdefault((what, case[0]), text)
     return found
 

@@ -7,16 +7,13 @@ Fails where an operator is converted in no type, and where a form is refused tha
   operator_types.py --ingot BIN --emulator libfake_cuda.so [--write PAGE] [NAME ...]
 """
 
-import argparse
 import collections
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -24,6 +21,9 @@ import onnx
 import run_nodes
 from onnx import TensorProto, helper
 from onnx.backend.test.case.node import collect_testcases
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser, run, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KNOWN = {("Col2Im", "bool")}  # forms that are refused by name
@@ -151,11 +151,6 @@ def in_type(test, variable, element):
     return model, golden
 
 
-def call(command, **extra):
-    env = {**os.environ, **extra}
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=env)
-
-
 def converted(ingot, model, golden, work):
     """The exit code: 0 where one of the forms of the model is converted and equals the naive
     kernels."""
@@ -165,12 +160,12 @@ def converted(ingot, model, golden, work):
     for form, options in ((model, []), (plain, []), (plain, ["--max-elements", "24"])):
         onnx.save(form, work / "node.onnx")
         convert = [ingot, "convert", work / "node.onnx", "-o", work / "node.ingot", *options]
-        done = call([*convert, "--check"])
+        done = run(convert, "--check")
         if done.returncode == 6 and "differ" in done.stderr + done.stdout:
             raise SystemExit(f"[fail] {model.graph.node[0].op_type}: {done.stderr}")
         # made inputs may be none that it takes, or all constants
         if done.returncode in (5, 6):
-            done = call([*convert, "--no-check"])
+            done = run(convert, "--no-check")
         if done.returncode == 0:
             break
     return done.returncode
@@ -178,12 +173,9 @@ def converted(ingot, model, golden, work):
 
 def device_of(ingot, emulator, work):
     """CPU or GPU; what leaves no instruction runs on both."""
-    placed = call(
-        [ingot, "place", work / "node.ingot", "--device", "cuda", "--json"],
-        INGOT_CUDA_DRIVER=str(emulator),
-    )
-    if placed.returncode:
-        raise SystemExit(f"[fail] place: {placed.stderr}")
+    device = ("--device", "cuda", "--json")
+    driver = {"INGOT_CUDA_DRIVER": str(emulator)}
+    placed = run(ingot, "place", work / "node.ingot", *device, env=driver).succeeded()
     devices = {d["name"]: d["instructions"] for d in json.loads(placed.stdout)["devices"]}
     return CPU if devices.get("cpu", 0) else GPU
 
@@ -192,8 +184,7 @@ def row_of(args, op, tests):
     """Type -> what the table says."""
     variable, types = types_of(op)
     row = {}
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
+    with work_folder() as work:
         for kind in types:
             element = TensorProto.DataType.Value(TYPES[kind].upper())
             found = ""
@@ -243,10 +234,7 @@ def faults_of(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--emulator", required=True, type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -254,13 +242,11 @@ def main():
     args = parser.parse_args()
     args.ingot, args.emulator = args.ingot.resolve(), args.emulator.resolve()
     tests = tests_of_operators()
-    listed = call([args.ingot, "operators"]).stdout.split()
+    listed = run(args.ingot, "operators").stdout.split()
     wanted = [
         op
         for op in listed
-        if op in tests
-        and onnx.defs.get_schema(op).inputs
-        and (not args.names or op in args.names)
+        if op in tests and onnx.defs.get_schema(op).inputs and (not args.names or op in args.names)
     ]
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         rows = dict(zip(wanted, pool.map(lambda op: row_of(args, op, tests[op]), wanted)))

@@ -8,15 +8,11 @@ inputs alone (storage_order of Indices that nobody wants) must change some sampl
   run_attributes.py --ingot BIN [--samples N] [name-part ...]
 """
 
-import argparse
 import collections
-import json
 import pathlib
 import re
 import struct
-import subprocess
 import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -25,6 +21,9 @@ import onnx.numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 import run_nodes
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 METADATA = 2  # the kind of a part
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -63,24 +62,14 @@ def parts(file):
     )
 
 
-class Converter:
-    def __init__(self, ingot, work):
-        self.ingot, self.work = ingot, work
-
-    def program(self, model):
-        """The program that a model becomes, without names and sums of its source; None where it is
-        refused."""
-        source, out = self.work / "node.onnx", self.work / "node.ingot"
-        out.unlink(missing_ok=True)
-        source.write_bytes(model.SerializeToString())
-        done = subprocess.run(
-            [self.ingot, "convert", source, "-o", out], capture_output=True, text=True
-        )
-        if done.returncode:
-            if done.returncode not in (2, 4, 5):
-                raise SystemExit(f"exit {done.returncode}: {done.stderr}")
-            return None
-        return parts(out.read_bytes())
+def program_of(ingot, model):
+    """The program that a model becomes, without names and sums of its source; None where it is
+    refused."""
+    done = ingot.convert(model)
+    if done.returncode in (2, 4, 5):
+        return None
+    done.succeeded()
+    return parts(ingot.file.read_bytes())
 
 
 def default_of(schema, name, node):
@@ -146,10 +135,7 @@ def samples(names):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--samples", type=int, default=3, help="of each attribute of each operator")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
@@ -167,8 +153,8 @@ def main():
         collections.defaultdict(list),
     )
     effective, refused_whole = set(), set()
-    with tempfile.TemporaryDirectory() as work:
-        convert = Converter(args.ingot, pathlib.Path(work))
+    with work_folder() as work:
+        ingot = Ingot(args.ingot, work)
         for name, model, golden in everything:
             op = model.graph.node[0].op_type
             new = {
@@ -178,10 +164,10 @@ def main():
             }
             if not onnx.defs.has(op) or (count[op, "*"] >= args.samples and not new):
                 continue
-            plain = convert.program(model)
+            plain = program_of(ingot, model)
             if plain is None:
                 run_nodes.bake_settings(model, dict(golden))
-                plain = convert.program(model)
+                plain = program_of(ingot, model)
             if plain is None:
                 refused_whole.add(op)
                 continue
@@ -204,7 +190,7 @@ def main():
                     changed = onnx.ModelProto()
                     changed.CopyFrom(model)
                     set_attribute(changed.graph.node[0], attribute, other)
-                    now = convert.program(changed)
+                    now = program_of(ingot, changed)
                     outcome[
                         "refused" if now is None else "changed" if now != plain else "same"
                     ] += 1
@@ -227,18 +213,17 @@ def main():
                 changed = onnx.ModelProto()
                 changed.CopyFrom(model)
                 changed.graph.node[0].input[i] = ""
-                now = convert.program(changed)
+                now = program_of(ingot, changed)
                 outcome["refused" if now is None else "changed" if now != plain else "same"] += 1
                 if now == plain:
                     ignored[op, schema.inputs[i].name].append(f"{name}: left out")
                 else:
                     effective.add((op, schema.inputs[i].name))
-    failures = 0
+    checks = Checks("onnx_attributes")
     for (op, attribute), where in sorted(ignored.items()):
         if (op, attribute) in allowed or (op, attribute) in effective or (op, attribute) in SAME:
             continue
-        failures += 1
-        print(f"[fail] {op}: '{attribute}' is ignored: {'; '.join(where[:3])}")
+        checks.report(f"{op}: '{attribute}' is ignored", "; ".join(where[:3]))
     partly = sorted(pair for pair in ignored if pair in effective)
     print("without effect on some samples: " + ", ".join(f"{op}.{a}" for op, a in partly))
     if refused_whole - {op for op, _ in count}:
@@ -248,10 +233,11 @@ def main():
         )
     operators = {op for op, _ in count}
     print(
-        f"onnx attributes: {len(operators)} operators, {sum(outcome.values())} changes: {outcome['changed']} change the program, {outcome['refused']} are "
-        f"refused, {outcome['same']} change nothing; {failures} failed"
+        f"{len(operators)} operators, {sum(outcome.values())} changes: {outcome['changed']} change "
+        f"the program, {outcome['refused']} are refused, {outcome['same']} change nothing"
     )
-    return 1 if failures else 0
+    checks.passed = outcome["changed"] + outcome["refused"]
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import collections
 import pathlib
 import re
 import sys
-import tempfile
 import types
 import warnings
 
@@ -23,6 +22,9 @@ import onnx
 import onnx.numpy_helper
 import run_nodes
 from onnx.backend.test.case.node import collect_testcases
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser, work_folder  # noqa: E402
 
 PACKAGE = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
@@ -140,7 +142,7 @@ def misfits(test):
 
 def run_all(args):
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         for test in all_cases(args):
             if args.suite and test.suite != args.suite:
                 continue
@@ -152,7 +154,7 @@ def run_all(args):
                 # the oracle takes minutes for a network of that size
                 isa = "best" if test.suite == "light" else args.isa
                 run = argparse.Namespace(**{**vars(args), "isa": isa})
-                result, why = run_nodes.run_one(run, single, pathlib.Path(folder))
+                result, why = run_nodes.run_one(run, single, folder)
                 if result != "ok":
                     break
             if result == "fail" and misfits(test):
@@ -226,10 +228,7 @@ def page_of(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--isa", default="oracle,best")
     parser.add_argument("--debian", help="the data folder of libonnx-testdata")
     parser.add_argument("--write", type=pathlib.Path)

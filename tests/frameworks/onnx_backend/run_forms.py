@@ -6,12 +6,8 @@ oracle kernels and on the best instruction set, and compared with numpy.
   run_forms.py --ingot BIN [--isa oracle,best] [name-part ...]
 """
 
-import argparse
-import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import onnx
@@ -22,6 +18,9 @@ from fuzzed_forms import fuzzed
 from more_forms import joined, quantized
 from operator_forms import operators
 from references import align_one
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 FORMS = []
 
@@ -302,9 +301,9 @@ def boxes(rng):
                             spatial_scale=0.5,
                             output_height=2,
                             output_width=3,
-                            coordinate_transformation_mode="half_pixel"
-                            if aligned
-                            else "output_half_pixel",
+                            coordinate_transformation_mode=(
+                                "half_pixel" if aligned else "output_half_pixel"
+                            ),
                         )
                     ],
                     {"x": x, "r": rois, "i": places},
@@ -416,7 +415,7 @@ def positions(rng):
     )
 
 
-def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refused, options):
+def run_form(ingot, isas, name, nodes, inputs, outputs, constants, dims, opset, refused, options):
     ports = [
         helper.make_tensor_value_info(
             k, helper.np_dtype_to_tensor_dtype(v.dtype), dims.get(k, v.shape)
@@ -436,45 +435,27 @@ def run(args, work, name, nodes, inputs, outputs, constants, dims, opset, refuse
     )
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8),
-        work / "form.onnx",
+        ingot.folder / "form.onnx",
     )
     np.savez(
-        work / "form.npz",
+        ingot.folder / "form.npz",
         **{f"in:{k}": v for k, v in inputs.items()},
         **{f"out:{k}": v for k, v in outputs.items()},
     )
-    converted = work / "form.ingot"
-    converted.unlink(missing_ok=True)
-    done = subprocess.run(
-        [args.ingot, "convert", work / "form.onnx", "-o", converted, *options],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        return f"convert: {done.stderr}"
-    for isa in args.isa.split(","):
-        environment = os.environ if isa == "best" else {**os.environ, "INGOT_CPU_ISA": isa}
-        done = subprocess.run(
-            [args.ingot, "check", converted, "--golden", work / "form.npz"],
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
-        if refused:
-            if done.returncode == 0 or refused not in done.stderr:
-                return (
-                    f"{isa}: was to fail naming '{refused}': exit {done.returncode} {done.stderr}"
-                )
-        elif done.returncode:
-            return f"{isa}: {done.stdout}{done.stderr}"
+    done = ingot.convert(ingot.folder / "form.onnx", *options)
+    if done.why:
+        return done.why
+    for isa in isas:
+        env = {} if isa == "best" else {"INGOT_CPU_ISA": isa}
+        done = ingot("check", ingot.file, "--golden", ingot.folder / "form.npz", env=env)
+        why = done.refusal(range(1, 256), refused, lines=None) if refused else done.why
+        if why:
+            return f"{isa}: {why}"
     return ""
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--isa", default="oracle,best")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
@@ -484,17 +465,14 @@ def main():
     for add in (quantized, bounded, fuzzed, operators):
         add(rng, form, node)
     joined(form, node)
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as work:
+    checks = Checks("forms")
+    with work_folder() as work:
+        ingot = Ingot(args.ingot, work)
         for entry in FORMS:
             if args.names and not any(n in entry[0] for n in args.names):
                 continue
-            why = run(args, pathlib.Path(work), *entry)
-            passed, failed = passed + (not why), failed + bool(why)
-            if why:
-                print(f"[fail] {entry[0]}: {why.strip()[:400]}", flush=True)
-    print(f"forms: {passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+            checks.report(entry[0], run_form(ingot, args.isa.split(","), *entry))
+    sys.exit(checks.finish())
 
 
 main()

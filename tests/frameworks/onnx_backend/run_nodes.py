@@ -10,20 +10,19 @@ A test whose model is refused with exit code 4 is counted as unsupported when un
 listed one that passes: the list must shrink. --update rewrites the list.
 """
 
-import argparse
 import collections
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import warnings
 
 import numpy as np
 import onnx
 import onnx.numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 OPSET = 28
@@ -84,11 +83,8 @@ def design_of(name):
     return next((reason for part, reason in BY_DESIGN.items() if part in name), None)
 
 
-def call(command, isa=None):
-    env = None
-    if isa and isa != "best":
-        env = {**os.environ, "INGOT_CPU_ISA": isa}
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=env)
+def on(isa):
+    return {} if isa == "best" else {"INGOT_CPU_ISA": isa}
 
 
 def run_one(args, test, work):
@@ -141,7 +137,8 @@ def extents_agree(args, converted, golden, work, isa):
     """Runs what gives no element and looks at the extents of its outputs."""
     inputs, outputs = work / "in.npz", work / "out.npz"
     np.savez(inputs, **{k: v for k, v in golden.items() if k.startswith("in:")})
-    done = call([args.ingot, "run", converted, "--inputs", inputs, "--outputs", outputs], isa)
+    files = ("--inputs", inputs, "--outputs", outputs)
+    done = run(args.ingot, "run", converted, *files, env=on(isa))
     if done.returncode == 0:
         made = np.load(outputs)
         wrong = [
@@ -154,13 +151,13 @@ def extents_agree(args, converted, golden, work, isa):
 def convert_and_check(args, test, golden, work, options):
     converted, npz = work / "node.ingot", work / "node.npz"
     converted.unlink(missing_ok=True)
-    done = call([args.ingot, "convert", work / "node.onnx", "-o", converted, *options])
+    done = run(args.ingot, "convert", work / "node.onnx", "-o", converted, options)
     if done.returncode == 4:
         lines = [l for l in done.stderr.splitlines() if l.strip()]
         text = re.sub(r"\s+", " ", lines[-1] if lines else "")
         return "unsupported", text.split("node.onnx: ")[-1][:160]
     if done.returncode != 0:
-        return "fail", f"convert: exit {done.returncode}: {done.stderr.strip()[-300:]}"
+        return "fail", done.why
     np.savez(
         npz, **{k: v.view("V2") if v.dtype.name == "bfloat16" else v for k, v in golden.items()}
     )  # as numpy keeps bfloat16
@@ -172,20 +169,8 @@ def convert_and_check(args, test, golden, work, options):
         else test.rtol
     )
     for isa in args.isa.split(","):
-        done = call(
-            [
-                args.ingot,
-                "check",
-                converted,
-                "--golden",
-                npz,
-                "--rtol",
-                str(rtol),
-                "--atol",
-                str(max(test.atol, 1e-6)),
-            ],
-            isa,
-        )
+        tolerance = ("--rtol", rtol, "--atol", max(test.atol, 1e-6))
+        done = run(args.ingot, "check", converted, "--golden", npz, *tolerance, env=on(isa))
         if done.returncode == 6 and not any(
             v.size for k, v in golden.items() if k.startswith("out:")
         ):
@@ -193,10 +178,7 @@ def convert_and_check(args, test, golden, work, options):
                 args, converted, golden, work, isa
             )  # no element to compare, which check does not call equal
         if done.returncode != 0:
-            return (
-                "fail",
-                f"{isa}: exit {done.returncode}: {(done.stderr + done.stdout).strip()[-300:]}",
-            )
+            return "fail", f"{isa}: {done.why}"
     return "ok", ""
 
 
@@ -219,10 +201,7 @@ ARRAY_TYPES = {
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--isa", default="oracle,best")
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--list", action="store_true", help="print every failure in full")
@@ -244,10 +223,10 @@ def main():
         if LIST.exists()
         else {}
     )
-    results, counts = {}, collections.Counter()
-    with tempfile.TemporaryDirectory() as work:
+    results, counts, checks = {}, collections.Counter(), Checks("nodes")
+    with work_folder() as work:
         for test in tests:
-            result, why = run_one(args, test, pathlib.Path(work))
+            result, why = run_one(args, test, work)
             design = design_of(test.name)
             if design and result != "unsupported":
                 result, why = (
@@ -261,8 +240,8 @@ def main():
                 result, why = "fail", "listed in unsupported.tsv, but it passes: run with --update"
             results[test.name] = (result, why)
             counts[result] += 1
-            if result == "fail":
-                print(f"[fail] {test.name}: {why if args.list else why[:240]}", flush=True)
+            if result in ("ok", "fail"):
+                checks.report(test.name, result == "fail" and why)
     if args.update:
         kept = {
             **{n: w for n, w in known.items() if n not in results},
@@ -277,8 +256,7 @@ def main():
     print(
         f"{counts['different']} differ by design; {counts['unsupported']} refused by name, as listed in unsupported.tsv"
     )
-    print(f"nodes: {counts['ok']} passed, {counts['fail']} failed")
-    sys.exit(1 if counts["fail"] or not counts["ok"] else 0)
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

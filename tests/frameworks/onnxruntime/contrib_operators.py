@@ -6,16 +6,16 @@ its tools for transformers write.
 
 Needs the packages onnx and onnxruntime."""
 
-import argparse
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 import contrib_blocks
-from ingot_outputs import Ended, ingot_outputs, largest_error
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 MICROSOFT = "com.microsoft"
 KINDS = {
@@ -349,10 +349,9 @@ CASES = {
 }
 
 
-def run(ingot, work, case, tolerance):
+def compare(ingot, case, tolerance):
     """'' where both agree, else how they differ; None where onnxruntime has no kernel."""
     model = case.model().SerializeToString()
-    (work / "one.onnx").write_bytes(model)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
@@ -363,7 +362,7 @@ def run(ingot, work, case, tolerance):
         raise
     expected = dict(zip(case.outputs, session.run(case.outputs, case.fed)))
     try:
-        found = ingot_outputs(ingot, work, work / "one.onnx", case.fed)
+        found = ingot.computed(model, case.fed)
     except Ended as error:
         return str(error)
     for name, wanted in expected.items():
@@ -381,15 +380,13 @@ def run(ingot, work, case, tolerance):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
-    passed, failed, missing = 0, 0, set()
-    with tempfile.TemporaryDirectory() as folder:
+    checks, missing = Checks("contrib_operators"), set()
+    with work_folder() as folder:
+        ingot = Ingot(args.ingot, folder)
         for name, draw in CASES.items():
             if args.names and not any(n in name for n in args.names):
                 continue
@@ -397,17 +394,14 @@ def main():
                 case = Case(np.random.default_rng([seed, *name.encode()]))
                 draw(case)
                 tolerance = contrib_blocks.TOLERANCES.get(name, TOLERANCE)
-                why = run(args.ingot, pathlib.Path(folder), case, tolerance)
+                why = compare(ingot, case, tolerance)
                 if why is None:
                     missing.add(name)
                     break
-                passed, failed = passed + (not why), failed + bool(why)
-                if why:
-                    print(f"[fail] {name}, seed {seed}: {why}")
+                checks.report(f"{name}, seed {seed}", why)
     for name in sorted(missing):
-        print(f"[skip] {name}: onnxruntime has no kernel for it here")
-    print(f"contrib operators: {passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+        checks.skip(f"{name}: onnxruntime has no kernel for it here")
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -7,16 +7,16 @@ rounding, and all of it in integer kernels.
 
 With --figures a line for each operator. Needs the packages onnx and onnxruntime."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from integer_cases import MICROSOFT, Drawn, conv_shapes, window
 from integer_models import session_of
 from onnx import TensorProto, helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 FLOAT, INT32, UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
 WEIGHTS = (np.int8, np.uint8)
@@ -198,27 +198,6 @@ INTEGER_KERNELS = ("quantized_linear", "quantized_conv2d", "dynamic_quantize")
 FLOAT_KERNELS = (" linear ", " conv2d ", " recurrent ")
 
 
-def run_command(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
-
-
-def computed(ingot, model, fed, folder):
-    """Outputs by name, and the instructions of the file."""
-    path, out = folder / "model.onnx", folder / "model.ingot"
-    path.write_bytes(model.SerializeToString())
-    out.unlink(missing_ok=True)
-    np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
-    run_command(ingot, "convert", path, "-o", out)
-    files = ["--inputs", folder / "in.npz", "--outputs", folder / "y.npz"]
-    run_command(ingot, "run", out, "-q", *files)
-    archive = np.load(folder / "y.npz")
-    found = {key.removeprefix("out:"): archive[key] for key in archive.files}
-    return found, run_command(ingot, "inspect", out)
-
-
 class Tally:
     def __init__(self):
         self.integers = self.wrong = self.numbers = 0
@@ -231,7 +210,7 @@ class Tally:
         )
 
 
-def trial(ingot, name, seed, weight_dtype, folder, tally):
+def trial(ingot, name, seed, weight_dtype, tally):
     """What is wrong; "" for nothing, None for a model that onnxruntime refuses."""
     draw, allowed = CASES[name]
     d = DynamicDrawn(np.random.default_rng([seed, sum(name.encode())]), weight_dtype)
@@ -242,8 +221,9 @@ def trial(ingot, name, seed, weight_dtype, folder, tally):
     except Exception as why:  # onnxruntime's errors have no common base
         return None if "NOT_IMPLEMENTED" in str(why) or "Could not find" in str(why) else str(why)
     try:
-        found, listed = computed(ingot, model, d.fed, folder)
-    except RuntimeError as why:
+        found = ingot.computed(model, d.fed)
+        listed = ingot("inspect", ingot.file).succeeded().stdout
+    except Ended as why:
         return str(why)
     if not any(kernel in listed for kernel in INTEGER_KERNELS) or any(
         kernel in listed for kernel in FLOAT_KERNELS
@@ -270,35 +250,27 @@ def trial(ingot, name, seed, weight_dtype, folder, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks = Checks("dynamic_operators")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder)
         for name in a.names or CASES:
-            tally, refused = Tally(), 0
+            tally = Tally()
             for seed in range(a.seeds):
                 for weight_dtype in WEIGHTS:
-                    what = trial(a.ingot, name, seed, weight_dtype, pathlib.Path(temporary), tally)
-                    refused += what is None
-                    passed += what == ""
-                    if what:
-                        failed += 1
-                        kind = np.dtype(weight_dtype).name
-                        print(f"[fail] {name} {kind} {seed}: {what}", flush=True)
+                    what = trial(ingot, name, seed, weight_dtype, tally)
+                    checks.report(f"{name} {np.dtype(weight_dtype).name} {seed}", what)
             if tally.integers + tally.numbers == 0:
-                failed += 1
-                print(f"[fail] {name}: onnxruntime takes no model of it")
-            skipped += refused
+                checks.report(name, "onnxruntime takes no model of it")
             if a.figures:
                 print(tally.line(name), flush=True)
-    if skipped:
-        print(f"[skip] {skipped} of the models drawn are none that onnxruntime takes")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    if checks.refused:
+        checks.skip(f"{checks.refused} of the models drawn are none that onnxruntime takes")
+    return checks.finish()
 
 
 if __name__ == "__main__":

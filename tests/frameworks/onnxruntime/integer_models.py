@@ -10,16 +10,16 @@ of S8S8 and U8S8, and QOperator; a small transformer and an LSTM with activation
 quantizes, and with weights in blocks of 4 and 8 bits. All are kept in FOLDER. Needs onnx and
 onnxruntime; torch and torchvision for --networks."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, shape_inference
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 BYTES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT8)
 MAKE_BYTES = ("QuantizeLinear", "QLinear", "QGemm", "MaxPool", "Reshape", "Flatten", "Transpose")
@@ -50,28 +50,6 @@ def drawn(session, dims, rng):
             low, high = (0, 4) if dtype == np.int64 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
             fed[each.name] = rng.integers(low, high + 1, shape).astype(dtype)
     return fed
-
-
-def run_ingot(ingot, model, fed, folder, names):
-    path, out = folder / "model.onnx", folder / "model.ingot"
-    path.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
-    out.unlink(missing_ok=True)
-    np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
-    convert = [ingot, "convert", path, "-o", out]
-    for command in (
-        convert,
-        [ingot, "run", out, "-q", "--inputs", folder / "in.npz", "--outputs", folder / "y.npz"],
-    ):
-        done = subprocess.run(
-            [str(c) for c in command], capture_output=True, text=True, timeout=300
-        )
-        if done.returncode != 0:
-            raise RuntimeError(
-                f"{command[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-            )
-    archive = np.load(folder / "y.npz")
-    found = {k.removeprefix("out:"): archive[k] for k in archive.files}
-    return [found[name] for name in names]
 
 
 def byte_tensors(model):
@@ -114,7 +92,7 @@ def layer_of(model, target, sources):
     return sorted(nodes, key=lambda n: order[id(n)]), sorted(set(inputs))
 
 
-def compare_layers(ingot, model, fed, folder):
+def compare_layers(ingot, model, fed):
     """(layers, elements, how many differ, by how many steps at most)"""
     kinds = byte_tensors(model)
     open_model = onnx.ModelProto()
@@ -147,9 +125,9 @@ def compare_layers(ingot, model, fed, folder):
             graph, opset_imports=model.opset_import, ir_version=model.ir_version
         )
         try:
-            (found,) = run_ingot(ingot, layer, {n: values[n] for n in inputs}, folder, [target])
-        except RuntimeError as why:
-            raise RuntimeError(f"layer of {target}: {why}") from why
+            found = ingot.computed(layer, {n: values[n] for n in inputs})[target]
+        except Ended as why:
+            raise Ended(f"layer of {target}: {why}") from why
         away = np.abs(found.astype(int) - values[target].astype(int))
         layers, elements = layers + 1, elements + away.size
         different += int((away > 0).sum())
@@ -157,21 +135,21 @@ def compare_layers(ingot, model, fed, folder):
     return layers, elements, different, most
 
 
-def compare(ingot, path, runs, dims, folder):
+def compare(ingot, path, runs, dims):
     """What is wrong, and a line of figures."""
     model = onnx.load(path)
     plain, optimized = session_of(model), session_of(model, True)
     rng = np.random.default_rng(5)
     fed = drawn(plain, dims, rng)
-    layers, elements, different, most = compare_layers(ingot, model, fed, folder)
+    layers, elements, different, most = compare_layers(ingot, model, fed)
     wrong = f"a layer is {most} steps away" if most > 1 else ""
     spread = ours = largest = 0.0
     names = [o.name for o in plain.get_outputs()]
     for _ in range(runs):
         fed = drawn(plain, dims, rng)
         want, other = plain.run(None, fed), optimized.run(None, fed)
-        found = run_ingot(ingot, pathlib.Path(path).read_bytes(), fed, folder, names)
-        for a, b, c in zip(want, other, found):
+        found = ingot.computed(path, fed)
+        for a, b, c in zip(want, other, (found[name] for name in names)):
             a, b, c = (np.asarray(t, np.float64) for t in (a, b, c))
             spread = max(spread, np.abs(a - b).max(initial=0))
             ours = max(ours, min(np.abs(a - c).max(initial=0), np.abs(b - c).max(initial=0)))
@@ -279,28 +257,27 @@ def dynamic_networks(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--networks", nargs="?", const="")
     parser.add_argument("models", nargs="*")
     a = parser.parse_args()
     dims = {k: int(v) for k, v in (each.split("=") for each in a.dim)}
-    failed = 0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder, models = pathlib.Path(temporary), [pathlib.Path(m) for m in a.models]
+    checks = Checks("integer_models")
+    with work_folder() as folder:
+        ingot, models = Ingot(a.ingot, folder), [pathlib.Path(m) for m in a.models]
         if a.networks is not None:
             kept = pathlib.Path(a.networks) if a.networks else folder
             models += quantized_networks(kept) + dynamic_networks(kept)
         for path in models:
             try:
-                wrong, line = compare(a.ingot, path, a.runs, dims, folder)
-            except RuntimeError as why:
+                wrong, line = compare(ingot, path, a.runs, dims)
+            except Ended as why:
                 wrong, line = str(why), "cannot be compared"
-            failed += bool(wrong)
-            print(f"{'FAIL' if wrong else 'ok  '} {path.name}: {line} {wrong}", flush=True)
-    return failed > 0
+            print(f"{path.name}: {line}", flush=True)
+            checks.report(path.name, wrong)
+    return checks.finish()
 
 
 if __name__ == "__main__":

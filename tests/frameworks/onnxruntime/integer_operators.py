@@ -8,15 +8,15 @@ one step from the nearer of both.
 
 With --figures a line for each operator. Needs the packages onnx and onnxruntime."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 from integer_cases import EXACT, NEAR, Drawn
 from integer_models import session_of
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 IN_FLOATS = "in f32"
 TYPES = [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)]
@@ -24,27 +24,6 @@ TYPES = [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)]
 
 def answered(model, fed, optimized):
     return session_of(model, optimized, threads=1).run(None, fed)[0]
-
-
-def computed(ingot, model, fed, folder):
-    """(bytes, what the conversion said), or what went wrong."""
-    path, out = folder / "model.onnx", folder / "model.ingot"
-    path.write_bytes(model.SerializeToString())
-    out.unlink(missing_ok=True)
-    np.savez(folder / "in.npz", **{f"in:{k}": v for k, v in fed.items()})
-    said = ""
-    for command in (
-        [ingot, "convert", path, "-o", out],
-        [ingot, "run", out, "-q", "--inputs", folder / "in.npz", "--outputs", folder / "y.npz"],
-    ):
-        done = subprocess.run(
-            [str(c) for c in command], capture_output=True, text=True, timeout=120
-        )
-        if done.returncode != 0:
-            return f"{command[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-        said += done.stderr + done.stdout
-    archive = np.load(folder / "y.npz")
-    return archive[archive.files[0]], said
 
 
 def steps_between(a, b):
@@ -63,7 +42,7 @@ class Tally:
         )
 
 
-def trial(ingot, name, seed, types, folder, tally):
+def trial(ingot, name, seed, types, tally):
     """What is wrong; "" for nothing, None for a model that onnxruntime refuses."""
     rng = np.random.default_rng([seed, sum(name.encode())])
     drawn = Drawn(rng, *types)
@@ -72,10 +51,11 @@ def trial(ingot, name, seed, types, folder, tally):
         plain, optimized = (answered(model, drawn.fed, o) for o in (False, True))
     except Exception as why:  # onnxruntime's errors have no common base
         return None if "NOT_IMPLEMENTED" in str(why) or "Could not find" in str(why) else str(why)
-    made = computed(ingot, model, drawn.fed, folder)
-    if isinstance(made, str):
-        return made
-    found, said = made
+    try:
+        said = ingot.convert(model).succeeded().said
+        found = next(iter(ingot.outputs(drawn.fed).values()))
+    except Ended as why:
+        return str(why)
     if found.shape != plain.shape or found.dtype != plain.dtype:
         return f"{found.dtype} {found.shape}, expected {plain.dtype} {plain.shape}"
     of_plain, of_optimized = steps_between(found, plain), steps_between(found, optimized)
@@ -94,35 +74,27 @@ def trial(ingot, name, seed, types, folder, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks = Checks("integer_operators")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder)
         for name in a.names or [*EXACT, *NEAR]:
-            tally, refused = Tally(), 0
+            tally = Tally()
             for seed in range(a.seeds):
                 for types in TYPES:
-                    what = trial(a.ingot, name, seed, types, pathlib.Path(temporary), tally)
-                    refused += what is None
-                    passed += what == ""
-                    if what:
-                        failed += 1
-                        kinds = "/".join(np.dtype(t).name for t in types)
-                        print(f"[fail] {name} {kinds} {seed}: {what}", flush=True)
+                    kinds = "/".join(np.dtype(t).name for t in types)
+                    checks.report(f"{name} {kinds} {seed}", trial(ingot, name, seed, types, tally))
             if tally.elements == 0:
-                failed += 1
-                print(f"[fail] {name}: onnxruntime takes no model of it")
-            skipped += refused
+                checks.report(name, "onnxruntime takes no model of it")
             if a.figures:
                 print(tally.line(name), flush=True)
-    if skipped:
-        print(f"[skip] {skipped} of the models drawn are none that onnxruntime takes")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+    if checks.refused:
+        checks.skip(f"{checks.refused} of the models drawn are none that onnxruntime takes")
+    return checks.finish()
 
 
 if __name__ == "__main__":

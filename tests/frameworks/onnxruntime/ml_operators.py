@@ -7,18 +7,17 @@ ensembles of 10 to 1,000 trees take in both.
 
 Needs the packages onnx and onnxruntime."""
 
-import argparse
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
-from ingot_outputs import Ended, ingot_outputs
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ML = "ai.onnx.ml"
 KINDS = {
@@ -378,13 +377,12 @@ def session_of(model):
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def run(ingot, work, case):
+def compare(ingot, case):
     model = case.model().SerializeToString()
-    (work / "one.onnx").write_bytes(model)
     expected = dict(zip(case.node.output, session_of(model).run(None, case.fed)))
     rows = next(iter(case.fed.values())).shape[0]
     try:
-        found = ingot_outputs(ingot, work, work / "one.onnx", case.fed)
+        found = ingot.computed(model, case.fed)
     except Ended as error:
         return str(error)
     for name, wanted in expected.items():
@@ -420,7 +418,7 @@ def median_ms(session, name, batches):
     return 1e3 * float(np.median(times))
 
 
-def measure(ingot, work):
+def measure(ingot):
     """Milliseconds of a run of both, 20 features, 7 levels."""
     rng = np.random.default_rng(1)
     print(
@@ -438,19 +436,13 @@ def measure(ingot, work):
             **nodes,
         )  # fmt: skip
         model = case.model().SerializeToString()
-        (work / "one.onnx").write_bytes(model)
-        subprocess.run(
-            [ingot, "convert", work / "one.onnx", "-o", work / "one.ingot", "-q"], check=True
-        )
+        ingot.convert(model, "-q").succeeded()
         for batch in (1, 1000):
             batches = rng.uniform(-2, 2, (200 if batch == 1 else 50, batch, 20)).astype(np.float32)
             for threads in (1, 2):
                 theirs = median_ms(session_of_threads(model, threads), x, batches)
-                done = subprocess.run(
-                    [ingot, "bench", work / "one.ingot", "--dim", f"N={batch}",
-                     "--threads", str(threads), "--json"],
-                    capture_output=True, text=True, check=True,
-                )  # fmt: skip
+                options = ("--dim", f"N={batch}", "--threads", threads, "--json")
+                done = ingot("bench", ingot.file, *options).succeeded()
                 ours = json.loads(done.stdout)["median_ms"]
                 slower += ours > theirs
                 print(f"| {trees} | {batch} | {threads} | {ours:.4f} | {theirs:.4f} |", flush=True)
@@ -458,30 +450,24 @@ def measure(ingot, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--time", action="store_true")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
+    checks = Checks("ml_operators")
+    with work_folder() as folder:
+        ingot = Ingot(args.ingot, folder)
         if args.time:
-            return measure(args.ingot, pathlib.Path(folder))
+            return measure(ingot)
         for name, draw in CASES.items():
             if args.names and not any(n in name for n in args.names):
                 continue
             for seed in range(args.seeds):
                 case = Case(np.random.default_rng([seed, *name.encode()]))
                 draw(case)
-                why = run(args.ingot, pathlib.Path(folder), case)
-                passed, failed = passed + (not why), failed + bool(why)
-                if why:
-                    print(f"[fail] {name}, seed {seed}: {why}")
-    print(f"ai.onnx.ml operators: {passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+                checks.report(f"{name}, seed {seed}", compare(ingot, case))
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ for float8e5m2, where ONNX has no number and infinity.
 
 Needs the packages onnx (with it comes ml_dtypes) and onnxruntime."""
 
-import argparse
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import ml_dtypes  # noqa: F401  numpy knows the narrow types by it
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 FLOATS = {"FLOAT8E4M3FN": 448, "FLOAT8E4M3FNUZ": 240, "FLOAT8E5M2": 57344, "FLOAT8E5M2FNUZ": 57344}
 INTEGERS = {"INT4": (-8, 7), "UINT4": (0, 15)}
@@ -164,21 +164,13 @@ def of_onnxruntime(model, fed):
     return dict(zip(names, session.run(None, fed)))
 
 
-def trial(ingot, model, fed, wanted, tolerance, folder):
+def trial(ingot, model, fed, wanted, tolerance):
     """What is wrong, and how many numbers were compared; onnxruntime's where none are wanted."""
     wanted = wanted or of_onnxruntime(model, fed)
-    path, out = folder / "m.onnx", folder / "m.ingot"
-    path.write_bytes(model.SerializeToString())
-    out.unlink(missing_ok=True)
-    np.savez(folder / "x.npz", **{f"in:{k}": v for k, v in fed.items()})
-    for command in (
-        [ingot, "convert", path, "-o", out],
-        [ingot, "run", out, "-q", "--inputs", folder / "x.npz", "--outputs", folder / "y.npz"],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            return f"{command[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}", 0
-    found, compared = np.load(folder / "y.npz"), 0
+    try:
+        found, compared = ingot.computed(model, fed), 0
+    except Ended as why:
+        return str(why), 0
     for name, want in wanted.items():
         have = found[name]
         if have.shape != want.shape:
@@ -194,26 +186,22 @@ def trial(ingot, model, fed, wanted, tolerance, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=6)
     a = parser.parse_args()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    checks = Checks("narrow_types")
+    with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder)
         for name, (draw, kinds, tolerance) in CASES.items():
             for kind in kinds:
                 numbers = 0
                 for seed in range(a.seeds):
                     rng = np.random.default_rng([seed, sum((name + kind).encode())])
-                    folder = pathlib.Path(temporary)
-                    what, compared = trial(a.ingot, *draw(rng, kind), tolerance, folder)
+                    what, compared = trial(ingot, *draw(rng, kind), tolerance)
                     numbers += compared
-                    passed, failed = passed + (not what), failed + bool(what)
-                    if what:
-                        print(f"[fail] {name} {kind} {seed}: {what}", flush=True)
+                    checks.report(f"{name} {kind} {seed}", what)
                 print(f"{name} {kind}: {a.seeds} models, {numbers} numbers")
-    print(f"{passed} checks passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

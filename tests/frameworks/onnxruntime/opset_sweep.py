@@ -10,7 +10,6 @@ or onnxslim their part is skipped, which is counted; so is tf2onnx without --ten
 of an environment that has it. onnxruntime's last level is taken without
 NchwcTransformer, whose files hold weights in blocks of the machine that they were made on."""
 
-import argparse
 import collections
 import contextlib
 import importlib
@@ -18,10 +17,11 @@ import logging
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Ended, Ingot, ingot_parser, largest_error, run, work_folder  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 # The networks are small; pools of torch and scikit-learn beside each other wait for one another.
@@ -30,7 +30,6 @@ import numpy as np  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 import opset_networks as networks  # noqa: E402
-from ingot_outputs import Ended, ingot_outputs, largest_error  # noqa: E402
 
 TOLERANCE = 1e-4  # of the largest output
 LEVELS = {
@@ -114,7 +113,7 @@ def check(ingot, work, path, fed, wanted):
     inputs = [p.name for p in onnx.load(path, load_external_data=False).graph.input]
     by_port = dict(zip(inputs, fed))
     try:
-        found = ingot_outputs(ingot, work, path, by_port)
+        found = Ingot(ingot, work).computed(path, by_port)
     except Ended as error:
         return "refused: " + " ".join(str(error).split())[-160:], False
     why = first_wrong(found, ports, wanted)
@@ -130,7 +129,7 @@ def check(ingot, work, path, fed, wanted):
 def from_tensorflow(python, folder):
     """Networks that another Python wrote, as those of opset_networks.py."""
     script = pathlib.Path(__file__).parent / "tensorflow_networks.py"
-    subprocess.run([python, script, "--out", folder], check=True, capture_output=True)
+    run(python, script, "--out", folder, seconds=3600).succeeded()
 
     def case(network):
         arrays = np.load(network / "case.npz")
@@ -203,10 +202,7 @@ that an exporter refuses is counted in the last column; onnxruntime loads every 
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--tensorflow", metavar="PYTHON")
     parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("names", nargs="*", default=[])
@@ -218,10 +214,10 @@ def main():
         forms.remove("onnxslim")
         skipped.append("[skip] onnxslim is not installed")
     page, files, equal = HEAD, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         exporters = list(networks.EXPORTERS)
         if args.tensorflow:
-            cases = from_tensorflow(args.tensorflow, pathlib.Path(folder, "tensorflow"))
+            cases = from_tensorflow(args.tensorflow, (folder / "tensorflow"))
             exporters.append(("tf2onnx", [], cases))
         else:
             skipped.append("[skip] tf2onnx: --tensorflow names no Python that has it")
@@ -234,7 +230,7 @@ def main():
                     continue
                 with silenced():
                     case = make()
-                row = sweep(args.ingot, pathlib.Path(folder), *case, forms)
+                row = sweep(args.ingot, folder, *case, forms)
                 files, equal = files + row.files, equal + row.equal
                 line = row.text(name, exporter)
                 print(line, flush=True)

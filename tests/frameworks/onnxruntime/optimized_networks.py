@@ -8,18 +8,16 @@ which is refused by name.
 
 Needs the package onnxruntime."""
 
-import argparse
 import itertools
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 import onnxruntime
-from ingot_outputs import Ended, ingot_outputs, largest_error
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 from shared import SHARED  # noqa: E402
+from testing import Checks, Ended, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -52,7 +50,7 @@ def inputs_of(session, rng):
     return fed
 
 
-def compare(ingot, work, source, fed, expected):
+def compare(ingot, source, fed, expected):
     shapes = [
         o
         for n, a in fed.items()
@@ -60,7 +58,7 @@ def compare(ingot, work, source, fed, expected):
         if a.ndim
     ]
     try:
-        found = ingot_outputs(ingot, work, source, fed, *shapes)
+        found = ingot.computed(source, fed, *shapes)
     except Ended as error:
         return str(error)
     for name, wanted in expected.items():
@@ -73,10 +71,7 @@ def compare(ingot, work, source, fed, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--models", type=pathlib.Path, default=SHARED / "models")
     parser.add_argument("--most", type=int, default=12, help="networks")
     parser.add_argument("names", nargs="*", default=[])
@@ -84,9 +79,9 @@ def main():
     if not args.models.is_dir():
         print(f"[skip] no network was optimized: {args.models} is not there")
         return
-    counts, networks = {"passed": 0, "refused": 0, "failed": 0}, 0
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
+    checks, networks = Checks("optimized_networks"), 0
+    with work_folder() as work:
+        ingot = Ingot(args.ingot, work)
         for path in sorted(args.models.rglob("*.onnx")):
             if args.names and not any(n in str(path) for n in args.names):
                 continue
@@ -101,7 +96,7 @@ def main():
                 continue
             if not expected or any(not isinstance(v, np.ndarray) for v in expected.values()):
                 continue
-            if compare(args.ingot, work, path, fed, expected):
+            if compare(ingot, path, fed, expected):
                 continue  # of the plain file other tests speak
             networks += 1
             for (level, flag), suffix in itertools.product(LEVELS.items(), ("onnx", "ort")):
@@ -113,18 +108,12 @@ def main():
                     for p in session_of(str(source)).get_inputs()
                     if p.name not in fed
                 }
-                why = compare(args.ingot, work, source, {**fed, **left}, expected)
+                why = compare(ingot, source, {**fed, **left}, expected)
                 blocked = level == "all" and "com.microsoft.nchwc" in why
-                result = "passed" if not why else "refused" if blocked else "failed"
-                counts[result] += 1
-                if result == "failed":
-                    name = f"{path.parent.name}/{path.name}"
-                    print(f"[fail] {name}, {level}, .{suffix}: {why}", flush=True)
-    print(
-        f"optimized networks: {networks} networks; "
-        + ", ".join(f"{n} {k}" for k, n in counts.items())
-    )
-    sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
+                name = f"{path.parent.name}/{path.name}, {level}, .{suffix}"
+                checks.report(name, None if blocked else why)
+    print(f"{networks} networks; {checks.refused} files refused for their blocked weights")
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -7,15 +7,15 @@ conversion, naming the options and a number with which an example runs.
 
 Needs the packages onnx and onnxruntime."""
 
-import argparse
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "random_graphs"))
 from compare import first_difference  # noqa: E402
@@ -38,8 +38,8 @@ def wrong_without_bound(model, fed, wanted, ingot, runner):
     source.write_bytes(model.SerializeToString())
     arrays = {f"in:{k}": v for k, v in fed.items()} | {f"out:{k}": v for k, v in wanted.items()}
     np.savez(golden, **arrays)
-    call = [ingot, "convert", source, "--golden", golden, "-o", runner.work / "unbounded.ingot"]
-    done = subprocess.run(call, capture_output=True, text=True)
+    out = runner.work / "unbounded.ingot"
+    done = run(ingot, "convert", source, "--golden", golden, "-o", out)
     named = re.search(r"--max-elements (\d+)", done.stderr)
     if done.returncode != 4 or not named:
         return f"without a bound: {done.returncode} {done.stderr.strip()}, expected 4 and a number"
@@ -66,11 +66,11 @@ def failure(network, ingot, runner):
         runner.convert(model, network.options)
     except Refused as refused:
         return f"convert: {refused}"
-    for run, (fed, wanted) in enumerate(zip(network.feeds, answers)):
+    for i, (fed, wanted) in enumerate(zip(network.feeds, answers)):
         try:
             found = runner.run(fed)
         except Refused as refused:
-            return f"run {run}: {refused}"
+            return f"run {i}: {refused}"
         differs = first_difference(found, wanted)
         if differs:
             return f"run {run}: {': '.join(differs)}"
@@ -86,27 +86,21 @@ def failure(network, ingot, runner):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--runner", required=True)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    failed = passed = runs = 0
-    with tempfile.TemporaryDirectory() as folder:
+    checks, runs = Checks("value_extents"), 0
+    with work_folder() as folder:
         runner = Runner(a.runner, folder)
         for network in NETWORKS:
             if a.names and not any(re.search(n, network.name) for n in a.names):
                 continue
-            why = failure(network, a.ingot, runner)
-            failed, passed = failed + bool(why), passed + (not why)
+            checks.report(network.name, failure(network, a.ingot, runner)[:600])
             runs += len(network.feeds)
-            if why:
-                print(f"[fail] {network.name}: {why[:600]}", flush=True)
         runner.close()
-    print(f"extents that are values: {passed} networks passed, {failed} failed, {runs} runs")
-    return 1 if failed or not passed else 0
+    print(f"extents that are values: {runs} runs")
+    return checks.finish()
 
 
 if __name__ == "__main__":

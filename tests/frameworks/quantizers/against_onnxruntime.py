@@ -24,7 +24,6 @@ import math
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import minilm
 import networks
@@ -33,6 +32,9 @@ import onnx
 import onnx.version_converter
 import onnxruntime
 from onnxruntime import quantization
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 onnxruntime.set_default_logger_severity(3)
@@ -354,8 +356,8 @@ def main():
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     args = parser.parse_args()
     worse = 0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = pathlib.Path(args.work or temporary)
+    with work_folder() as folder:
+        folder = pathlib.Path(args.work or folder)
         for name in args.networks:
             try:
                 network = NETWORKS[name](folder)

@@ -14,7 +14,6 @@ import functools
 import multiprocessing
 import pathlib
 import sys
-import tempfile
 
 import numpy as np
 import onnx
@@ -25,6 +24,9 @@ from graph import Unsuitable
 from refusals import explanation
 from reduce import reduced
 from runtimes import Peer, Refused, Runner
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import work_folder  # noqa: E402
 
 UNREST = 30  # of a change of the inputs by a rounding: the most that rounding may make of it
 
@@ -211,7 +213,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="with --seed: where the least part goes")
     parser.add_argument("--coverage", action="store_true", help="a line for each operator")
     a = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         if a.seed is not None:
             return print_one(drawable_rules(), a.seed, Runner(a.runner, folder), a.keep)
         return many(a, folder)

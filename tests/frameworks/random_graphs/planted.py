@@ -9,7 +9,6 @@ Ends with 1 where a bug is not found within N graphs. Needs the packages onnx an
 import argparse
 import pathlib
 import sys
-import tempfile
 
 import onnxruntime
 from compare import first_difference
@@ -17,6 +16,9 @@ from draw import drawable_rules
 from fuzz import check, drawn_model
 from graph import Unsuitable
 from runtimes import Peer, Refused, Runner
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import work_folder  # noqa: E402
 
 HEAD = """# Planted bugs
 Made by `./dev show planted-onnx`. Each bug is planted alone in what `./dev fuzz-onnx` runs: the
@@ -80,7 +82,7 @@ def main():
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     rules, rows = drawable_rules(), {}
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         runner = Runner(a.runner, folder)
         bugs = runner.ask("bugs")
         bugs = [b for b in bugs if not a.names or any(n in b for n in a.names)]

@@ -7,12 +7,10 @@ compared in steps of its scale: equal, or one step away.
 
 With --figures a line for each layer. Needs torch."""
 
-import argparse
 import io
 import pathlib
 import subprocess
 import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -22,6 +20,9 @@ import torch.ao.nn.quantized.dynamic as nnqd
 import torch.ao.quantization as quantization
 from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers quantized_decomposed
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser, work_folder  # noqa: E402
 
 ENGINES = ("fbgemm", "qnnpack", "onednn")
 IN_FLOATS = "in f32"
@@ -331,20 +332,19 @@ def trial(ingot, name, engine, seed, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--figures", action="store_true")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     warnings.filterwarnings("ignore")
     passed = failed = skipped = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    with work_folder() as folder:
         for name in a.names or LAYERS:
             for engine in ENGINES:
                 elements = different = 0
                 for seed in range(a.seeds):
-                    made = trial(a.ingot, name, engine, seed, pathlib.Path(temporary))
+                    made = trial(a.ingot, name, engine, seed, folder)
                     if made is None:
                         skipped += 1
                         continue

@@ -8,7 +8,6 @@ Exports with the Python that runs this one, so run it in an environment that has
 and timm.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -16,6 +15,9 @@ import sys
 
 import numpy as np
 from export_networks import FORMATS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -35,14 +37,11 @@ def shapes(a, source, golden):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--work", type=pathlib.Path, required=True)
-    arguments.add_argument("--format", choices=FORMATS, default="pt2")
-    arguments.add_argument("--only", nargs="+")
-    a = arguments.parse_args()
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--format", choices=FORMATS, default="pt2")
+    parser.add_argument("--only", nargs="+")
+    a = parser.parse_args()
     exporter = [sys.executable, str(HERE / "export_networks.py")]
     names = (
         a.only

@@ -8,12 +8,10 @@ kernels the products have.
 
 Needs torch and torchao."""
 
-import argparse
 import io
 import pathlib
 import subprocess
 import sys
-import tempfile
 import warnings
 
 import numpy as np
@@ -21,6 +19,9 @@ import torch
 import torchao.quantization as ao
 from quantized_operators import ingot_gives
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser, work_folder  # noqa: E402
 
 ROUNDING = 3e-6  # f32 in another order
 
@@ -85,17 +86,16 @@ def trial(ingot, make, op, seed, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=4)
     a = parser.parse_args()
     warnings.filterwarnings("ignore")
     passed = failed = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    with work_folder() as folder:
         for name, (make, op) in CONFIGURATIONS.items():
             worst, numbers = 0.0, 0
             for seed in range(a.seeds):
-                what, apart, count = trial(a.ingot, make, op, seed, pathlib.Path(temporary))
+                what, apart, count = trial(a.ingot, make, op, seed, folder)
                 worst, numbers = max(worst, apart), numbers + count
                 passed, failed = passed + (not what), failed + bool(what)
                 if what:

@@ -6,31 +6,20 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
 import sys
-import tempfile
 
 ingot, source = sys.argv[1:3]
 sys.path.insert(0, os.path.join(source, "tests/support"))
 from shared import SHARED  # noqa: E402
+from testing import Checks, Ingot, run, work_folder  # noqa: E402
 
-passed = failed = skipped = 0
-
-
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
-
-
-def run(*arguments):
-    return subprocess.run([ingot, *arguments], capture_output=True, text=True, timeout=120)
+checks = Checks("flux")
+check = checks.check
 
 
 def convert(path, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        return run("convert", path, "-o", os.path.join(folder, "out.ingot"), *options)
+    with work_folder() as folder:
+        return Ingot(ingot, folder).convert(path, *options)
 
 
 def document(data, at=0, is_list=False):
@@ -46,22 +35,30 @@ def document(data, at=0, is_list=False):
         out[name] = (
             document(piece, 0, kind == 4)
             if kind in (3, 4)
-            else piece[4:-1].decode()
-            if kind == 2
-            else piece[5:]
-            if kind == 5
-            else piece[0] != 0
-            if kind == 8
-            else None
-            if kind == 10
-            else struct.unpack({1: "<d", 16: "<i", 18: "<q"}[kind], piece)[0]
+            else (
+                piece[4:-1].decode()
+                if kind == 2
+                else (
+                    piece[5:]
+                    if kind == 5
+                    else (
+                        piece[0] != 0
+                        if kind == 8
+                        else (
+                            None
+                            if kind == 10
+                            else struct.unpack({1: "<d", 16: "<i", 18: "<q"}[kind], piece)[0]
+                        )
+                    )
+                )
+            )
         )
         at += width
     return list(out.values()) if is_list else out
 
 
 def samples():
-    folder = os.path.join(source, "tests", "flux", "samples")
+    folder = os.path.join(source, "tests/import/flux/samples")
     for name, shape in (
         ("mlp.bson", None),
         ("picture.bson", "x=1x2x8x9"),
@@ -69,36 +66,19 @@ def samples():
         ("more.bson", "x=1x2x5x6"),
         ("two_dense.jld2", None),
     ):
-        result = convert(
-            os.path.join(folder, name),
-            "--golden",
-            os.path.join(folder, name[:-5] + ".npz"),
-            *(["--input-shape", shape] if shape else []),
-        )
-        check(
-            result.returncode == 0,
-            f"{name}: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
-        )
-    result = convert(os.path.join(folder, "refused.bson"))
-    check(
-        result.returncode == 4
-        and "2 things" in result.stderr
-        and "anonymous" in result.stderr
-        and "MyLayer" in result.stderr,
-        f"refused.bson: exit {result.returncode}, {result.stderr.strip()[:400]}",
-    )
+        options = ["--golden", os.path.join(folder, name[:-5] + ".npz")]
+        options += ["--input-shape", shape] if shape else []
+        checks.report(name, convert(os.path.join(folder, name), *options).why)
+    done = convert(os.path.join(folder, "refused.bson"))
+    checks.report("refused.bson", done.refusal(4, "2 things", "anonymous", "MyLayer", lines=None))
     with open(os.path.join(folder, "mlp.bson"), "rb") as file:
         whole = file.read()
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         path = os.path.join(folder, "cut.bson")
         for cut in (9, 100, 500, len(whole) - 1):
             with open(path, "wb") as file:
                 file.write(whole[:cut])
-            result = run("inspect", path)
-            check(
-                result.returncode == 2 and len(result.stderr.strip().splitlines()) == 1,
-                f"cut at {cut}: exit {result.returncode}, {result.stderr.strip()[:200]}",
-            )
+            checks.report(f"cut at {cut}", run(ingot, "inspect", path).refusal(2))
 
 
 def model_zoo(folder):
@@ -131,15 +111,11 @@ def model_zoo(folder):
         for w, b in weights[1:-1]:
             hidden = np.tanh(w @ hidden + b)
         y = last(weights[-1][0] @ hidden + weights[-1][1])
-        with tempfile.TemporaryDirectory() as work:
+        with work_folder() as work:
             golden = os.path.join(work, "golden.npz")
             np.savez(golden, **{"in:x": x[None], "out:y": y.astype("f4")[None]})
-            result = convert(path, "--golden", golden)
-        check(
-            result.returncode == 0,
-            f"{name}: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
-        )
-        report = run("inspect", path, "--json", "--hashes")
+            checks.report(name, convert(path, "--golden", golden).why)
+        report = run(ingot, "inspect", path, "--json", "--hashes")
         hashes = (
             {t["sha256"] for t in json.loads(report.stdout)["tensors"]}
             if report.returncode == 0
@@ -157,12 +133,8 @@ def model_zoo(folder):
         ("sam-coble__seq2seq/letter_model", 9),
         ("sam-coble__seq2seq/model", 9),
     ):
-        report = run("inspect", os.path.join(folder, name + ".jld2"), "--json", "--hashes")
-        check(
-            report.returncode == 0,
-            f"{name}.jld2: exit {report.returncode}, {report.stderr.strip()[:200]}",
-        )
-        if report.returncode == 0:
+        report = run(ingot, "inspect", os.path.join(folder, name + ".jld2"), "--json", "--hashes")
+        if checks.report(f"{name}.jld2", report.why):
             tensors = json.loads(report.stdout)["tensors"]
             check(
                 len(tensors) == expected,
@@ -176,13 +148,11 @@ def compare_jld2(np, path, tensors):
     """What is extracted, put back into Julia's order, lies in the file byte for byte."""
     with open(path, "rb") as file:
         data = file.read()
-    with tempfile.TemporaryDirectory() as folder:
+    with work_folder() as folder:
         out = os.path.join(folder, "out.safetensors")
-        result = run("extract", path, "-o", out)
-        if result.returncode:
-            return check(
-                False, f"extract {path}: exit {result.returncode}, {result.stderr.strip()[:200]}"
-            )
+        result = run(ingot, "extract", path, "-o", out)
+        if result.why:
+            return checks.report(path, result.why)
         with open(out, "rb") as file:
             flat = file.read()
     start = 8 + struct.unpack_from("<Q", flat)[0]
@@ -202,7 +172,5 @@ samples()
 shared = str(SHARED / "models/flux")
 why = model_zoo(shared) if os.path.isdir(shared) else "there is no shared material"
 if why:
-    skipped += 1
-    print("[skip] Flux files beside the project: " + why)
-print(f"flux: {passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+    checks.skip("Flux files of shared material: " + why)
+sys.exit(checks.finish())

@@ -1,35 +1,26 @@
-"""Whole Keras models are converted and give keras' own outputs; what cannot be converted is refused by name.
+"""Whole Keras models are converted and give keras' own outputs; what cannot be converted is refused
+by name.
 keras_test.py INGOT SOURCE_DIR      networks beyond the committed samples:
 INGOT_KERAS_NETWORKS=FOLDER (make_networks.py FOLDER MobileNetV2 ...)"""
 
 import glob
 import json
 import os
-import shutil
-import subprocess
+import pathlib
 import sys
-import tempfile
 import zipfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import Checks, Ingot, run, work_folder  # noqa: E402
+
 ingot, source = sys.argv[1:3]
-passed = failed = skipped = 0
-
-
-def check(ok, text):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("[fail] " + text)
+checks = Checks("keras")
+check = checks.check
 
 
 def convert(path, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        result = subprocess.run(
-            [ingot, "convert", path, "-o", os.path.join(folder, "out.ingot"), *options],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+    with work_folder() as folder:
+        result = Ingot(ingot, folder).convert(path, *options)
         left = os.listdir(folder)
     check(result.returncode == 0 or not left, f"{path}: refused, and left {left}")
     return result
@@ -43,43 +34,30 @@ def equal_outputs(folder):
             if not os.path.exists(path):
                 continue
             result = convert(path, "--golden", golden)
-            check(
-                result.returncode == 0,
-                f"{path}: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
-            )
-            if folder != samples and result.returncode == 0:
-                print(
-                    os.path.basename(path)
-                    + ": "
-                    + [line for line in result.stdout.splitlines() if line.startswith("ok")][0]
-                )
+            if checks.report(path, result.why) and folder != samples:
+                line = next(s for s in result.stdout.splitlines() if s.startswith("ok"))
+                print(f"{os.path.basename(path)}: {line}")
             count += 1
     return count
 
 
 def changed(name, change):
     """The sample with its configuration changed, refused with exit code and words."""
-    folder = tempfile.mkdtemp()
-    path = os.path.join(folder, name)
-    with zipfile.ZipFile(os.path.join(samples, name)) as old, zipfile.ZipFile(path, "w") as new:
-        for member in old.namelist():
-            data = old.read(member)
-            if member == "config.json":
-                config = json.loads(data)
-                change(config["config"]["layers"])
-                data = json.dumps(config).encode()
-            new.writestr(member, data)
-    result = convert(path)
-    shutil.rmtree(folder)
-    return result
+    with work_folder() as folder:
+        path = folder / name
+        with zipfile.ZipFile(os.path.join(samples, name)) as old, zipfile.ZipFile(path, "w") as new:
+            for member in old.namelist():
+                data = old.read(member)
+                if member == "config.json":
+                    config = json.loads(data)
+                    change(config["config"]["layers"])
+                    data = json.dumps(config).encode()
+                new.writestr(member, data)
+        return convert(path)
 
 
 def refused(name, change, code, *words):
-    result = changed(name, change)
-    check(
-        result.returncode == code and all(w in result.stderr for w in words),
-        f"{name}: exit {result.returncode}, expected {code} with {words}: {result.stderr.strip()[:400]}",
-    )
+    checks.report(name, changed(name, change).refusal(code, *words, lines=None))
 
 
 def set_field(layer, key, value):
@@ -102,11 +80,9 @@ def overlays():
             os.path.join(samples, name),
             os.path.join(samples, name.split(".")[0] + ".npz"),
         )
-        with tempfile.TemporaryDirectory() as folder:
+        with work_folder() as folder:
             extracted = os.path.join(folder, "w.safetensors")
-            subprocess.run(
-                [ingot, "extract", path, "-o", extracted], check=True, capture_output=True
-            )
+            run(ingot, "extract", path, "-o", extracted).succeeded()
             with open(extracted, "rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 header, body = json.loads(file.read(size)), file.read()
@@ -143,21 +119,14 @@ def overlays():
                 convert(other, "--golden", golden).returncode == 6,
                 f"{name}: overwritten weights give the sample's outputs",
             )
-            result = convert(other, "--weights", path, "--golden", golden)
-            check(
-                result.returncode == 0,
-                f"{name} --weights: exit {result.returncode}, {(result.stdout + result.stderr).strip()[:400]}",
-            )
-            result = convert(other, "--weights", os.path.join(samples, "gru.keras"))
-            check(
-                result.returncode == 5
-                and "missing" in result.stderr
-                and "unexpected" in result.stderr,
-                f"{name} with other weights: {result.stderr[:300]}",
-            )
+            why = convert(other, "--weights", path, "--golden", golden).why
+            checks.report(f"{name} --weights", why)
+            done = convert(other, "--weights", os.path.join(samples, "gru.keras"))
+            why = done.refusal(5, "missing", "unexpected", lines=None)
+            checks.report(f"{name} with other weights", why)
 
 
-samples = os.path.join(source, "tests", "keras", "samples")
+samples = os.path.join(source, "tests/import/keras/samples")
 count = equal_outputs(samples)
 check(count >= 8, f"{count} samples were found, expected 8 or more")
 refused(
@@ -223,23 +192,14 @@ check(
     kept.returncode == 0 and kept.stderr.count("is kept from run to run") == 2,
     f"stateful lstm.keras: exit {kept.returncode}: {kept.stderr}",
 )
-check(
-    convert(os.path.join(source, "tests", "checkpoint", "keras", "lambda.keras")).returncode == 4,
-    "lambda.keras is not refused with 4",
-)
-check(
-    convert(os.path.join(source, "tests", "checkpoint", "keras", "small.weights.h5")).returncode
-    == 4,
-    "weights alone are not refused with 4",
-)
+for name in ("lambda.keras", "small.weights.h5"):
+    done = convert(os.path.join(source, "tests/checkpoint/keras", name))
+    checks.report(name, done.refusal(4, lines=None))
 overlays()
 networks = os.environ.get("INGOT_KERAS_NETWORKS")
 if networks:
     check(equal_outputs(networks) > 0, networks + " holds no networks")
 else:
-    skipped = 1
-    print(
-        "[skip] keras.applications: INGOT_KERAS_NETWORKS names no folder of tests/frameworks/keras/make_networks.py"
-    )
-print(f"keras: {passed} passed, {failed} failed, {skipped} skipped")
-sys.exit(1 if failed else 0)
+    maker = "tests/frameworks/keras/make_networks.py"
+    checks.skip(f"keras.applications: INGOT_KERAS_NETWORKS names no folder of {maker}")
+sys.exit(checks.finish())

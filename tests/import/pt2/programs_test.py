@@ -11,38 +11,33 @@ they are present.
 import json
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import zipfile
 
 INGOT, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(ROOT / "tests/support"))
 from shared import SHARED  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 ARGUMENTS = ROOT / "tests/import/aten/argument_rows.inc"
 FORMS = 850  # that programs of PyTorch may call; may only grow
-passed = failed = 0
+checks = Checks("torch_programs")
 
 
 def expect(name, good, what=""):
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"[fail] {name}: {what}", flush=True)
+    checks.check(good, name, what)
 
 
 def ingot(*arguments):
-    return subprocess.run(
-        [INGOT, *map(str, arguments)], capture_output=True, text=True, timeout=300
-    )
+    return run(INGOT, *arguments)
 
 
 def operator_list():
     """`ingot operators --torch` has a row for each operator that the importer registers and for
     each that tests/import/aten calls, no row twice, and a reason for each argument without
-    effect.""" done = ingot("operators", "--torch")
+    effect."""
+    done = ingot("operators", "--torch")
     rows = re.findall(r"^- `(.*)`$", done.stdout, re.M)
     formed = [re.fullmatch(r"((?:\w+::)?\w+)(?:\.\w+)?\((.*)\)", row) for row in rows]
     names = {found[1] for found in formed if found}
@@ -65,18 +60,14 @@ def convert_and_check(name, source, golden, work, *options):
     done = ingot("convert", source, "-o", converted, *options)
     if done.returncode == 0:
         done = ingot("check", converted, "--golden", golden)
-    expect(name, done.returncode == 0, (done.stdout + done.stderr).strip())
+    checks.report(name, done.why)
     return converted
 
 
 def refused(name, source, code, work, *parts):
     out = work / "refused.ingot"
-    done = ingot("convert", source, "-o", out)
-    said = done.stderr
-    expect(f"{name}: exit code {code}", done.returncode == code, f"{done.returncode}: {said}")
+    checks.report(name, ingot("convert", source, "-o", out).refusal(code, *parts, lines=None))
     expect(f"{name}: nothing is written", not out.exists())
-    for part in parts:
-        expect(f"{name}: says '{part}'", part in said, said)
 
 
 def rewritten(path, source, change):
@@ -123,9 +114,9 @@ def hostile(work):
                 del members[name]
 
     def spec(members, program):
-        program["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = (
-            "no.such"
-        )
+        program["graph_module"]["signature"]["input_specs"][0]["parameter"][
+            "parameter_name"
+        ] = "no.such"
 
     def deep(members, program):
         value = "x"
@@ -288,8 +279,7 @@ def shared(work):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
+    with work_folder() as work:
         for golden in sorted(DATA.glob("*.npz")):
             if golden.stem != "dynamic":
                 convert_and_check(golden.stem, golden.with_suffix(".pt2"), golden, work)
@@ -335,8 +325,7 @@ def main():
         operator_list()
         hostile(work)
         shared(work)
-    print(f"torch_programs: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

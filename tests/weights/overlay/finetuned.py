@@ -19,7 +19,6 @@ check`.
 Runs with a Python that has torch, torchvision, timm, onnx, onnxscript and safetensors.
 """
 
-import argparse
 import json
 import pathlib
 import subprocess
@@ -29,6 +28,9 @@ import warnings
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import networks  # noqa: E402
@@ -224,10 +226,7 @@ def check_forms(name, number, forms, a, table):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="+", default=list(networks.NETWORKS))
     parser.add_argument("--forms", nargs="+", default=FORMS, choices=FORMS)

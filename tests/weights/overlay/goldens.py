@@ -12,7 +12,6 @@ both the exported network and its checkpoint closes the circle: its checkpoint o
 in which normalisations are folded, gives the export's outputs.
 """
 
-import argparse
 import io
 import json
 import pathlib
@@ -27,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/models"))
 import make_minilm  # noqa: E402
 from sources import MINILM, SHARED, Tally, call, fetch  # noqa: E402
+from testing import ingot_parser  # noqa: E402
 
 FACES = "facenet-pytorch==2.6.0:facenet_pytorch/data/"
 SPEAKER = "resemblyzer==0.1.4:resemblyzer/pretrained.pt"
@@ -406,10 +406,7 @@ def check_network(tally, a, name, graph, weights, inputs, expected, golden, opti
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ingot", required=True)
+    parser = ingot_parser(__doc__)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     a = parser.parse_args()
     a.packages, a.work = a.work, a.work / "overlay"

@@ -10,7 +10,6 @@ torch itself, or onnxruntime, gives for the file, and on a crash. What torch doe
 counted aside.
 """
 
-import argparse
 import collections
 import dataclasses
 import fnmatch
@@ -23,6 +22,9 @@ import time
 
 import programs
 import trial
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "support"))
+from testing import ingot_parser  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 FORMATS = {
@@ -104,20 +106,17 @@ def table(asked, results):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--ingot", required=True)
-    arguments.add_argument("--work", type=pathlib.Path, required=True)
-    arguments.add_argument("--write", type=pathlib.Path)
-    arguments.add_argument("--only", nargs="+", help="names or patterns with * of programs")
-    arguments.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
-    arguments.add_argument(
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--only", nargs="+", help="names or patterns with * of programs")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
+    parser.add_argument(
         "--minutes", type=float, default=math.inf, help="begins no program later; 0: reads results"
     )
-    arguments.add_argument("--fresh", action="store_true", help="makes results again")
-    arguments.add_argument("--keep", action="store_true", help="keeps large exports")
-    a = arguments.parse_args()
+    parser.add_argument("--fresh", action="store_true", help="makes results again")
+    parser.add_argument("--keep", action="store_true", help="keeps large exports")
+    a = parser.parse_args()
     asked = [
         p for p in listed() if not a.only or any(fnmatch.fnmatchcase(p.name, o) for o in a.only)
     ]
