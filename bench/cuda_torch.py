@@ -37,7 +37,8 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests/models")]
 from rounds import answer_rounds  # noqa: E402
-from sources import Tally, call, input_arrays, locate, read_rows  # noqa: E402
+from sources import input_arrays, locate, read_rows  # noqa: E402
+from testing import Checks, run  # noqa: E402
 
 WAYS = ("eager", "graph", "compile")
 PRECISIONS = ("fp16", "fast", "exact")
@@ -231,7 +232,7 @@ class Torch:
 
 
 def ingot(args, *words):
-    done = call([args.ingot, *words])
+    done = run([args.ingot, *words])
     if done.returncode:
         raise Left(
             f"ingot {words[0]}: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}"
@@ -262,7 +263,7 @@ def open_network(args, row):
     leaves their number open); open dimensions as in the golden, or 1."""
     import onnx
 
-    found = locate(row, pathlib.Path(args.models), Tally())
+    found = locate(row, pathlib.Path(args.models), Checks(verbose=True))
     if not found:
         raise Left("its source is not to be had")
     model = onnx.load(found[0])
@@ -321,10 +322,12 @@ def make_batch(arrays, axes, batch):
         raise Left("its inputs have no dimension of items")
     scale = 1 + 0.01 * np.arange(batch)
     return {
-        k: a
-        if axes[k] is None
-        else np.concatenate(
-            [(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k]
+        k: (
+            a
+            if axes[k] is None
+            else np.concatenate(
+                [(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k]
+            )
         )
         for k, a in arrays.items()
     }
@@ -349,6 +352,7 @@ def prepare(args, row, batch):
     precision."""
     import onnx
     from batched import batched
+
     work = pathlib.Path(args.work)
     stem = work / f"{row['name']}.b{batch}"
     files = {
@@ -561,7 +565,7 @@ def report(args, results, left):
 def known(args):
     """What an earlier call measured with the same version, device and settings."""
     path = pathlib.Path(args.report) if args.report else None
-    version = call([args.ingot, "--version"]).stdout.strip()
+    version = run([args.ingot, "--version"]).stdout.strip()
     key = {
         "version": version,
         "device": args.device,

@@ -12,15 +12,15 @@ import pathlib
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parents[2]
+DATA = HERE / "tests/cli/data"
 LIMIT_S = 60  # of two starts of the browser on one page
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Clicks what a person would and leaves what it saw in an element of its own.
@@ -58,13 +58,7 @@ def browser(arguments, page):
         "--disable-dev-shm-usage",
         "--host-resolver-rules=MAP * ~NOTFOUND",
     ]
-    return subprocess.run(
-        [PROGRAM, *flags, *arguments, page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        errors="replace",
-    )
+    return run(PROGRAM, flags, arguments, page.as_uri(), seconds=180)
 
 
 def deep_network(path, blocks=260, channels=8):
@@ -174,22 +168,13 @@ def main():
     folder = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="ingot-pages-")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     source, file = HERE / "examples/digits/digits.onnx", folder / "digits.ingot"
-    ingot = lambda *words: subprocess.run(
-        [arguments.ingot, *map(str, words)], capture_output=True, text=True
-    )
-    failed = passed = 0
+    checks = Checks("browser")
     pages = {
         "why": (["why", file, "--html"], {"clicks_nodes": False}),
         "report": (["report", file, "-o"], {"clicks_nodes": True, "blocks": 2}),
         "compare": (["compare", source, file, "--html"], {"clicks_nodes": True}),
         "compare-wrong": (
-            [
-                "compare",
-                HERE / "tests/cli/data/linear.onnx",
-                "--golden",
-                HERE / "tests/cli/data/linear_wrong.npz",
-                "--html",
-            ],
+            ["compare", DATA / "linear.onnx", "--golden", DATA / "linear_wrong.npz", "--html"],
             {"clicks_nodes": True},
         ),
     }
@@ -211,27 +196,20 @@ def main():
             {"clicks_nodes": True, "nodes": count},
         )
     except ImportError as missing:
-        print(f"[skip] pages of a large network: {missing.name} is not to be had")
+        checks.skip(f"pages of a large network: {missing.name} is not to be had")
     for one, converted in conversions:
-        made = ingot("convert", one, "-o", converted)
-        if made.returncode:
-            print(made.stderr)
-            return 1
+        run(arguments.ingot, "convert", one, "-o", converted).succeeded()
     for name, (words, expected) in pages.items():
         page = folder / f"{name}.html"
         out = page.with_suffix("") if words[0] == "report" else page  # a folder with the page
-        ran = ingot(*words, out)
+        ran = run(arguments.ingot, words, out)
         if out.is_dir():
             (out / "index.html").rename(page)
         wrong = look_at(page, **expected) if page.exists() else [f"no page: {ran.stderr.strip()}"]
-        failed += bool(wrong)
-        passed += not wrong
-        for line in wrong:
-            print(f"[fail] {name}: {line}")
-    print(f"browser: {passed} passed, {failed} failed")
+        checks.report(name, "; ".join(wrong))
     if not arguments.keep:
         shutil.rmtree(folder, ignore_errors=True)
-    return failed > 0
+    return checks.finish()
 
 
 sys.exit(main())

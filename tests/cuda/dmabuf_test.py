@@ -10,12 +10,11 @@ import argparse
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 WIDTH, HEIGHT, PITCH = 26, 20, 64
 
@@ -37,79 +36,52 @@ def main():
     with work_folder() as work:
         report = work / "report"
         environment = dict(
-            os.environ,
             LD_LIBRARY_PATH=str(libraries),
             INGOT_CUDA_DRIVER="libcuda.so.1",
             FAKE_CUDA_REPORT=str(report),
         )
 
         def convert(image):
-            subprocess.run(
-                [
-                    args.ingot,
-                    "convert",
-                    args.network,
-                    "-o",
-                    work / "net.ingot",
-                    *(["--image", image] if image else []),
-                ],
-                check=True,
-                stdout=subprocess.DEVNULL,
-            )
+            options = ["--image", image] if image else []
+            run(args.ingot, "convert", args.network, "-o", work / "net.ingot", options).succeeded()
 
         def example(pixels, pitch=PITCH, width=WIDTH):
             fd = os.memfd_create("frame")
             os.write(fd, pixels)
-            words = [args.example, work / "net.ingot", str(fd), str(width), str(HEIGHT), str(pitch)]
-            done = subprocess.run(
-                words, env=environment, pass_fds=[fd], capture_output=True, text=True, timeout=120
-            )
+            words = [args.example, work / "net.ingot", fd, width, HEIGHT, pitch]
+            done = run(words, env=environment, pass_fds=[fd], seconds=120)
             os.close(fd)
             return done
 
-        checks = 0
+        checks = Checks("dmabuf")
         convert(f"x=gray:{WIDTH}x{HEIGHT},letterbox")
         rows = [bytes((7 * x + 11 * y) % 256 for x in range(WIDTH)) for y in range(HEIGHT)]
         (work / "frame.gray").write_bytes(b"".join(rows))
-        subprocess.run(
-            [
-                args.ingot,
-                "run",
-                work / "net.ingot",
-                "--inputs",
-                work / "frame.gray",
-                "--outputs",
-                work / "out.npz",
-            ],
-            check=True,
-        )
+        files = ("--inputs", work / "frame.gray", "--outputs", work / "out.npz")
+        run(args.ingot, "run", work / "net.ingot", files).succeeded()
         done = example(b"".join(row + b"\xee" * (PITCH - WIDTH) for row in rows))
-        assert done.returncode == 0, done.stderr
-        assert f"first number: {first_number(work / 'out.npz'):.9g}" in done.stdout, done.stdout
+        checks.report("a frame", done.why)
+        number = f"first number: {first_number(work / 'out.npz'):.9g}"
+        checks.check(number in done.stdout, number, done.stdout)
         counts = dict(line.split() for line in report.read_text().splitlines())
         left = {
             name: counts[name]
             for name in ("bytes", "pinned", "contexts", "modules", "streams", "execs", "misuses")
             if counts[name] != "0"
         }
-        assert not left, left
-        checks += 3
+        checks.check(not left, "nothing is left on the device", left)
         done = example(b"".join(rows), width=WIDTH - 2)
-        assert (
-            done.returncode == 7 and "its input is not u8 [1, HEIGHT, WIDTH]" in done.stderr
-        ), done
+        why = done.refusal(7, "its input is not u8 [1, HEIGHT, WIDTH]", lines=None)
+        checks.report("another width", why)
         convert(None)
         done = example(b"".join(rows))
-        assert done.returncode == 7 and "its input is not u8" in done.stderr, done
+        checks.report("no image", done.refusal(7, "its input is not u8", lines=None))
         environment["LD_LIBRARY_PATH"] = str(work)
         environment["INGOT_CUDA_DRIVER"] = str(libraries / "libcuda.so.1")
         done = example(b"".join(rows))
-        assert done.returncode == 7 and (
-            "CUDA: no CUDA driver" in done.stderr or "EGL: no EGL" in done.stderr
-        ), done
-        checks += 3
-    print(f"dmabuf_test: {checks} checks")
-    return 0
+        none = "EGL: no EGL" if "EGL: no EGL" in done.stderr else "CUDA: no CUDA driver"
+        checks.report("no driver", done.refusal(7, none, lines=None))
+    return checks.finish()
 
 
 if __name__ == "__main__":

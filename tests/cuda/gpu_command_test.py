@@ -12,18 +12,12 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Checks, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 SAYS = '#!/bin/sh\necho "$(basename "$0") $*"\n'
-failed = []
-
-
-def check(ok, what, said):
-    print(f"{'ok  ' if ok else 'FAIL'} {what}")
-    if not ok:
-        failed.append(what)
-        print(f"  {said}")
+checks = Checks("gpu_command", verbose=True)
+check = checks.check
 
 
 def write(path, text):
@@ -153,5 +147,4 @@ with work_folder() as name:
     factors(name)
     replays(name)
     sanitizers(name)
-print(f"gpu_command: {len(failed)} failed")
-sys.exit(1 if failed else 0)
+sys.exit(checks.finish())

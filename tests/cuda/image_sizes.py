@@ -11,6 +11,9 @@ import json
 import pathlib
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks  # noqa: E402
+
 CEILINGS = json.loads(
     (pathlib.Path(__file__).resolve().parents[1] / "figures/ceilings.json").read_text()
 )
@@ -50,9 +53,10 @@ def main():
             + f" {one:>12,} {raw:>12,}"
         )
     print(f"largest of one architecture {most:,}, ceiling {ONE:,}; all {total:,}, ceiling {ALL:,}")
-    failed = (most > ONE) + (total > ALL)
-    print(f"image sizes: {2 - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    checks = Checks("image_sizes")
+    checks.check(most <= ONE, f"of one architecture: {most:,} bytes, ceiling {ONE:,}")
+    checks.check(total <= ALL, f"of all: {total:,} bytes, ceiling {ALL:,}")
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

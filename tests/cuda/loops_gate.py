@@ -22,8 +22,10 @@ import bisect
 import collections
 import pathlib
 import re
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).resolve().parent / "loops.tsv"
@@ -39,13 +41,8 @@ Instruction = collections.namedtuple("Instruction", "at name operands")
 def kernels_of(cubin):
     """{kernel: [Instruction]} of a module."""
     tool = ROOT / f"build/cuda/{COMPILER}/bin/cuobjdump"
-    text = subprocess.run(
-        [tool, "-sass", cubin],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PATH": f"{tool.parent}:/usr/bin:/bin"},
-    ).stdout
+    path = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
+    text = run(tool, "-sass", cubin, env=path).succeeded().stdout
     found, own = {}, None
     for line in text.splitlines():
         if m := re.search(r"Function : (\w+)", line):
@@ -209,10 +206,11 @@ def main():
         f"{ratios[len(ratios) // 2]:.1f}; {above} of {len(ratios)} kernels above {TARGET:.0f}"
     )
     faults = faults_of(figures, read_table()) + model_faults(figures)
+    checks = Checks("loops")
     for fault in faults:
-        print(f"ERROR {fault}")
-    print(f"loops: {len(figures) - len(faults)} passed, {len(faults)} failed")
-    return 1 if faults else 0
+        checks.check(False, fault)
+    checks.passed = len(figures) - len(faults)
+    return checks.finish()
 
 
 if __name__ == "__main__":

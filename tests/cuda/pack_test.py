@@ -8,11 +8,10 @@ pack_test.py PACK UNPACK_IMAGES
 import hashlib
 import pathlib
 import random
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 PACK, UNPACK = sys.argv[1:3]
 
@@ -49,7 +48,7 @@ def contents():
 
 
 def main():
-    checked = 0
+    checks = Checks("pack")
     with work_folder() as folder:
         rows, expected = [], {}
         for name, data in contents():
@@ -71,44 +70,27 @@ def main():
             expected["sibling", str(sm), "13000"] = hashlib.sha256(data).hexdigest()
         expected["unit", "0", "0"] = hashlib.sha256(b"emulated\0").hexdigest()
         for out in ("a", "b"):
-            subprocess.run(
-                [
-                    sys.executable,
-                    PACK,
-                    "--out",
-                    folder / out,
-                    "--table",
-                    folder / "t",
-                    "--units",
-                    "unit",
-                    "--cubin",
-                    *(rows if out == "a" else rows[::-1]),
-                ],
-                check=True,
-            )
-        assert (folder / "a").read_bytes() == (
-            folder / "b"
-        ).read_bytes(), "another order of arguments gave other bytes"
+            options = ("--out", folder / out, "--table", folder / "t", "--units", "unit")
+            given = rows if out == "a" else rows[::-1]
+            run(sys.executable, PACK, options, "--cubin", given).succeeded()
+        same = (folder / "a").read_bytes() == (folder / "b").read_bytes()
+        checks.check(same, "another order of arguments gives the same bytes")
 
         def unpack(path):
-            lines = subprocess.run(
-                [UNPACK, path], check=True, capture_output=True, text=True
-            ).stdout.split("\n")
+            lines = run(UNPACK, path).succeeded().stdout.split("\n")
             return {tuple(line.split()[:3]): line.split()[3] for line in lines if line}
 
-        assert unpack(folder / "a") == expected, "not what was packed"
-        checked += len(expected)
+        found = unpack(folder / "a")
+        for key, digest in expected.items():
+            checks.check(found.get(key) == digest, f"{key} as packed")
+        checks.check(len(found) == len(expected), "no more than was packed")
         whole = (folder / "a").read_bytes()
         for cut in random.Random(1).sample(range(len(whole)), 40):
             (folder / "cut").write_bytes(whole[:cut])
             found = unpack(folder / "cut")
-            assert (
-                all(digest in ("damaged", expected[key]) for key, digest in found.items())
-                and "damaged" not in unpack(folder / "a").values()
-            )
-            assert found != expected, f"cut at {cut} of {len(whole)} was not noticed"
-            checked += 1
-    print(f"pack: {checked} passed, 0 failed")
+            known = all(digest in ("damaged", expected[key]) for key, digest in found.items())
+            checks.check(known and found != expected, f"cut at {cut} of {len(whole)} is noticed")
+    return checks.finish()
 
 
 main()

@@ -24,11 +24,10 @@ import os
 import pathlib
 import re
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUDGET = pathlib.Path(__file__).resolve().parent / "budget.tsv"
@@ -48,24 +47,9 @@ def kernel_list():
         source += f"INGOT_CUDA_UNIT_{unit}(ROW)\n#undef ROW\n"
     found = {unit.lower(): {} for unit in units}
     with work_folder() as folder:
-        subprocess.run(
-            [
-                os.environ.get("CXX", "g++"),
-                "-std=c++17",
-                f"-I{ROOT}",
-                "-x",
-                "c++",
-                "-",
-                "-o",
-                f"{folder}/list",
-            ],
-            input=source + "}\n",
-            text=True,
-            check=True,
-        )
-        for line in subprocess.run(
-            [f"{folder}/list"], capture_output=True, text=True, check=True
-        ).stdout.splitlines():
+        compiler = (os.environ.get("CXX", "g++"), "-std=c++17", f"-I{ROOT}", "-x", "c++", "-")
+        run(compiler, "-o", folder / "list", input=source + "}\n").succeeded()
+        for line in run(folder / "list").succeeded().stdout.splitlines():
             unit, name, threads = line.split()
             found[unit][name] = int(threads)
     return found
@@ -162,10 +146,12 @@ def check_rows(threads):
         for name in sorted(threads.keys() & given.keys())
         if threads[name] != given[name]
     ]
+    checks = Checks("rows")
     for fault in faults:
-        print(f"ERROR {BUDGET.name}: {fault}: write it with --tree TREE --update, or rename it")
-    print(f"rows: {len(threads) - len(faults)} passed, {len(faults)} failed")
-    return 1 if faults else 0
+        text = "write it with --tree TREE --update, or rename it"
+        checks.report(f"{BUDGET.name}: {fault}", text)
+    checks.passed = len(threads) - len(faults)
+    return checks.finish()
 
 
 def whole_columns(budget):
@@ -178,7 +164,7 @@ def compiler_of(version):
     """The path of that nvcc, or None."""
     for path in (ROOT / f"build/cuda/{version}/bin/nvcc", "nvcc", "/usr/local/cuda/bin/nvcc"):
         try:
-            said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+            said = run(path, "--version").stdout
         except OSError:
             continue
         if f"release {version}," in said:
@@ -205,14 +191,8 @@ def measure_family(family, threads, budget, whys):
             options = (
                 "-std=c++17 -O3 -fmad=false --expt-relaxed-constexpr -diag-suppress 186 -cubin"
             )
-            done = subprocess.run(
-                [nvcc, *options.split(), "-allow-unsupported-compiler", f"-arch=sm_{sm}"]
-                + ["-Xptxas", "-v", f"-I{ROOT}", "-o", f"{folder}/out.cubin", str(source)],
-                capture_output=True,
-                text=True,
-            )
-            if done.returncode:
-                sys.exit(done.stderr.strip())
+            own = ("-allow-unsupported-compiler", f"-arch=sm_{sm}", "-Xptxas", "-v", f"-I{ROOT}")
+            done = run(nvcc, options.split(), own, "-o", folder / "out.cubin", source).succeeded()
             for name, (registers, shared, stack, spilled) in reports(done.stderr).items():
                 if name not in threads or name in budget:
                     continue
@@ -336,10 +316,11 @@ def main():
         f"{name} has no budget for {' '.join(keys)}: python3 tests/cuda/ptxas_gate.py --tree {args.tree} --update"
         for name, keys in unknown.items()
     ]
+    checks = Checks("ptxas")
     for fault in faults:
-        print(f"ERROR {fault}")
-    print(f"ptxas: {passed} passed, {len(faults)} failed")
-    sys.exit(1 if faults or not modules else 0)
+        checks.check(False, fault)
+    checks.passed = passed
+    sys.exit(checks.finish() or not modules)
 
 
 main()

@@ -18,8 +18,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from convert_once import Converted  # noqa: E402
-from sources import Tally, call, read_rows  # noqa: E402
-from testing import ingot_parser, work_folder  # noqa: E402
+from sources import read_rows  # noqa: E402
+from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
 ROW = "{name:32} {instructions:>12} {seen:>12} {run:>5} {left:>5} {seconds:>8}  {verdict}"
 
@@ -32,7 +32,7 @@ def main():
     args = parser.parse_intermixed_args()
     runner = pathlib.Path(args.ingot).resolve().parents[1] / "tests/conformance/layer_runner"
     os.makedirs(args.work, exist_ok=True)
-    tally, total = Tally(), {"run": 0, "left": 0}
+    tally, total = Checks("layers", verbose=True), {"run": 0, "left": 0}
     print(
         ROW.format(
             name="model",
@@ -48,7 +48,7 @@ def main():
         for row in read_rows(args.names):
             if row["small"] == "1" and not args.small and not args.names:
                 continue
-            made = Tally()  # whose checks are of the sources
+            made = Checks(verbose=True)  # whose checks are of the sources
             converted = Converted(row, args.ingot, args.work, made)
             tally.failed += made.failed
             tally.skipped += made.skipped
@@ -57,7 +57,7 @@ def main():
                     tally.check(False, converted.name, converted.problem)
                 continue
             began = time.monotonic()
-            done = call(
+            done = run(
                 [
                     runner,
                     converted.path,
@@ -92,8 +92,7 @@ def main():
                 flush=True,
             )
     print(f"different instructions: {total['run']} bit for bit, {total['left']} left to the CPU")
-    print(f"layers: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed or not total["run"] else 0)
+    sys.exit(tally.finish() or not total["run"])
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from convert_once import Converted  # noqa: E402
-from sources import Tally, call, read_rows, state_pairs, symbols  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from sources import read_rows, state_pairs, symbols  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 # Seconds on the emulator: one run there, in the long suite as many as elsewhere.
 LARGE = set(
@@ -46,7 +46,7 @@ REBOUND = {
 ROW = "{name:32} {gpu:>5} {cpu:>5} {launches:>8} {seconds:>8}  {verdict}"
 
 
-def run(args, converted):
+def run_gpu(args, converted):
     """(what gpu_runner said, its verdict or "")"""
     words = [*args.runner, converted.path, converted.inputs, *converted.shapes]
     replays = args.replays or (1 if args.fake and converted.name in LARGE and not args.full else 0)
@@ -54,7 +54,7 @@ def run(args, converted):
         words += ["--runs", replays]
     if args.seconds:
         words += ["--seconds", args.seconds]
-    done = call(words, env=args.env)
+    done = run(words, env=args.env)
     said = [line for line in done.stdout.splitlines() if line.startswith("gpu {")]
     answer = "".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("output "))
     figures = json.loads(said[0][4:]) if said else {}
@@ -80,7 +80,7 @@ def cross_state(args, converted):
         pathlib.Path(args.runner[-1]).resolve().parents[1] / "support/state_runner",
         converted.path,
     ]
-    step = lambda where, *more: call(
+    step = lambda where, *more: run(
         [*runner, where, "1", STEPS, *more, *converted.shapes], env=args.env
     )
     whole = step("best")
@@ -104,7 +104,7 @@ def rebound(args, converted):
     """One session at the extents of REBOUND, on the CPU and on the GPU: what has not the same bits,
     or ""."""
     both = [
-        call(
+        run(
             [args.tools / "traps/rebind_runner", "rebind", converted.path, device],
             env=args.env,
             input=REBOUND[converted.name],
@@ -121,9 +121,9 @@ def rebound(args, converted):
 def trapped(args, converted):
     """Runs over the fake driver under traps of the heap, of locks, and of system calls outside the
     driver: what they caught, or ""."""
-    inputs = json.loads(call([args.ingot, "inspect", converted.path, "--json"]).stdout)["inputs"]
+    inputs = json.loads(run([args.ingot, "inspect", converted.path, "--json"]).stdout)["inputs"]
     rate = ["sr=16000"] * any(port["name"] == "sr" for port in inputs)  # silero's sample rate
-    done = call(
+    done = run(
         [
             args.tools / "traps/trap_runner",
             "--device",
@@ -192,7 +192,7 @@ def main():
         **({"INGOT_CUDA_DRIVER": str(pathlib.Path(args.fake).resolve())} if args.fake else {}),
     }
     os.makedirs(args.work, exist_ok=True)
-    tally, kept, rows = Tally(), earlier(args), []
+    tally, kept, rows = Checks("cuda_models", verbose=True), earlier(args), []
     start, longest, rest = time.monotonic(), 0.0, 0
     print(
         ROW.format(
@@ -210,7 +210,7 @@ def main():
         if time.monotonic() - start + longest > args.budget:
             rest += 1
             continue
-        made = Tally()  # whose checks are of the sources
+        made = Checks(verbose=True)  # whose checks are of the sources
         converted = Converted(row, args.ingot, args.work, made)
         tally.failed += made.failed
         tally.skipped += made.skipped
@@ -221,7 +221,7 @@ def main():
         if args.prepare:
             continue
         began = time.monotonic()
-        figures, wrong = run(args, converted)
+        figures, wrong = run_gpu(args, converted)
         stateful = bool(state_pairs(row["options"])) and not wrong
         wrong = wrong or (stateful and cross_state(args, converted))
         is_trapped = (
@@ -279,8 +279,7 @@ def main():
             print(
                 f"{what}: {len(names)} of {sum(bool(r.get('latencies')) for r in rows)}: {', '.join(names) or 'none'}"
             )
-    print(f"cuda_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed else 0)
+    sys.exit(tally.finish())
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -44,7 +43,7 @@ import image_sizes  # noqa: E402
 import micro_core  # noqa: E402
 import micro_stack  # noqa: E402
 from shared import SHARED  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 TINY = SHARED / "models/mlcommons__tiny"
 # arena_used_bytes() of tflite-micro on x86-64, tables included; never raised
@@ -71,10 +70,8 @@ FLAGS = [
 ]
 
 
-def call(*command):
-    return subprocess.run(
-        [str(c) for c in command], check=True, capture_output=True, text=True
-    ).stdout
+def call(*command, **extra):
+    return run(*command, **extra).succeeded().stdout
 
 
 def stripped(path, work):
@@ -87,15 +84,7 @@ def one_cnn(ingot, tree, work):
     converted = work / "digits.ingot"
     call(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", converted, "--dim", "n=1")
     source = work / "kernels.cpp"
-    source.write_text(
-        subprocess.run(
-            [ingot, "kernels", str(converted)],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={"INGOT_CPU_ISA": "avx2", "PATH": "/usr/bin:/bin"},
-        ).stdout
-    )
+    source.write_text(call(ingot, "kernels", converted, env={"INGOT_CPU_ISA": "avx2"}))
     call(
         "g++",
         "-std=c++17",
@@ -246,7 +235,7 @@ def main():
         today = {k: int(v * 1.02) for k, v in figures.items() if k not in fixed}
         ceilings.update(today)
         CEILINGS.write_text(json.dumps({**old_ceilings(), **today}, indent=1) + "\n")
-    failed = 0
+    checks = Checks("sizes")
     of_compiler = compiler_major()
     if of_compiler != COMPILER:
         print(f"g++ is {of_compiler}, ceilings are of {COMPILER}: 5 % more is allowed")
@@ -254,13 +243,10 @@ def main():
         ceiling = ceilings.get(name)
         if ceiling is not None and of_compiler != COMPILER:
             ceiling = int(ceiling * 1.05)
-        bad = ceiling is None or size > ceiling
-        failed += bad
-        print(
-            f"{'ERROR ' if bad else ''}{name:24} {size:>12,} bytes, ceiling {ceiling if ceiling is None else format(ceiling, ',')}"
-        )
-    print(f"sizes: {len(figures) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+        line = f"{name:24} {size:>12,} bytes, ceiling {ceiling and format(ceiling, ',')}"
+        if checks.check(ceiling is not None and size <= ceiling, line):
+            print(line)
+    sys.exit(checks.finish())
 
 
 main()

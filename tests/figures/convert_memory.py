@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import run, work_folder  # noqa: E402
 
 CEILING = 1.3
 
@@ -90,8 +90,7 @@ def keras_network(path, megabytes):
 
 def make(folder, kind, megabytes):
     """In a process of its own. False where something that it needs is missing."""
-    call = [sys.executable, __file__, "--make", kind, "--work", folder, "--mb", str(megabytes)]
-    made = subprocess.run(call, capture_output=True, text=True)
+    made = run(sys.executable, __file__, "--make", kind, "--work", folder, "--mb", megabytes)
     if made.returncode == 3:
         print(f"[skip] memory of conversion, {kind}: {made.stdout.strip()}")
         return False

@@ -9,13 +9,12 @@ times the bytes of its source. Runs beside other work are slower; that is why th
 import argparse
 import os
 import pathlib
-import subprocess
 import sys
 
 from convert_memory import measure
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import run, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 
@@ -74,7 +73,7 @@ def main():
     failed = []
     with work_folder(dir=a.work) as folder:
         # In a process of its own, so that its memory is not counted as the converter's.
-        subprocess.run([sys.executable, __file__, "--make", "--work", folder], check=True)
+        run(sys.executable, __file__, "--make", "--work", folder).succeeded()
         os.sync()  # the sources are not written to the disk during a run
         for name, ceiling in SECONDS.items():
             quickest = float("inf")

@@ -22,20 +22,13 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser, work_folder  # noqa: E402
+from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import sources  # noqa: E402
 from page import replace_figures  # noqa: E402
 
 OCR = "rapidocr-onnxruntime==1.4.4:rapidocr_onnxruntime/models/"
-
-
-def call(command, text=None):
-    done = sources.call(command, input=text)
-    if done.returncode:
-        sys.exit(f"[fail] {' '.join(str(c) for c in command[:3])}: {done.stderr.strip()[-500:]}")
-    return done.stdout
 
 
 def small_text_model(path, hidden=32, heads=4, words=50, most=32):
@@ -124,7 +117,7 @@ def ocr_sizes():
 
 
 def open_symbols(converted, ingot):
-    lines = call([ingot, "inspect", converted]).splitlines()
+    lines = run(ingot, "inspect", converted).succeeded().stdout.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith("Open dimensions"))
     names = []
     for line in lines[begin + 1 :]:
@@ -173,17 +166,18 @@ def show(name, source, cases, args):
     static, source_hash = StaticAnswers(work, (args.ingot, runner)), sha256(source)
     convert = [args.ingot, "convert", source, "--winograd", "off", "-o"]
     converted = work / f"dynamic_{name}.ingot"
-    call(convert + [converted])
+    run(convert, converted).succeeded()
     names = open_symbols(converted, args.ingot)
     lines = [" ".join(f"{n}={v}" for n, v in zip(names, case)) for case in cases]
-    answers = call([runner, "rebind", converted], "\n".join(lines) + "\n").splitlines()
+    given = "\n".join(lines) + "\n"
+    answers = run(runner, "rebind", converted, input=given).succeeded().stdout.splitlines()
     figures = dict(zip(*[iter(answers.pop()[2:].split())] * 2))
     different = [line for answer, line in zip(answers, lines) if answer.split(" ", 2)[2] != line]
     for done, (answer, line) in enumerate(zip(answers, lines)):
 
         def answer_of(fixed, dims=line.split()):
-            call(convert + [fixed] + [word for dim in dims for word in ("--dim", dim)])
-            return call([runner, "bind", fixed], "\n").split()[:2]
+            run(convert, fixed, [word for dim in dims for word in ("--dim", dim)]).succeeded()
+            return run(runner, "bind", fixed, input="\n").succeeded().stdout.split()[:2]
 
         if static.of(source_hash, line.split(), answer_of) != answer.split()[:2]:
             different.append(line)
@@ -235,7 +229,7 @@ def main():
                 [(1, n) for n in range(1, 513)],
             ),
         ]
-    tally, says = sources.Tally(), []
+    tally, says = Checks("dynamic", verbose=True), []
     for name, source, cases in models:
         if source is None:
             tally.skip(f"{name}: its source is not to be had here")
@@ -245,8 +239,7 @@ def main():
         tally.check(says[-1][1], f"{says[-1][0]}; took {time.monotonic() - began:.0f} s")
     if args.write and tally.passed == len(models):
         replace_figures(args.write, "dynamic", "".join(f"- {line}\n" for line, _ in says))
-    print(f"dynamic: {tally.passed} passed, {tally.failed} failed")
-    sys.exit(1 if tally.failed else 0)
+    sys.exit(tally.finish())
 
 
 main()

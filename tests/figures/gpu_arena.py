@@ -14,7 +14,9 @@ import pathlib
 import sys
 
 from gpu_cost import OPEN, ZOO, convert, predict, source_of
-from sources import call
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import run  # noqa: E402
 
 ROW = "{:18} {:>5} {:>11} {:>12} {:>11} {:>6}"
 
@@ -22,7 +24,7 @@ ROW = "{:18} {:>5} {:>11} {:>12} {:>11} {:>6}"
 def arena_of(ingot, file, fake):
     """Bytes, weights apart."""
     environment = {**os.environ, "INGOT_CUDA_DRIVER": str(fake.resolve())}
-    done = call([ingot, "place", file, "--device", "cuda", "--json"], env=environment)
+    done = run([ingot, "place", file, "--device", "cuda", "--json"], env=environment)
     if done.returncode:
         sys.exit(f"gpu_arena: {file.name}: {done.stderr.strip()}")
     (gpu,) = json.loads(done.stdout)["devices"]

@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/models"))
 sys.path.insert(0, str(ROOT / "bench"))
 import onnx  # noqa: E402
-from sources import SHARED, call, fetch, make_minilm, make_zoo, read_rows  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from sources import SHARED, fetch, make_minilm, make_zoo, read_rows  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 GPUS = "h200,orin-nano"
 ZOO = "resnet50_224 mobilenetv2_224 yolov8n_320 yolov8n_640".split()
@@ -35,14 +35,6 @@ INTEGERS = {
     "movenet_lightning": "google-coral__test_data/movenet_single_pose_lightning_ptq.tflite",
 }
 COLUMNS = ("network", "precision", "batch", "launches", "MB", "GFLOP")
-
-
-def run(*words):
-    done = call(words)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no word"]
-        raise RuntimeError(f"{pathlib.Path(str(words[0])).name} {words[1]}: {lines[0]}")
-    return done.stdout
 
 
 def source_of(name, work):
@@ -71,14 +63,16 @@ def convert(args, name, source, batch, precision):
         onnx.save(batched(onnx.load(source), batch), made)
     if precision != "exact":
         words += ["--precision-check", "off"]
-    run(args.ingot, "convert", made, "--precision", precision, "-o", out, *words)
+    run(args.ingot, "convert", made, "--precision", precision, "-o", out, *words).succeeded()
     if made != source:
         made.unlink()
     return out
 
 
 def predict(ingot, file, gpu):
-    return json.loads(run(ingot, "why", file, "--device", f"cuda:{gpu}", "--json"))
+    return json.loads(
+        run(ingot, "why", file, "--device", f"cuda:{gpu}", "--json").succeeded().stdout
+    )
 
 
 def row_of(args, name, precision, batch, file):

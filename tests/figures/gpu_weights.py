@@ -13,10 +13,10 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from gpu_cost import predict, run, source_of  # noqa: E402
+from gpu_cost import predict, source_of  # noqa: E402
 
 WEIGHTS = {"f32": [], "w8": ["--dtype", "w8"], "w4": ["--dtype", "w4"]}
 
@@ -28,7 +28,7 @@ def convert(args, source, weights, rows, precision):
         words = ["--precision", precision, "--dim", "batch=1", "--dim", f"sequence={rows}"]
         if precision != "exact":
             words += ["--precision-check", "off"]
-        run(args.ingot, "convert", source, "-o", out, *words, *WEIGHTS[weights])
+        run(args.ingot, "convert", source, "-o", out, *words, *WEIGHTS[weights]).succeeded()
     return out
 
 

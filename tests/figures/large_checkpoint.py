@@ -20,7 +20,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 TORCH = """
 import sys, torch
@@ -96,7 +96,7 @@ def main():
         work / "theirs.safetensors",
     )
     if not source.exists():
-        subprocess.run([sys.executable, "-c", MAKE, str(source), str(args.gib)], check=True)
+        run(sys.executable, "-c", MAKE, source, args.gib).succeeded()
     size = source.stat().st_size
     with open(source, "rb") as f:  # into the page cache, for both
         while f.read(1 << 24):
@@ -114,7 +114,7 @@ def main():
             seconds, peak = measured(command)
             times[name].append(seconds)
             peaks[name] = max(peaks[name], peak)
-    subprocess.run([str(c) for c in contenders["ingot"]], check=True, stdout=subprocess.DEVNULL)
+    run(contenders["ingot"]).succeeded()
     same = hashes(ours) == hashes(theirs)
     for name in contenders:
         print(
@@ -123,9 +123,11 @@ def main():
         )
     ratio = statistics.median(a / b for a, b in zip(times["ingot"], times["torch"]))
     print(f"time over torch's, paired: {ratio:.2f}; tensors equal: {'yes' if same else 'NO'}")
-    good = same and ratio <= 1 and peaks["ingot"] * 1024 <= 1.2 * size
-    print(f"large_checkpoint: {int(good)} passed, {int(not good)} failed")
-    sys.exit(0 if good else 1)
+    checks = Checks("large_checkpoint")
+    checks.check(same, "the same tensors as torch's")
+    checks.check(ratio <= 1, "at most torch's time")
+    checks.check(peaks["ingot"] * 1024 <= 1.2 * size, "at most 1.2 times the file in memory")
+    sys.exit(checks.finish())
 
 
 main()

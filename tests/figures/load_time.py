@@ -9,12 +9,11 @@ every page touched before the clock starts. Median of several processes.
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from sources import convert_from_zoo  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 
 def main():
@@ -28,22 +27,8 @@ def main():
     rows, touched = [], []
     for _ in range(args.processes):
         for extra, into in (((), rows), (("--prefault",), touched)):
-            done = subprocess.run(
-                [
-                    args.ingot,
-                    "bench",
-                    converted,
-                    "--threads",
-                    "1",
-                    "--seconds",
-                    "0.5",
-                    "--json",
-                    *extra,
-                ],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
+            options = ("--threads", 1, "--seconds", 0.5, "--json", *extra)
+            done = run(args.ingot, "bench", converted, *options).succeeded()
             into.append(json.loads(done.stdout))
     middle = lambda key, of: statistics.median(r[key] for r in of)
     ratio = lambda of: statistics.median(r["first_ms"] / r["median_ms"] for r in of)
@@ -58,9 +43,10 @@ def main():
     print(
         f"  touching every page: {middle('load_ms', touched) - middle('load_ms', rows):.1f} ms at load"
     )
-    checks = [middle("load_ms", rows) < 5, ratio(touched) <= 1.3]
-    print(f"load: {sum(checks)} passed, {len(checks) - sum(checks)} failed")
-    sys.exit(0 if all(checks) else 1)
+    checks = Checks("load")
+    checks.check(middle("load_ms", rows) < 5, "ready within 5 ms")
+    checks.check(ratio(touched) <= 1.3, "the first run takes at most 1.3 steady ones")
+    sys.exit(checks.finish())
 
 
 main()

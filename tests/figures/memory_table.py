@@ -20,11 +20,8 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[0] / "models"))
 from page import replace_figures  # noqa: E402
-from dtypes import DTYPES  # noqa: E402
 from sources import (
     SHARED,
-    Tally,
-    call,
     dims_of,
     fetch,
     input_arrays,
@@ -33,7 +30,8 @@ from sources import (
     shapes_of,
     symbols,
 )  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from dtypes import DTYPES  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 # The same network in both formats. Ultraface's file ends before its boxes are decoded, which its
 # ONNX file does.
@@ -61,7 +59,7 @@ def peer(runtime, package, model, inputs, name, tally):
     if importlib.util.find_spec(package) is None:
         tally.skip(f"{name}: {runtime} is not to be had")
         return {}
-    done = call([sys.executable, HERE / "peer_memory.py", runtime, model, inputs])
+    done = run([sys.executable, HERE / "peer_memory.py", runtime, model, inputs])
     if done.returncode:
         tally.skip(
             f"{name}: {runtime} does not run it: {done.stderr.strip().splitlines()[-1][:200]}"
@@ -84,16 +82,14 @@ def measure(row, ingot, work, tally):
         return None
     (source, golden), name, converted = found, row["name"], work / f"{row['name']}.ingot"
     if not converted.exists() or converted.stat().st_mtime < pathlib.Path(ingot).stat().st_mtime:
-        done = call([ingot, "convert", source, "-o", converted, *shlex.split(row["options"] or "")])
+        done = run([ingot, "convert", source, "-o", converted, *shlex.split(row["options"] or "")])
         if done.returncode:
             return tally.check(False, f"{name}: convert", done.stderr) or None
-    described = json.loads(call([ingot, "inspect", converted, "--json"]).stdout)
+    described = json.loads(run([ingot, "inspect", converted, "--json"]).stdout)
     typical = (
         {}
         if golden
-        else json.loads(call([ingot, "bench", converted, "--seconds", "0", "--json"]).stdout)[
-            "dims"
-        ]
+        else json.loads(run([ingot, "bench", converted, "--seconds", "0", "--json"]).stdout)["dims"]
     )
     arrays = input_arrays(golden, described["inputs"], typical, np.random.default_rng(3))
     bindings = symbols(described["inputs"], shapes_of(arrays))
@@ -110,7 +106,7 @@ def measure(row, ingot, work, tally):
     np.savez(inputs, **arrays, **states)
     np.savez(ours, **arrays)
     done = [
-        call([ingot, *command, "--json"])
+        run([ingot, *command, "--json"])
         for command in (
             ("bench", converted, "--threads", "1", "--seconds", "0", "--inputs", ours),
             ("inspect", converted, *dims),
@@ -174,7 +170,7 @@ def main():
     parser.add_argument("--table", type=pathlib.Path, help="where the rows are written")
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
-    work, tally, rows = pathlib.Path(args.work), Tally(), {}
+    work, tally, rows = pathlib.Path(args.work), Checks("memory", verbose=True), {}
     work.mkdir(parents=True, exist_ok=True)
     listed = read_rows(args.names)
     for row in sorted(listed, key=lambda r: r["name"]):
@@ -207,8 +203,7 @@ def main():
         cells = [line[1:-1].split("|") for line in table(rows) if not line.startswith("|--")]
         lines = ["\t".join(cell.strip() for cell in row) for row in cells]
         args.table.write_text("\n".join(lines) + "\n")
-    print(f"memory: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed else 0)
+    sys.exit(tally.finish())
 
 
 main()

@@ -2,10 +2,13 @@
 main, with the rules of convolution, linear layer, pooling and softmax of bytes, the operators of
 MLPerf Tiny's keyword network."""
 
+import sys
 import pathlib
 import re
 import shutil
-import subprocess
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = "arm-none-eabi-g++"
@@ -45,18 +48,14 @@ def measure(work):
     for source in sources():
         objects.append(work / (source.stem + ".micro.o"))
         command = [COMPILER, *FLAGS, f"-I{ROOT}", f"-I{ROOT}/runtime/include", "-c", source]
-        subprocess.run([*command, "-o", objects[-1]], check=True)
+        run(command, "-o", objects[-1]).succeeded()
     link = ["-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,-e,main"]
-    subprocess.run([COMPILER, *FLAGS, *link, *objects, "-o", image], check=True)
-    sections = subprocess.run(
-        ["arm-none-eabi-size", "-A", image], check=True, capture_output=True, text=True
-    ).stdout
+    run(COMPILER, *FLAGS, *link, *objects, "-o", image).succeeded()
+    sections = run("arm-none-eabi-size", "-A", image).succeeded().stdout
     flash = sum(
         int(n) for n in re.findall(r"^\.(?:text|rodata|data|ARM\.\S+)\s+(\d+)", sections, re.M)
     )
-    names = subprocess.run(
-        ["arm-none-eabi-nm", "-S", "-C", image], check=True, capture_output=True, text=True
-    ).stdout
+    names = run("arm-none-eabi-nm", "-S", "-C", image).succeeded().stdout
     own = sum(
         int(size, 16)
         for size, name in re.findall(r"^\w+ (\w+) \w (\w+)", names, re.M)

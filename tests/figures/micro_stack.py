@@ -12,13 +12,12 @@ as well: what it really used of a painted stack must be within the figure."""
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from shared import SHARED  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 MODELS = SHARED / "models"
 NETWORKS = (
@@ -174,10 +173,7 @@ def convert(ingot, source, out, *options):
 
 
 def call(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr.strip())
-    return done.stdout
+    return run(*command).succeeded().stdout
 
 
 def measure(ingot, work, board=BOARD, show=False, tiny=False):
@@ -204,13 +200,8 @@ def measure(ingot, work, board=BOARD, show=False, tiny=False):
     if not shutil.which(emulator[0]):
         print(f"[skip] what an image used of its stack: {emulator[0]} is absent")
         return figures
-    done = subprocess.run(
-        [*emulator, "-kernel", str(folder / "build/image.elf")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    used = int(re.search(r"^stack: (\d+) of", done.stdout + done.stderr, re.M).group(1))
+    done = run(emulator, "-kernel", folder / "build/image.elf", seconds=300)
+    used = int(re.search(r"^stack: (\d+) of", done.said, re.M).group(1))
     whole = graph.deepest("start")[0]
     print(f"{board}: painted stack {used:,} bytes, the longest way from reset {whole:,}")
     if used > whole:

@@ -11,11 +11,10 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -41,10 +40,7 @@ SAID = re.compile(r"arena (\d+) of (\d+) bytes \(.*\), multiply-adds (\d+) of (\
 
 
 def call(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(str(c) for c in command)}: exit {done.returncode}\n{done.stderr}")
-    return done.stdout + done.stderr  # an emulator writes to the second
+    return run(*command).succeeded().said  # an emulator writes to the second
 
 
 def convert(ingot, source, out, name, *options):

@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from sources import convert_from_zoo  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser  # noqa: E402
 
 
 def mapping(pid, path):
@@ -52,8 +52,9 @@ def main():
     shared = all(
         m["Rss"] > 0 and m["Pss"] <= 0.55 * m["Rss"] and m["Private_Dirty"] == 0 for m in both
     )
-    print(f"share: {int(shared)} passed, {int(not shared)} failed")
-    sys.exit(0 if shared else 1)
+    checks = Checks("share")
+    checks.check(shared, "two processes have one copy of the weights")
+    sys.exit(checks.finish())
 
 
 main()

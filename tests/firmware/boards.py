@@ -12,11 +12,10 @@ is too small is refused when the project is written, and the line says so."""
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -59,11 +58,8 @@ class Refused(Exception):
     pass
 
 
-def call(*command, **options):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
-    if done.returncode:
-        sys.exit(f"{' '.join(str(c) for c in command)}: exit {done.returncode}\n{done.stderr}")
-    return done.stdout
+def call(*command):
+    return run(*command).succeeded().stdout
 
 
 def convert(ingot, work, name):
@@ -101,7 +97,7 @@ def check_on_board(ingot, work, board, files, program):
         return 0, 0
     folder = work / program.partition(".")[0]
     build(ingot, folder, board, [files[name]], ROOT / "tests/firmware" / program)
-    text = run(folder)
+    text = emulate(folder)
     counts = re.search(r"^(\d+) passed, (\d+) failed", text, re.M)
     print(f"{program} on {board}")
     print(text[: counts.start()].strip() if counts else text.strip())
@@ -112,15 +108,10 @@ def build(ingot, folder, board, files, program=None):
     """The image; @throws Refused with the line of a board that is too small. `program`: in the
     place of the project's main.c."""
     shutil.rmtree(folder, ignore_errors=True)
-    made = subprocess.run(
-        [str(ingot), "firmware", *map(str, files), "-o", str(folder), "--board", board],
-        capture_output=True,
-        text=True,
-    )
+    made = run(ingot, "firmware", *files, "-o", folder, "--board", board)
     if made.returncode == 7:
         raise Refused(made.stderr.strip().splitlines()[-1])
-    if made.returncode:
-        sys.exit(made.stderr)
+    made.succeeded()
     if program and program.suffix == ".c":
         shutil.copy(program, folder / "main.c")
     elif program:  # of C++, its kernels and its main
@@ -135,11 +126,9 @@ def build(ingot, folder, board, files, program=None):
     return image
 
 
-def run(folder, *extra):
+def emulate(folder, *extra):
     command = re.search(r"^QEMU \?= (.*)", (folder / "board.mk").read_text(), re.M).group(1)
-    command = [*command.split(), *extra, "-kernel", str(folder / "build/image.elf")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    return done.stdout + done.stderr
+    return run(command.split(), extra, "-kernel", folder / "build/image.elf", seconds=300).said
 
 
 def show(board, text, results):
@@ -172,12 +161,12 @@ def main():
     files |= {name: OWN[name](ingot, work) for name in names if name in OWN}
     if not files:
         print("[skip] no network for a board: there is no shared material (MLPerf Tiny's networks)")
-    results, failed = [], 0
+    results, checks = [], Checks("boards")
     for board in args.boards.split(","):
         emulator = "qemu-system-riscv32" if board.startswith("riscv") else "qemu-system-arm"
         compiler = "riscv64-unknown-elf-g++" if board.startswith("riscv") else "arm-none-eabi-g++"
         if not shutil.which(emulator) or not shutil.which(compiler):
-            print(f"[skip] {board}: {emulator} or {compiler} is absent")
+            checks.skip(f"{board}: {emulator} or {compiler} is absent")
             continue
         before = len(results)
         expected = 0
@@ -185,7 +174,7 @@ def main():
             folder = work / board
             build(ingot, folder, board, files.values())
             expected = len(files)
-            show(board, run(folder), results)
+            show(board, emulate(folder), results)
         except Refused:  # not all at once: one by one
             for name, file in files.items():
                 folder = work / f"{board}-{name}"
@@ -195,19 +184,19 @@ def main():
                     print(f"{board:18} {NETWORKS.get(name, name):10} refused: {line}")
                     continue
                 expected += 1
-                show(board, run(folder), results)
+                show(board, emulate(folder), results)
         mine = results[before:]
-        failed += expected - sum(good for _, _, good, _, _ in mine)
+        checks.failed += expected - sum(good for _, _, good, _, _ in mine)
     refused, wrong = check_on_board(ingot, work, "mps2-an386", files, "refusals.c")
-    failed += wrong
+    checks.failed += wrong
     for board in set(args.boards.split(",")) & {"mps2-an386", "mps2-an505", "mps3-an547"}:
         counts = check_on_board(ingot, work, board, files, "byte_kernels.cpp")
         refused += counts[0]
-        failed += counts[1]
+        checks.failed += counts[1]
     if args.count:
         folder = work / "mps2-an386"
         counted = []
-        show("counted (M4)", run(folder, "-icount", "shift=0"), counted)
+        show("counted (M4)", emulate(folder, "-icount", "shift=0"), counted)
         for _, name, _, _, ticks in counted:
             count = ticks * TICK_NS / 1e6
             line = f"{NETWORKS.get(name, name):10} {count:8.2f} million instructions"
@@ -216,9 +205,8 @@ def main():
                 line += (f"; X-CUBE-AI {best:.2f}, TFLM {reference:.1f} million cycles: "
                          f"{count / best:.2f} of the first")  # fmt: skip
             print(line)
-    passed = refused + sum(good for _, _, good, _, _ in results)
-    print(f"boards: {passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+    checks.passed = refused + sum(good for _, _, good, _, _ in results)
+    sys.exit(checks.finish() or not checks.passed)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ RUN_MUTANTS lays the weights out without the pages of zeros that a mutant would 
 """
 
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Ingot, run, work_folder  # noqa: E402
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 RNG = np.random.default_rng(12)
@@ -436,25 +435,14 @@ def make(ingot, mutants, name, out):
         save(model, source)
         if options == ["--golden"]:
             golden_of(folder, graph)
-            plain = folder / "plain.ingot"
-            run(ingot, "convert", source, "-o", plain)
-            run(ingot, "run", plain, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz")
             arrays = dict(np.load(folder / "in.npz"))
-            arrays.update(
-                {"out:" + k.removeprefix("out:"): v for k, v in np.load(folder / "out.npz").items()}
-            )
+            fed = {name.removeprefix("in:"): array for name, array in arrays.items()}
+            outputs = Ingot(ingot, folder).computed(source, fed)
+            arrays |= {f"out:{name}": array for name, array in outputs.items()}
             np.savez(folder / "golden.npz", **arrays)
             options = ["--golden", folder / "golden.npz"]
-        run(ingot, "convert", source, "-o", folder / "padded.ingot", *options)
-        run(mutants, "--expand", folder / "padded.ingot", out)
-
-
-def run(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(
-            f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr}{done.stdout}"
-        )
+        run(ingot, "convert", source, "-o", folder / "padded.ingot", options).succeeded()
+        run(mutants, "--expand", folder / "padded.ingot", out).succeeded()
 
 
 def main():

@@ -6,7 +6,8 @@ import pathlib
 import shlex
 
 import numpy as np
-from sources import call, input_arrays, locate, shapes_of, write_inputs
+from sources import input_arrays, locate, shapes_of, write_inputs
+from testing import run
 
 
 class Converted:
@@ -31,17 +32,17 @@ class Converted:
         if not found:
             self.problem = "its source is not to be had"
             return
-        done = call(
+        done = run(
             [ingot, "convert", found[0], "-o", self.path, *shlex.split(row["options"] or "")]
         )
         if done.returncode:
             self.problem = f"convert: {done.stderr.strip()[-300:]}"
             return
-        described = json.loads(call([ingot, "inspect", self.path, "--json"]).stdout)
+        described = json.loads(run([ingot, "inspect", self.path, "--json"]).stdout)
         typical = (
             {}
             if found[1]
-            else json.loads(call([ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)[
+            else json.loads(run([ingot, "bench", self.path, "--seconds", "0", "--json"]).stdout)[
                 "dims"
             ]
         )

@@ -10,13 +10,12 @@ machine; then with one bit changed, which must be found.
 
 import os
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STATES = [
@@ -24,72 +23,37 @@ STATES = [
 ]
 
 
-def call(*command, isa=None):
-    env = {**os.environ, **({"INGOT_CPU_ISA": isa} if isa else {})}
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=env)
-
-
 def main():
     parser = ingot_parser(__doc__)
     parser.add_argument("--work", required=True)
     args = parser.parse_args()
     work = pathlib.Path(args.work) / "decoder_bits"
-    made = call(sys.executable, HERE / "make_decoder.py", work)
     full, state, exact = work / "full.ingot", work / "state.ingot", work / "exact.npz"
-    steps = [
-        made,
-        call(args.ingot, "convert", work / "decoder_full.onnx", "-o", full),
-        call(
-            args.ingot,
-            "convert",
-            work / "decoder_state.onnx",
-            "-o",
-            state,
-            *(word for s in STATES for word in ("--state", s)),
-        ),
-        call(
-            args.ingot,
-            "run",
-            full,
-            "--inputs",
-            work / "decoder_full.npz",
-            "--outputs",
-            work / "logits.npz",
-        ),
-    ]
-    failed = [s.stderr.strip() for s in steps if s.returncode]
-    if failed:
-        print(f"[fail] decoder: {failed[0][-300:]}")
-        return 1
+    states = [word for s in STATES for word in ("--state", s)]
+    files = ("--inputs", work / "decoder_full.npz", "--outputs", work / "logits.npz")
+    run(sys.executable, HERE / "make_decoder.py", work).succeeded()
+    run(args.ingot, "convert", work / "decoder_full.onnx", "-o", full).succeeded()
+    run(args.ingot, "convert", work / "decoder_state.onnx", "-o", state, states).succeeded()
+    run(args.ingot, "run", full, files).succeeded()
     golden = dict(np.load(work / "decoder_state.npz"))
     logits = np.load(work / "logits.npz")["logits"][0]
     golden["out:logits"] = logits.reshape(golden["out:logits"].shape)
     np.savez(exact, **golden)
-    faults = 0
+    checks = Checks("decoder", verbose=True)
+    check = ("check", state, "--golden", exact, "--rtol", 0, "--atol", 0)
     isas = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[
         os.uname().machine
     ]
     for isa in isas:
-        done = call(
-            args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0", isa=isa
-        )
+        done = run(args.ingot, check, env={"INGOT_CPU_ISA": isa})
         if "instruction set" in done.stderr and done.returncode:
-            print(f"[skip] {isa}: not on this machine")
+            checks.skip(f"{isa}: not on this machine")
             continue
-        faults += done.returncode != 0
-        print(
-            ("[ok]   " if done.returncode == 0 else "[fail] ")
-            + f"decoder: {len(logits)} steps equal the whole sequence, {isa}: "
-            + (done.stdout + done.stderr).strip()[-200:]
-        )
+        checks.report(f"{len(logits)} steps equal the whole sequence, {isa}", done.why)
     golden["out:logits"].reshape(-1).view(np.int32)[-1] ^= 1
     np.savez(exact, **golden)
-    found = (
-        call(args.ingot, "check", state, "--golden", exact, "--rtol", "0", "--atol", "0").returncode
-        == 6
-    )
-    print(("[ok]   " if found else "[fail] ") + "decoder: one bit of the last step is found")
-    return 1 if faults or not found else 0
+    checks.check(run(args.ingot, check).returncode == 6, "one bit of the last step is found")
+    return checks.finish()
 
 
 if __name__ == "__main__":

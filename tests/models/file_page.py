@@ -5,7 +5,7 @@ them."""
 import pathlib
 
 from sources import SHARED, listed_files
-from testing import ingot_parser
+from testing import Checks, ingot_parser
 
 
 def table_rows(rows):
@@ -25,19 +25,18 @@ def make_page(description, is_wanted, row_of, page_of):
         print("[skip] no model file was tried: there is no shared material")
         return 0
     a.work.mkdir(parents=True, exist_ok=True)
-    rows, failed, skipped = [], 0, 0
+    rows, checks, skipped = [], Checks("model_files"), 0
     for name, path, golden, listed in listed_files(a.work, is_wanted, a.parts):
         if path is None or not path.exists():
             skipped += 1
             continue
         cells, fits = row_of(a.ingot, a.work, name, path, golden, listed)
         rows.append([cell.replace("|", "/") for cell in cells])
-        failed += not fits
-        print(("" if fits else "[fail] ") + " | ".join(rows[-1]), flush=True)
+        if checks.check(fits, " | ".join(rows[-1])):
+            print(" | ".join(rows[-1]), flush=True)
     if skipped:
-        print(f"[skip] {skipped} files of packages are not to be had here")
+        checks.skip(f"{skipped} files of packages are not to be had here")
     if a.write:
         a.write.parent.mkdir(parents=True, exist_ok=True)
         a.write.write_text(page_of(rows))
-    print(f"{len(rows) - failed} files as they should be, {failed} not, {skipped} skipped")
-    return 1 if failed else 0
+    return checks.finish()

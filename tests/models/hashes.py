@@ -19,8 +19,8 @@ import sys
 import time
 
 from convert_once import Converted
-from sources import Tally, call, read_rows
-from testing import ingot_parser, work_folder
+from sources import read_rows
+from testing import Checks, ingot_parser, run, work_folder
 
 NO_KERNEL = "no kernel for any instruction"
 
@@ -56,11 +56,11 @@ class Targets:
         return self.each + (self.emulated if row["small"] == "1" else self.emulated[:1])
 
 
-def run(command, word, converted, folder, environment):
+def outputs_of(command, word, converted, folder, environment):
     """(SHA-256 or None, what went wrong or why it did not run)"""
     out = pathlib.Path(folder) / "outputs"
     out.unlink(missing_ok=True)
-    done = call(
+    done = run(
         [
             *command[:-1],
             command[-1],
@@ -83,7 +83,7 @@ def judge(row, converted, targets, folder, tally, absent):
     hashes, refused, broken = collections.defaultdict(list), [], []
     began = time.monotonic()
     for name, command, word in targets.of(row):
-        digest, why = run(command, word, converted, folder, targets.environment)
+        digest, why = outputs_of(command, word, converted, folder, targets.environment)
         if digest:
             hashes[digest].append(name)
         elif why.startswith("[skip]"):
@@ -113,14 +113,14 @@ def main():
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     os.makedirs(args.work, exist_ok=True)
-    tally, absent, targets = Tally(), set(), Targets(args)
+    tally, absent, targets = Checks("hashes", verbose=True), set(), Targets(args)
     if not args.arm:
         absent.add("neon: no tree of a cross build was given")
     with work_folder() as folder:
         for row in read_rows(args.names):
             if row["small"] != "1" and not args.all and not args.names:
                 continue
-            made = Tally()  # whose checks are of the sources
+            made = Checks(verbose=True)  # whose checks are of the sources
             converted = Converted(row, args.ingot, args.work, made)
             tally.failed += made.failed
             tally.skipped += made.skipped
@@ -130,8 +130,7 @@ def main():
                 tally.check(False, converted.name, converted.problem)
     for why in sorted(absent):
         tally.skip(why)
-    print(f"hashes: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed or not tally.passed else 0)
+    sys.exit(tally.finish() or not tally.passed)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import sys
 
 import numpy as np
 from file_page import make_page, table_rows
-from sources import call, read_rows, refusal
+from sources import read_rows, refusal
+from testing import run
 
 NO_MODELS = ("npz", "pb")  # arrays: goldens and test data of other projects
 OUTCOMES = {  # how the text of an outcome begins: how it is counted
@@ -78,18 +79,18 @@ def outcome_of(ingot, path, golden, options, out):
     """(what the page says, whether that is as it should be)"""
     out.unlink(missing_ok=True)
     check = [] if golden else ["--check"]
-    done = call([ingot, "convert", path, "-o", out, *check, *options])
+    done = run([ingot, "convert", path, "-o", out, *check, *options])
     if done.returncode == 4 and "has weights and no program" in done.stderr:
         return "has weights alone", True
     if done.returncode:
         reasons = refusal(done.stderr).replace(str(path), "")
         return f"refused ({done.returncode}): {reasons}", 2 <= done.returncode <= 5
-    verified = call([ingot, "verify", out])
+    verified = run([ingot, "verify", out])
     if verified.returncode:
         return f"does not verify: {verified.stderr.strip()[:100]}", False
     if not golden:
         return "equals the naive kernels", True
-    done = call([ingot, "check", out, "--golden", golden])
+    done = run([ingot, "check", out, "--golden", golden])
     if done.returncode == 0:
         return "equals its golden", True
     wrong = (done.stdout + done.stderr).replace(str(golden), "its golden").splitlines()
@@ -116,7 +117,7 @@ def page_of(rows):
 
 
 def row_of(ingot, work, name, path, golden, listed):
-    inspected = call([ingot, "inspect", path, "--json"]).stdout
+    inspected = run([ingot, "inspect", path, "--json"]).stdout
     described = json.loads(inspected) if inspected.startswith("{") else {}
     package = f"{listed['package']}=={listed['version']}" if "package" in listed else ""
     source = f"{package}:{listed['path']}" if package else f"models/{name}"

@@ -25,8 +25,8 @@ import shlex
 import sys
 
 import numpy as np
-from sources import Tally, call, input_arrays, locate, read_rows, shapes_of, write_inputs
-from testing import ingot_parser, work_folder
+from sources import input_arrays, locate, read_rows, shapes_of, write_inputs
+from testing import Checks, ingot_parser, run, work_folder
 
 PRECISIONS = ("exact", "fast", "fp16", "bf16")
 # Files whose products are of halves on instruction sets, and what is allowed of them.
@@ -74,7 +74,7 @@ class Bench:
         """(largest error and what is allowed, relative, of the worst output; passed; what was
         said)"""
         environment = {**self.environment, **({"INGOT_CPU_ISA": isa} if isa else {})}
-        done = call(
+        done = run(
             [self.ingot, "check", path, "--golden", golden, "--device", device, "--json"],
             env=environment,
         )
@@ -98,7 +98,7 @@ class Bench:
     def outputs(self, command, target, path, inputs, shapes):
         with work_folder() as folder:
             out = folder / "outputs"
-            done = call(
+            done = run(
                 [*command, "--write", out, path, target, "1", inputs, *shapes], env=self.environment
             )
             return (
@@ -191,10 +191,10 @@ def main():
     os.makedirs(work / "precision", exist_ok=True)
     bench, tally, absent, changed, sources = (
         Bench(args),
-        Tally(),
+        Checks("precision", verbose=True),
         set(),
         {"fast": [], "fp16": [], "bf16": []},
-        Tally(),
+        Checks(verbose=True),
     )
     if not args.arm:
         absent.add("aarch64: no tree of a cross build was given")
@@ -216,7 +216,7 @@ def main():
         errors, raw, kept = {}, None, {}
         for precision in PRECISIONS:
             path = work / "precision" / f"{row['name']}.{precision}.ingot"
-            done = call(
+            done = run(
                 [
                     args.ingot,
                     "convert",
@@ -231,7 +231,7 @@ def main():
             if done.returncode:
                 tally.check(False, f"{row['name']}: convert --precision {precision}", done.stderr)
                 continue
-            described = json.loads(call([args.ingot, "inspect", path, "--json"]).stdout)
+            described = json.loads(run([args.ingot, "inspect", path, "--json"]).stdout)
             kept[precision] = described["precision"] == precision
             if not kept[precision]:
                 written = described["precision"]
@@ -260,8 +260,7 @@ def main():
     tally.failed += sources.failed
     for why in sorted(absent):
         tally.skip(why)
-    print(f"precision: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed else 0)
+    sys.exit(tally.finish())
 
 
 if __name__ == "__main__":

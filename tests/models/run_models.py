@@ -28,8 +28,6 @@ import time
 
 import numpy as np
 from sources import (
-    Tally,
-    call,
     dims_of,
     input_arrays,
     locate,
@@ -41,7 +39,7 @@ from sources import (
     symbols,
     write_inputs,
 )
-from testing import ingot_parser
+from testing import Checks, ingot_parser, run
 
 ISAS = {"x86_64": ["scalar", "avx2", "avx512"], "aarch64": ["scalar", "neon"]}[os.uname().machine]
 STEPS, SAVED_AT = 12, 5
@@ -59,14 +57,14 @@ def check_state(row, args, tally, source, out, shapes):
     kept = [
         w for i, w in enumerate(words) if w != "--state" and (i == 0 or words[i - 1] != "--state")
     ]
-    done = call([args.ingot, "convert", source, "-o", plain, *kept])
+    done = run([args.ingot, "convert", source, "-o", plain, *kept])
     if not tally.check(done.returncode == 0, f"{name}: convert without --state", done.stderr):
         return None
-    described = json.loads(call([args.ingot, "inspect", plain, "--json"]).stdout)
+    described = json.loads(run([args.ingot, "inspect", plain, "--json"]).stdout)
     given = dict(s.rsplit("=", 1) for s in shapes)
     states = {
         v["name"]: dims_of(v)
-        for v in json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]
+        for v in json.loads(run([args.ingot, "inspect", out, "--json"]).stdout)["state_variables"]
     }
     known = dict(
         s.split("=", 1)
@@ -74,8 +72,8 @@ def check_state(row, args, tally, source, out, shapes):
     )
     fed = [f"{n}={'x'.join(str(known.get(d, d)) for d in dims)}" for n, dims in states.items()]
     feeds = [word for into, by in pairs for word in ("--feed", f"{by}={into}")]
-    expected = call([runner, plain, "best", "1", STEPS, *feeds, *shapes, *fed]).stdout
-    whole = call([runner, out, "best", "2", STEPS, *shapes]).stdout
+    expected = run([runner, plain, "best", "1", STEPS, *feeds, *shapes, *fed]).stdout
+    whole = run([runner, out, "best", "2", STEPS, *shapes]).stdout
     tally.check(
         whole == expected and whole.count("step") == STEPS,
         f"{name}: {STEPS} steps with state in the arena as with it fed back",
@@ -85,13 +83,13 @@ def check_state(row, args, tally, source, out, shapes):
     crossed, wrong, last = 0, [], None
     for first in ISAS:
         saved = out.with_suffix(f".{first}.state")
-        done = call([runner, out, first, "1", SAVED_AT, "--save", SAVED_AT, saved, *shapes])
+        done = run([runner, out, first, "1", SAVED_AT, "--save", SAVED_AT, saved, *shapes])
         if done.returncode == 77:
             tally.skip(f"{first}: not on this machine")
             continue
         last = saved
         for second in ISAS:
-            done = call([runner, out, second, "2", STEPS, "--load", SAVED_AT, saved, *shapes])
+            done = run([runner, out, second, "2", STEPS, "--load", SAVED_AT, saved, *shapes])
             if done.returncode == 77:
                 continue
             crossed += 1
@@ -118,19 +116,19 @@ def check_model(row, args, tally, hashes):
         return
     out.unlink(missing_ok=True)
     began = time.monotonic()
-    done = call([args.ingot, "convert", source, "-o", out, *shlex.split(row["options"] or "")])
+    done = run([args.ingot, "convert", source, "-o", out, *shlex.split(row["options"] or "")])
     if not tally.check(
         done.returncode == 0, f"{name}: convert ({time.monotonic() - began:.1f} s)", done.stderr
     ):
         return
-    done = call([args.ingot, "verify", out])
+    done = run([args.ingot, "verify", out])
     tally.check(done.returncode == 0, f"{name}: verify", done.stderr + done.stdout)
-    described = json.loads(call([args.ingot, "inspect", out, "--json"]).stdout)
+    described = json.loads(run([args.ingot, "inspect", out, "--json"]).stdout)
     inputs = work / "inputs" / name
     typical = (
         {}
         if golden
-        else json.loads(call([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
+        else json.loads(run([args.ingot, "bench", out, "--seconds", "0", "--json"]).stdout)["dims"]
     )
     if not golden and row["golden"] != "none":
         golden = golden_on_the_spot(row, source, described, typical, work, tally)
@@ -144,12 +142,12 @@ def check_model(row, args, tally, hashes):
         for threads in ("1", "2"):
             if args.part in ("first", "shared") and is_long(row, isa, threads):
                 continue
-            done = call([args.tools / "support/raw_runner", out, isa, threads, inputs, *shapes])
+            done = run([args.tools / "support/raw_runner", out, isa, threads, inputs, *shapes])
             if done.returncode == 77:
                 tally.skip(f"{isa}: not on this machine")
                 continue
             results[isa, threads] = done.stdout if done.returncode == 0 else done.stderr
-    again = call([args.tools / "support/raw_runner", out, "best", "2", inputs, *shapes]).stdout
+    again = run([args.tools / "support/raw_runner", out, "best", "2", inputs, *shapes]).stdout
     tally.check(
         len(set(results.values()) | {again}) == 1 and "output" in again,
         f"{name}: one answer on {', '.join(sorted({i for i, _ in results}))} x 1, 2 threads, again",
@@ -158,7 +156,7 @@ def check_model(row, args, tally, hashes):
     hashes[name] = {"shapes": shapes, "answer": again}
     placed = args.tools / "support/place_runner"
     if placed.exists():
-        done = call([placed, out, "best", inputs, "2", *shapes])
+        done = run([placed, out, "best", inputs, "2", *shapes])
         tally.check(
             done.returncode == 0,
             f"{name}: the same bits over three devices, transfers as stated: {done.stdout.strip()}",
@@ -169,7 +167,7 @@ def check_model(row, args, tally, hashes):
     if state_pairs(row["options"]):
         hashes[name]["state"] = check_state(row, args, tally, source, out, shapes)
     for threads in ("1", "2"):
-        done = call(
+        done = run(
             [args.tools / "support/raw_runner", "--exact", out, "best", threads, inputs, *shapes]
         )
         said = done.stdout.split()
@@ -194,7 +192,7 @@ def check_model(row, args, tally, hashes):
             rate = [
                 f"{port['name']}=16000" for port in described["inputs"] if port["name"] == "sr"
             ]  # silero's sample rate
-            done = call([trap, out, threads, *symbols(described["inputs"], shapes), *rate])
+            done = run([trap, out, threads, *symbols(described["inputs"], shapes), *rate])
             if done.returncode == 77:
                 tally.skip(f"{name}: traps: this machine does not allow tracing")
                 continue
@@ -218,7 +216,7 @@ def golden_on_the_spot(row, source, described, typical, work, tally):
 
 def compare_with_golden(args, tally, name, out, golden):
     for threads in ["1"] if args.quick else ["1", "2"]:
-        done = call([args.ingot, "check", out, "--golden", golden, "--threads", threads])
+        done = run([args.ingot, "check", out, "--golden", golden, "--threads", threads])
         tally.check(
             done.returncode == 0,
             f"{name}: equals its golden, {threads} threads",
@@ -241,7 +239,7 @@ def check_rest(row, args, tally, stored):
         tally.skip(f"{name}: the first part did not run it")
         return
     runner, inputs = args.tools / "support/raw_runner", pathlib.Path(args.work) / "inputs" / name
-    done = call([runner, out, "scalar", "1", inputs, *stored[name]["shapes"]])
+    done = run([runner, out, "scalar", "1", inputs, *stored[name]["shapes"]])
     tally.check(
         done.stdout == stored[name]["answer"],
         f"{name}: the same answer on scalar x 1 thread",
@@ -250,7 +248,7 @@ def check_rest(row, args, tally, stored):
 
 
 def check_held(row, args, stored, hashes):
-    tally = Tally(held=True)
+    tally = Checks(verbose=True, held=True)
     try:
         if args.part == "rest":
             check_rest(row, args, tally, stored)
@@ -276,7 +274,7 @@ def emulated(rows, args, tally):
             key = " ".join([name, isa, threads, sha256(work / f"{name}.ingot"), sha256(runner[-1])])
             if key not in done_before:
                 began = time.monotonic()
-                done = call(
+                done = run(
                     [
                         *runner,
                         work / f"{name}.ingot",
@@ -305,7 +303,7 @@ def emulated(rows, args, tally):
             )
         if known.get("state"):
             state_runner = pathlib.Path(runner[-1]).with_name("state_runner")
-            done = call(
+            done = run(
                 [
                     *runner[:-1],
                     state_runner,
@@ -354,7 +352,7 @@ def main():
         else pathlib.Path(args.ingot).resolve().parents[1] / "tests"
     )
     os.makedirs(args.work, exist_ok=True)
-    rows, tally, hashes = read_rows(args.names), Tally(), {}
+    rows, tally, hashes = read_rows(args.names), Checks("models", verbose=True), {}
     if args.part == "shared":
         rows = [r for r in rows if "shared:" in r["source"] + r["golden"]]
     if args.emulated:
@@ -366,8 +364,7 @@ def main():
             for held in pool.map(lambda row: check_held(row, args, stored, hashes), rows):
                 tally.add(held)
         path.write_text(json.dumps({**stored, **hashes}, indent=1))
-    print(f"models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed or not tally.passed else 0)
+    sys.exit(tally.finish() or not tally.passed)
 
 
 if __name__ == "__main__":

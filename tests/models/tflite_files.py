@@ -16,7 +16,8 @@ import pathlib
 import sys
 
 from file_page import make_page, table_rows
-from sources import call, refusal
+from sources import refusal
+from testing import run
 
 MODES = ("litert", "builtin", "tflm")
 SCALAR = "the golden's input has one dimension, the file's none"
@@ -45,17 +46,17 @@ def judged(ingot, path, golden, out):
     for mode in MODES:
         out.unlink(missing_ok=True)
         options = [] if mode == "litert" else ["--exact-to", mode]
-        done = call([ingot, "convert", path, "-o", out, *options])
+        done = run([ingot, "convert", path, "-o", out, *options])
         if done.returncode == 5 and mode != "litert":  # computes nothing in integers
             break
         if done.returncode != 0:
             return f"refused ({done.returncode}): {refusal(done.stderr)}", 2 <= done.returncode <= 5
-        verified = call([ingot, "verify", out])
+        verified = run([ingot, "verify", out])
         if verified.returncode != 0:
             return f"does not verify: {verified.stderr.strip()[:100]}", False
         if not golden:
             return "converted, has no golden", True
-        done = call([ingot, "check", out, "--golden", golden])
+        done = run([ingot, "check", out, "--golden", golden])
         if done.returncode == 0:
             return f"equals its golden ({mode})", True
         lines = [t for t in (done.stdout + done.stderr).splitlines() if not t.startswith("note:")]

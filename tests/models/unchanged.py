@@ -19,8 +19,8 @@ import sys
 import zipfile
 
 import numpy as np
-from sources import Tally, call, input_arrays, locate, read_rows
-from testing import ingot_parser
+from sources import input_arrays, locate, read_rows
+from testing import Checks, ingot_parser, run
 
 METADATA = 2  # kind of part
 
@@ -44,9 +44,9 @@ def parts_of(data):
     return parts, metadata
 
 
-def run(binary, file, inputs, outputs):
+def answers_of(binary, file, inputs, outputs):
     outputs.unlink(missing_ok=True)
-    done = call([binary, "run", file, "--inputs", inputs, "--outputs", outputs, "--device", "cpu"])
+    done = run([binary, "run", file, "--inputs", inputs, "--outputs", outputs, "--device", "cpu"])
     return (arrays_of(outputs), "") if done.returncode == 0 else (None, done.stderr)
 
 
@@ -60,7 +60,7 @@ def compare(row, args, tally):
         files[build] = args.work / build / f"{name}.ingot"
         files[build].parent.mkdir(parents=True, exist_ok=True)
         files[build].unlink(missing_ok=True)
-        done = call([binary, "convert", source, "-o", files[build], *shlex.split(row["options"])])
+        done = run([binary, "convert", source, "-o", files[build], *shlex.split(row["options"])])
         if not tally.check(done.returncode == 0, f"{name}: {build}: convert", done.stderr):
             return
     before, now = (files[k].read_bytes() for k in ("before", "now"))
@@ -72,17 +72,17 @@ def compare(row, args, tally):
             f"{[(k, len(b)) for k, b in old_parts]} and {[(k, len(b)) for k, b in new_parts]}",
         )
         args.renamed += old_metadata != new_metadata
-    described = json.loads(call([args.ingot, "inspect", files["now"], "--json"]).stdout)
+    described = json.loads(run([args.ingot, "inspect", files["now"], "--json"]).stdout)
     typical = {}
     if not golden:
-        made = call([args.ingot, "bench", files["now"], "--seconds", "0", "--json"])
+        made = run([args.ingot, "bench", files["now"], "--seconds", "0", "--json"])
         if made.returncode:
             return tally.skip(f"{name}: not run: {made.stderr.strip()}")
         typical = json.loads(made.stdout)["dims"]
     inputs = args.work / f"{name}.inputs.npz"
     np.savez(inputs, **input_arrays(golden, described["inputs"], typical, np.random.default_rng(3)))
     results = {
-        (build, by): run(binary, files[build], inputs, args.work / "outputs.npz")
+        (build, by): answers_of(binary, files[build], inputs, args.work / "outputs.npz")
         for build in files
         for by, binary in (("before", args.before), ("now", args.ingot))
     }
@@ -105,13 +105,12 @@ def main():
     args = parser.parse_intermixed_args()
     args.work.mkdir(parents=True, exist_ok=True)
     args.renamed = 0
-    tally = Tally()
+    tally = Checks("unchanged", verbose=True)
     for row in read_rows(args.names):
         row["options"] = row["options"] or ""
         compare(row, args, tally)
     print(f"metadata differs in {args.renamed} files")
-    print(f"unchanged: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed or not tally.passed else 0)
+    sys.exit(tally.finish() or not tally.passed)
 
 
 if __name__ == "__main__":

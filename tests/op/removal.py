@@ -22,9 +22,11 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORK = ROOT / "build/removal"
@@ -55,7 +57,13 @@ OPERATORS = {
             conformance("grid_sample"),
             (
                 "ingot_cli",
-                [str(PYTHON), "tests/frameworks/onnx_backend/run_forms.py", "--ingot", INGOT, "sample"],
+                [
+                    str(PYTHON),
+                    "tests/frameworks/onnx_backend/run_forms.py",
+                    "--ingot",
+                    INGOT,
+                    "sample",
+                ],
             ),
         ],
     ),
@@ -68,7 +76,13 @@ OPERATORS = {
             ATEN_TEST,
             (
                 "ingot_cli",
-                [str(PYTHON), "tests/frameworks/onnx_backend/run_nodes.py", "--ingot", INGOT, "roialign"],
+                [
+                    str(PYTHON),
+                    "tests/frameworks/onnx_backend/run_nodes.py",
+                    "--ingot",
+                    INGOT,
+                    "roialign",
+                ],
             ),
             (
                 "ingot_cli",
@@ -89,15 +103,8 @@ OPERATORS = {
 }
 
 
-def run(*command, cwd=ROOT, check=True):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        sys.exit(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
-    return done
-
-
 def git(*command, cwd=ROOT):
-    return run("git", *command, cwd=cwd).stdout
+    return run("git", *command, cwd=cwd).succeeded().stdout
 
 
 def is_comment(lines):
@@ -198,9 +205,9 @@ def prepare():
     options += ["-DINGOT_ISAS=none", "-DINGOT_SHARED_LIBRARY=OFF"]
     options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"]
     options += ["-DCMAKE_CXX_FLAGS_DEBUG=-O0"]
-    if run("which", "ccache", check=False).returncode == 0:
+    if not run("which", "ccache").why:
         options += [f"-DCMAKE_{x}_COMPILER_LAUNCHER=ccache" for x in ("C", "CXX")]
-    run("cmake", "-S", ".", "-B", "build/gcc", "-G", "Ninja", *options, cwd=TREE)
+    run("cmake", "-S", ".", "-B", "build/gcc", "-G", "Ninja", *options, cwd=TREE).succeeded()
 
 
 def naming_objects(names):
@@ -233,7 +240,7 @@ def first_fault(text, names):
 
 def build(jobs, *targets):
     """None, or what the build says."""
-    done = run("ninja", "-C", "build/gcc", f"-j{jobs}", *targets, cwd=TREE, check=False)
+    done = run("ninja", "-C", "build/gcc", f"-j{jobs}", *targets, cwd=TREE)
     return done.stdout + done.stderr if done.returncode else None
 
 
@@ -252,7 +259,7 @@ def try_all(operator, objects, jobs):
         fault = build(jobs, target)
         if fault:
             break
-        done = run(*command, cwd=TREE, check=False)
+        done = run(*command, cwd=TREE)
         if done.returncode:
             text = done.stdout + done.stderr
             what = pathlib.Path(command[1] if command[0] == str(PYTHON) else command[0]).name

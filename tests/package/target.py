@@ -12,8 +12,10 @@ import pathlib
 import re
 import shlex
 import struct
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/firmware"))
@@ -23,17 +25,13 @@ BIG_ENDIAN = ("s390x",)
 RUNNER, TRAPS = "tests/support/raw_runner", "tests/traps/trap_file"
 # what a worker that starts late calls, on its own thread
 THREAD_STARTS = {"rseq", "rt_sigprocmask", "set_robust_list"}
-counts = {"passed": 0, "failed": 0}
-
-
-def say(fine, what):
-    counts["passed" if fine else "failed"] += 1
-    print(what if fine else f"ERROR {what}", flush=True)
+checks = Checks("target", verbose=True)
+say = checks.check
 
 
 def output_of(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    return done.returncode, (done.stdout + done.stderr).strip()
+    done = run(command, seconds=600)
+    return done.returncode, done.said
 
 
 def convert(ingot, work):
@@ -44,7 +42,7 @@ def convert(ingot, work):
     files = {}
     for name, options in (("floats", []), ("bytes", bytes_of)):
         files[name] = str(work / f"{name}.ingot")
-        subprocess.run([ingot, "convert", source, "-o", files[name], "-q", *options], check=True)
+        run(ingot, "convert", source, "-o", files[name], "-q", options).succeeded()
     return files
 
 
@@ -108,8 +106,7 @@ def main():
         same_answer(a.name, a.host, [*emulator, str(a.tree / RUNNER)], what, file, a.work)
         if a.name not in BIG_ENDIAN:
             traps_hold(a.name, emulator, a.tree / TRAPS, what, file)
-    print(f"target: {counts['passed']} passed, {counts['failed']} failed")
-    return 1 if counts["failed"] else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

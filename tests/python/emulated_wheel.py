@@ -8,14 +8,15 @@ ROOT is a system of that processor with python3, SITE a folder that has its NumP
 aarch64-counts makes both)."""
 
 import argparse
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import zipfile
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -48,11 +49,9 @@ def main():
     np.save(image, np.random.default_rng(2).random((2, 1, 28, 28), dtype=np.float32))
     np.savez(work / "in.npz", image=np.load(image))
 
-    def ingot(*words):
-        subprocess.run([options.ingot, *words], check=True, capture_output=True)
-
-    ingot("convert", source, "-o", work / "here.ingot")
-    ingot("run", work / "here.ingot", "--inputs", work / "in.npz", "--outputs", work / "out.npz")
+    files = ("--inputs", work / "in.npz", "--outputs", work / "out.npz")
+    run(options.ingot, "convert", source, "-o", work / "here.ingot").succeeded()
+    run(options.ingot, "run", work / "here.ingot", files).succeeded()
     processor = options.wheel.stem.rsplit("_", 1)[1]
     # the command line in the wheel is started by the emulated Python: binfmt or this wrapper
     program = site / "ingot/bin/ingot"
@@ -63,17 +62,13 @@ def main():
     python = options.root / "usr/bin/python3"
     command = [f"qemu-{processor}", "-L", options.root, python, "-c", PROGRAM]
     files = [source, work / "there.ingot", image, work / "digit.npy"]
-    subprocess.run(
-        [*command, *files], check=True, env={**os.environ, "PYTHONPATH": str(site)}, timeout=600
-    )
-    checks = {
-        "the same bits": np.load(work / "digit.npy").tobytes()
-        == np.load(work / "out.npz")["digit"].tobytes(),
-        "the same file": (work / "there.ingot").read_bytes() == (work / "here.ingot").read_bytes(),
-    }
-    for text, holds in checks.items():
-        print(f"{options.wheel.name}: {text}: {holds}")
-    return 0 if all(checks.values()) else 1
+    run(command, files, env={"PYTHONPATH": str(site)}, seconds=600).succeeded()
+    checks = Checks("emulated_wheel", verbose=True)
+    digit, expected = np.load(work / "digit.npy"), np.load(work / "out.npz")["digit"]
+    checks.check(digit.tobytes() == expected.tobytes(), f"{options.wheel.name}: the same bits")
+    same = (work / "there.ingot").read_bytes() == (work / "here.ingot").read_bytes()
+    checks.check(same, f"{options.wheel.name}: the same file")
+    return checks.finish()
 
 
 if __name__ == "__main__":

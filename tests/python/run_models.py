@@ -15,7 +15,7 @@ import numpy as np
 import ingot
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import sources  # noqa: E402
@@ -67,9 +67,7 @@ def compare(row, args, tally):
         tally.skip(f"{row['name']}: a dimension that is an expression, and no reference inputs")
         return
     np.savez(fed, **{f"in:{name}": array for name, array in inputs.items()})
-    done = sources.call(
-        [args.ingot, "run", file, "--inputs", fed, "--outputs", out, "--threads", 2]
-    )
+    done = run(args.ingot, "run", file, "--inputs", fed, "--outputs", out, "--threads", 2)
     if done.returncode:
         tally.check(False, f"{row['name']}: ingot run", done.stderr)
         return
@@ -94,7 +92,7 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    tally = sources.Tally()
+    tally = Checks("python_models", verbose=True)
     # What is made by frameworks is not tried: NumPy alone is here.
     made = ("zoo", "made", "minilm")
     for row in sources.read_rows(args.names):
@@ -103,8 +101,7 @@ def main():
     compared = tally.passed
     if compared < args.least:
         tally.check(False, f"{compared} networks were compared, expected {args.least}")
-    print(f"python_models: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed else 0)
+    sys.exit(tally.finish())
 
 
 main()

@@ -24,6 +24,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, run  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ACCEPTED = ROOT / "tests/golden/accept/v1"
 LIMIT = 0.1  # seconds
@@ -132,15 +135,13 @@ def latency(port):
     return time.monotonic() - began if status == 200 else float("inf")
 
 
-class Checks:
+class Attacks(Checks):
     def __init__(self, server):
-        self.server, self.passed, self.failed = server, 0, 0
+        super().__init__("serve_attacks")
+        self.server = server
 
     def __call__(self, what, is_right, found=""):
-        self.passed += bool(is_right)
-        self.failed += not is_right
-        if not is_right:
-            print(f"[fail] {what} {found}")
+        self.check(is_right, what, found)
 
     def attack(self, what, make):
         """make() is an attack; health is asked while it lasts and after it. A machine with other
@@ -288,7 +289,10 @@ def endless_models(check, server):
 
 def bomb(elements=30_000_000, name="x", datatype="FP64"):
     head = b'{"inputs":[{"name":"%s","datatype":"%s","shape":[%d],"data":[' % (
-        name.encode(), datatype.encode(), elements)
+        name.encode(),
+        datatype.encode(),
+        elements,
+    )
     return gzip.compress(head + b"1," * (elements - 1) + b"1]}]}", 9)
 
 
@@ -297,7 +301,9 @@ def large_bodies(check, server):
     packed = bomb()
     behind = gzip.compress(
         b'{"inputs":[{"data":[' + b"1," * 20_000_000 + b'1],"name":"x","datatype":"FP32",'
-        b'"shape":[1,8]}]}', 9)
+        b'"shape":[1,8]}]}',
+        9,
+    )
 
     def refused(body, path=INFER % QUIET):
         return lambda: check.refused("it", post(path, body, gzipped), 413)
@@ -351,8 +357,13 @@ def strangers(check, server):
     site = post(unload, b"", "Sec-Fetch-Site: cross-site")
     check.refused("Sec-Fetch-Site", site, 403)
     for host, status in (
-        ("evil.example", 403), ("127.0.0.1.evil.example:80", 403), ("localhost:8000", 200),
-        ("127.0.0.1", 200), ("[::1]:8000", 200), ("models", 200), ("a.localhost", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example:80", 403),
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8000", 200),
+        ("models", 200),
+        ("a.localhost", 200),
     ):
         check.refused(f"Host {host}", f"GET /v2 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), status)
     heads = {
@@ -362,11 +373,12 @@ def strangers(check, server):
         "another Host than the target": b"GET http://b/v2 HTTP/1.1\r\nHost: a\r\n\r\n",
         "a folded header": b"GET /v2 HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n",
         "a folded length": b"POST /v2/models/x/infer HTTP/1.1\r\nHost: a\r\n"
-                           b"Content-Length:\r\n 4\r\n\r\nabcd",
+        b"Content-Length:\r\n 4\r\n\r\nabcd",
         "two lengths": b"POST /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
-                       b"Content-Length: 4\r\n\r\nabcd",
-        "two encodings": post(INFER % QUIET, b"x", "Content-Encoding: gzip",
-                              "Content-Encoding: gzip"),
+        b"Content-Length: 4\r\n\r\nabcd",
+        "two encodings": post(
+            INFER % QUIET, b"x", "Content-Encoding: gzip", "Content-Encoding: gzip"
+        ),
     }
     for what, request in heads.items():
         check.refused(what, request, 400)
@@ -381,7 +393,7 @@ def strangers(check, server):
 def open_door(check, program, repository):
     for address in ("0.0.0.0", "::"):
         words = [program, str(repository), "--http-port", "0", "--no-grpc", "--address", address]
-        ran = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        ran = run(words, seconds=60)
         check(f"--address {address}", ran.returncode == 1 and "--insecure" in ran.stderr, ran)
 
 
@@ -427,10 +439,13 @@ def hostile_client(port, until, number):
 def p99_of(port, seconds, hostile):
     until = time.monotonic() + seconds
     results = multiprocessing.Queue()
-    honest = [multiprocessing.Process(target=honest_client, args=(port, until, results))
-              for _ in range(2)]
-    others = [multiprocessing.Process(target=hostile_client, args=(port, until, i))
-              for i in range(hostile)]
+    honest = [
+        multiprocessing.Process(target=honest_client, args=(port, until, results)) for _ in range(2)
+    ]
+    others = [
+        multiprocessing.Process(target=hostile_client, args=(port, until, i))
+        for i in range(hostile)
+    ]
     for process in honest + others:
         process.start()
     times, wrong = [], 0
@@ -455,8 +470,10 @@ def together(check, server, minutes):
     most = 3 * max(quiet, 0.002 if minutes >= 1 else 0.02)
     check("honest p99", mixed <= most, f"{mixed * 1e3:.2f} ms, quiet {quiet * 1e3:.2f} ms")
     check("memory", after < before + 300, f"{before} MB before, {after} MB after")
-    print(f"{seconds:.0f} s with 4 hostile clients: honest p99 {mixed * 1e3:.2f} ms of {many} "
-          f"requests, quiet {quiet * 1e3:.2f} ms; resident {before} MB before, {after} MB after")
+    print(
+        f"{seconds:.0f} s with 4 hostile clients: honest p99 {mixed * 1e3:.2f} ms of {many} "
+        f"requests, quiet {quiet * 1e3:.2f} ms; resident {before} MB before, {after} MB after"
+    )
 
 
 def main():
@@ -468,14 +485,14 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-attacks-"))
     try:
         repository = folder / "models"
-        subprocess.run([options.endless, str(repository)], check=True)
+        run(options.endless, repository).succeeded()
         for name, file in ((QUIET, "branching_network"), ("kept", "state")):
             (repository / name / "1").mkdir(parents=True)
             shutil.copy(ACCEPTED / f"{file}.ingot", repository / name / "1/model.ingot")
         with Server(options.server, repository, "--max-run-seconds", "2", "--access-log") as server:
             # read it, or nobody does: the server must not care
             threading.Thread(target=server.process.stdout.read, daemon=True).start()
-            check = Checks(server)
+            check = Attacks(server)
             large_bodies(check, server)
             strangers(check, server)
             endless_models(check, server)
@@ -484,8 +501,7 @@ def main():
         open_door(check, options.server, repository)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{check.passed} passed, {check.failed} failed")
-    return 1 if check.failed else 0
+    return check.finish()
 
 
 if __name__ == "__main__":

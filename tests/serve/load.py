@@ -20,10 +20,10 @@ import time
 import urllib.request
 
 import numpy as np
-from triton_client import ROOT, Server, expected_outputs, run
+from triton_client import ROOT, Server, expected_outputs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 CALLS = 64
 
@@ -64,11 +64,7 @@ def write_calls(path, model, name, output, inputs, outputs):
 
 
 def load(client, port, connections, requests, calls):
-    ran = subprocess.run(
-        [client, str(port), str(connections), str(requests), str(calls)],
-        capture_output=True,
-        text=True,
-    )
+    ran = run(client, port, connections, requests, calls)
     if not ran.stdout:
         raise SystemExit(ran.stderr)
     return json.loads(ran.stdout), ran.stderr
@@ -156,8 +152,8 @@ def main():
     arguments = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-load-"))
     file, models, calls = folder / "digits.ingot", folder / "models", folder / "calls"
-    run(arguments.ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", file)
-    run(arguments.ingot, "registry", "add", file, "digits", "--root", models)
+    run(arguments.ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", file).succeeded()
+    run(arguments.ingot, "registry", "add", file, "digits", "--root", models).succeeded()
     images = np.random.default_rng(3).standard_normal((CALLS, 1, 28, 28)).astype(np.float32)
     expected = expected_outputs(arguments.ingot, file, {"image": images}, folder)["digit"]
     write_calls(calls, "digits", "image", "digit", images, expected)

@@ -17,10 +17,10 @@ import time
 import numpy as np
 import tritonclient.grpc
 import tritonclient.http
-from triton_client import ROOT, Checks, Server, run, tensors
+from triton_client import ROOT, ClientChecks, Server, tensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import ingot_parser, run  # noqa: E402
 
 DATA = ROOT / "tests/cli/data"
 BARE = 'backend: "ingot"\n'
@@ -52,8 +52,8 @@ def free_port():
 
 def write_repository(ingot, folder):
     digits, kept = folder / "digits.ingot", folder / "kept.ingot"
-    run(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", digits)
-    run(ingot, "convert", DATA / "stream.onnx", "--state", "s=sn", "-o", kept)
+    run(ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", digits).succeeded()
+    run(ingot, "convert", DATA / "stream.onnx", "--state", "s=sn", "-o", kept).succeeded()
     spoilt = folder / "spoilt.ingot"
     spoilt.write_bytes(digits.read_bytes()[:-100])
     models = {
@@ -223,7 +223,7 @@ def main():
     parser.add_argument("--backend", required=True)
     parser.add_argument("--triton", required=True)
     options = parser.parse_args()
-    check = Checks()
+    check = ClientChecks("triton_backend")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-backend-"))
     repository = write_repository(options.ingot, folder)
     random = np.random.default_rng(7)
@@ -241,8 +241,7 @@ def main():
     if check.failed:
         print(log.read_text()[-3000:])
     shutil.rmtree(folder)
-    print(f"triton_backend: {check.passed} passed, {check.failed} failed")
-    return check.failed > 0
+    return check.finish()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -47,25 +47,15 @@ class Server:
         self.status = self.process.wait(timeout=60)
 
 
-def run(ingot, *words):
-    subprocess.run([ingot, *map(str, words)], check=True, capture_output=True)
-
-
 def expected_outputs(ingot, file, inputs, folder):
-    np.savez(folder / "in.npz", **inputs)
-    run(ingot, "run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz")
-    return dict(np.load(folder / "out.npz"))
+    one = Ingot(ingot, folder)
+    one.file = file
+    return one.outputs(inputs)
 
 
-class Checks:
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
+class ClientChecks(Checks):
     def __call__(self, what, is_right):
-        self.passed += bool(is_right)
-        self.failed += not is_right
-        if not is_right:
-            print(f"[fail] {what}")
+        self.check(is_right, what)
 
     def refused(self, what, call, *texts):
         try:
@@ -221,7 +211,7 @@ def calls(check, triton, url, models, file, ingot, folder):
     index = as_json(client.get_model_repository_index())
     index = index.get("models", index) if isinstance(index, dict) else index
     check("index", index[0]["name"] == "digits" and index[0]["state"] == "READY")
-    run(ingot, "registry", "add", file, "digits", "--root", models, "--tag", "next")
+    run(ingot, "registry", "add", file, "digits", "--root", models, "--tag", "next").succeeded()
     client.load_model("digits")
     check("version 2 is served", client.is_model_ready("digits", "2"))
     check("by its tag too", client.is_model_ready("digits", "next"))
@@ -279,7 +269,7 @@ def main():
     import tritonclient.http
 
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ingot-serve-"))
-    check = Checks()
+    check = ClientChecks("tritonclient")
     kinds = ["http"]
     if arguments.grpc:
         import tritonclient.grpc
@@ -288,8 +278,10 @@ def main():
     for kind in kinds:
         models = folder / kind
         file = folder / "digits.ingot"
-        run(arguments.ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", file)
-        run(arguments.ingot, "registry", "add", file, "digits", "--root", models)
+        run(
+            arguments.ingot, "convert", ROOT / "examples/digits/digits.onnx", "-o", file
+        ).succeeded()
+        run(arguments.ingot, "registry", "add", file, "digits", "--root", models).succeeded()
         triton = tritonclient.http if kind == "http" else tritonclient.grpc
         server = Server(arguments.ingot, models, "--shared-memory")
         with server:
@@ -300,8 +292,7 @@ def main():
                 http_calls(check, server.urls[kind], image, expected)
         check(f"{kind}: ends with 0", server.status == 0)
     shutil.rmtree(folder)
-    print(f"tritonclient: {check.passed} passed, {check.failed} failed")
-    return check.failed > 0
+    return check.finish()
 
 
 if __name__ == "__main__":

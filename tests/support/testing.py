@@ -55,7 +55,7 @@ class Done(subprocess.CompletedProcess):
         return f"does not say {missing}: {text[:600]}" if missing else ""
 
 
-def run(*command, seconds=300, env=None, **extra):
+def run(*command, seconds=1800, env=None, **extra):
     """A program with its words, lists among them flattened; `env` is added to the environment. One
     that is not done after `seconds` is ended, with exit code 124."""
     words = []
@@ -72,7 +72,7 @@ def run(*command, seconds=300, env=None, **extra):
 class Ingot:
     """The command line, with a folder for the files of one model at a time."""
 
-    def __init__(self, program, folder, suffix=".onnx", seconds=300):
+    def __init__(self, program, folder, suffix=".onnx", seconds=1800):
         self.program, self.folder = program, pathlib.Path(folder)
         self.suffix, self.seconds = suffix, seconds
         self.file = self.folder / "model.ingot"

@@ -17,6 +17,9 @@ import subprocess
 import sys
 import tarfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ANSWER = "ingot: every byte as on the host"
@@ -58,26 +61,19 @@ def tree(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-class Checks:
+class Worlds(Checks):
     def __init__(self, options):
+        super().__init__("worlds", verbose=True)
         self.options = options
         self.work = options.work
         self.worlds = options.work / "worlds"
-        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
 
-    def check(self, name, body):
+    def holds(self, name, body):
         try:
             body()
+            self.report(name, "")
         except (Failed, OSError, ValueError, KeyError, subprocess.TimeoutExpired) as failure:
-            self.counts["failed"] += 1
-            print(f"FAILED {name}: {failure}")
-        else:
-            self.counts["passed"] += 1
-            print(f"{name}: as it must be")
-
-    def skip(self, name, why):
-        self.counts["skipped"] += 1
-        print(f"[skip] {name}: {why}")
+            self.report(name, str(failure))
 
     # --- forms ---
 
@@ -355,17 +351,17 @@ class Checks:
         try:
             call([tool, "pkg", "install", "-g", "-p", "native"], seconds=120, env=environment)
         except (Failed, subprocess.TimeoutExpired):
-            return self.skip("platformio: a build", "PlatformIO's registry cannot be reached")
+            return self.skip("platformio: a build: PlatformIO's registry cannot be reached")
         example = folder / "examples/digits"
         call([tool, "run", "-d", example, "-e", "host"], seconds=1800, env=environment)
         text = call([example / ".pio/build/host/program"])
         expect(ANSWER in text, text)
 
     def forms(self):
-        self.check("each world is written", self.written)
-        self.check("one core", self.one_core)
+        self.holds("each world is written", self.written)
+        self.holds("one core", self.one_core)
         for world in ("arduino", "platformio", "zephyr", "esp_idf", "yocto", "conan", "vcpkg"):
-            self.check(world, getattr(self, world))
+            self.holds(world, getattr(self, world))
 
     def builds(self):
         arm, riscv = "arm-none-eabi-g++", "riscv64-unknown-elf-g++"
@@ -382,11 +378,11 @@ class Checks:
                 continue
             missing = [tool for tool in needed if not shutil.which(tool)]
             if missing:
-                self.skip(f"{world}: built", f"{', '.join(missing)} is not there")
+                self.skip(f"{world}: built: {', '.join(missing)} is not there")
             else:
-                self.check(f"{world}: built", body)
+                self.holds(f"{world}: built", body)
         if not self.options.worlds or "zephyr" in self.options.worlds:
-            self.skip("zephyr: built", "Zephyr's sources are not there")
+            self.skip("zephyr: built: Zephyr's sources are not there")
 
 
 def main():
@@ -404,12 +400,11 @@ def main():
     options.work = options.work.resolve()
     options.ingot = options.ingot.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
-    checks = Checks(options)
+    checks = Worlds(options)
     checks.forms()
     if options.build:
         checks.builds()
-    print("worlds: {passed} passed, {failed} failed, {skipped} skipped".format(**checks.counts))
-    return 1 if checks.counts["failed"] else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

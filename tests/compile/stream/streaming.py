@@ -12,14 +12,13 @@ frames, every 8 frames, against the whole over each 76.
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import make_networks
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "models"))
 import sources  # noqa: E402
@@ -41,22 +40,13 @@ CAUSAL = {"keyword", "tcn", "denoiser"}  # equal from the first frame to the las
 WAKE = "pyopen-wakeword==1.1.0:pyopen_wakeword/models/embedding_model.tflite"
 
 
-def call(*command, environment=None):
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **(environment or {})}
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
 class Converted:
     """A file, what inspect says of it, and its answers."""
 
     def __init__(self, ingot, source, path, *options):
         self.ingot, self.path = ingot, path
-        call(ingot, "convert", source, "-o", path, *options)
-        self.facts = json.loads(call(ingot, "inspect", path, "--json"))
+        run(ingot, "convert", source, "-o", path, *options).succeeded()
+        self.facts = json.loads(run(ingot, "inspect", path, "--json").succeeded().stdout)
 
     def stream(self, output):
         """Axis, delay, and the first and last frame of the whole that are equal."""
@@ -65,13 +55,9 @@ class Converted:
 
     def run(self, arrays, isa=None):
         np.savez(self.path + ".in.npz", **arrays)
-        environment = {"INGOT_CPU_ISA": isa} if isa else None
-        call(
-            self.ingot,
-            *("run", self.path, "--inputs", self.path + ".in.npz"),
-            *("--outputs", self.path + ".out.npz"),
-            environment=environment,
-        )
+        files = ("--inputs", self.path + ".in.npz", "--outputs", self.path + ".out.npz")
+        environment = {"INGOT_CPU_ISA": isa} if isa else {}
+        run(self.ingot, "run", self.path, files, env=environment).succeeded()
         return dict(np.load(self.path + ".out.npz"))
 
 
@@ -114,7 +100,7 @@ def run_made(a, name, axis, frames, latency, options):
     source = os.path.join(a.work, name + ".onnx")
     base = os.path.join(a.work, ".".join([name, str(frames), *options[1:]]))
     if options:
-        with_shape = json.loads(call(a.ingot, "inspect", source, "--json"))
+        with_shape = json.loads(run(a.ingot, "inspect", source, "--json").stdout)
         np.savez(base + ".samples.npz", x=noise(with_shape["inputs"][0]["dims"]) / 2)
         options = [*options, "--calibrate", base + ".samples.npz"]
     whole = Converted(a.ingot, source, base + ".whole.ingot", "--winograd", "off", *options)
@@ -169,18 +155,16 @@ def main():
         "network    new  latency  multiply-adds a run   of the whole  times the share  "
         "states  frames equal"
     )
-    passed = [run_made(a, *case) for case in CASES]
+    checks = Checks("streaming")
+    for case in CASES:
+        checks.check(run_made(a, *case), case[0])
     wake = sources.fetch(WAKE, pathlib.Path(a.work).parent / "models")
     if wake is None:
-        print("[skip] the features of pyopen-wakeword were not run: its package is not to be had")
+        checks.skip("the features of pyopen-wakeword were not run: its package is not to be had")
     else:
-        passed.append(run_wake(a, str(wake)))
-    failed = passed.count(False)
-    print(
-        f"streaming: {len(passed) - failed} passed, {failed} failed (at most {MOST} times the new "
-        "frames' share of the work, the same bits)"
-    )
-    sys.exit(1 if failed else 0)
+        checks.check(run_wake(a, str(wake)), "the features of pyopen-wakeword")
+    print(f"at most {MOST} times the new frames' share of the work, the same bits")
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -25,13 +25,15 @@ import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(ROOT / "tests/models"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / f) for f in ("tests/models", "tests/support", "bench")]
+from testing import Checks, run  # noqa: E402
+
 if "--small" not in sys.argv:
     import numpy as np
     import onnx
     from batched import batched
     from convert_once import Converted
-    from sources import Tally, call, locate, make_zoo, read_rows, write_inputs
+    from sources import locate, make_zoo, read_rows, write_inputs
 
 LIMIT = 50 << 20
 TO_BRING_ALONG = 60 << 20  # archive and tree
@@ -71,7 +73,7 @@ def fail(text):
 
 
 def output_of(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return run(*words).stdout
 
 
 def programs(tree, out, architecture):
@@ -81,7 +83,7 @@ def programs(tree, out, architecture):
         if not path.exists():
             fail(f"{path} is not built")
         to = out / "bin" / path.name
-        subprocess.run(["strip", "-o", to, path], check=True)
+        run("strip", "-o", to, path).succeeded()
         said = output_of("ldd", path)
         for library, at in re.findall(r"(\S+) => (/\S+)", said):
             if not re.match(C_LIBRARY, library):
@@ -92,7 +94,7 @@ def programs(tree, out, architecture):
         if "(RPATH)" not in (dynamic := output_of("readelf", "-d", path)):
             fail(f"{path} does not find lib/ beside it by its RPATH:\n{dynamic}")
     for library, at in libraries.items():
-        subprocess.run(["strip", "-o", out / "lib" / library, os.path.realpath(at)], check=True)
+        run("strip", "-o", out / "lib" / library, os.path.realpath(at)).succeeded()
     if architecture == "0":
         return {"emulated"}
     table = tree / "kernels/cuda/device_images.bin.tsv"
@@ -132,7 +134,7 @@ def models(ingot, work, out, tally):
                 to = out / f"models/{row['name']}.{precision}.ingot"
                 options = (row["options"] or "").split()
                 words = [ingot, "convert", found[0], "-o", to, "--precision", precision, "-q"]
-                done = call([*words, *options])
+                done = run([*words, *options])
                 if done.returncode:
                     fail(f"{row['name']}, {precision}: {done.stderr}")
                 have.append(precision)
@@ -188,7 +190,7 @@ def seeded(work, out, tally):
             to.parent.mkdir(exist_ok=True)
             onnx.save(model if batch == 1 else batched(model, batch), to)
             command = [sys.executable, HERE / "seed_networks.py", to, out / "seeds"]
-            done = call([*command, "--weights", f"{name}.weights"])
+            done = run([*command, "--weights", f"{name}.weights"])
             if done.returncode:
                 fail(f"{name}: {done.stderr}")
             if batch > 1:  # the same weights
@@ -231,7 +233,7 @@ def main():
     if args.small:
         lines = golden(out)
     else:
-        ingot, tally = args.build / "bin/ingot", Tally()
+        ingot, tally = args.build / "bin/ingot", Checks(verbose=True)
         lines = models(ingot, args.models, out, tally) + seeded(args.models, out, tally)
     text = "".join(
         f"{n} {','.join(p)} {','.join(map(str, b))} {' '.join(s)}\n" for n, p, b, s in lines

@@ -17,11 +17,10 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -272,15 +271,9 @@ def compare(ingot, work, name, model, arrays, limit=LIMIT, settled=None, make=No
     model.save(f"{stem}.keras")
     np.savez(f"{stem}.npz", **arrays)
     file, out = f"{stem}.ingot", f"{stem}.out.npz"
-    said = subprocess.run(
-        [ingot, "convert", f"{stem}.keras", "-o", file], capture_output=True, text=True
-    )
+    said = run(ingot, "convert", f"{stem}.keras", "-o", file)
     if said.returncode == 0:
-        said = subprocess.run(
-            [ingot, "run", file, "--inputs", f"{stem}.npz", "--outputs", out],
-            capture_output=True,
-            text=True,
-        )
+        said = run(ingot, "run", file, "--inputs", f"{stem}.npz", "--outputs", out)
     if said.returncode:
         text = " ".join(said.stderr.split())
         return ("refused" if said.returncode == 4 else f"exit {said.returncode}"), text[:200]
@@ -310,9 +303,8 @@ def compare_stateful(ingot, work, name, **options):
     want = np.stack([keras.ops.convert_to_numpy(model(one, training=False)) for one in runs])
     meta = json.dumps({"ref": "keras", "steps": len(runs)})
     np.savez(golden, meta=meta, **{"in:x": runs, "out:y": want})
-    command = [ingot, "convert", source, "-o", work / "stateful.ingot", "--golden", golden]
-    command += ["--rtol", LIMIT]
-    said = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    options = ("--golden", golden, "--rtol", LIMIT)
+    said = run(ingot, "convert", source, "-o", work / "stateful.ingot", options)
     return ("equal", "") if said.returncode == 0 else ("different", said.stderr[:200])
 
 
@@ -324,31 +316,29 @@ def main():
     parser.add_argument("--only", nargs="+")
     a = parser.parse_args()
     a.work.mkdir(parents=True, exist_ok=True)
-    rows, failures = [], []
+    rows, checks = [], Checks("keras_layers")
     for name in sorted(LAYERS):
         if a.only and name not in a.only:
             continue
         if not hasattr(L, name.split(",")[0]):
-            print(f"[skip] this keras has no layer {name}")
+            checks.skip(f"this keras has no layer {name}")
             continue
         try:
             verdict, why = compare(a.ingot, a.work, name, *model_of(name))
         except Exception as error:  # what keras throws is anything
             verdict, why = "not made", f"{type(error).__name__}: {str(error).splitlines()[0][:150]}"
         rows.append((name, verdict, why))
-        if verdict != "equal":
-            failures.append(f"[fail] {name}: {verdict}: {why}")
+        checks.check(verdict == "equal", name, f"{verdict}: {why}")
     for name in ("LSTM", "GRU", "SimpleRNN") if not a.only else ():
         for options in ({}, {"return_sequences": True, "go_backwards": True}):
             label = f"{name}, stateful{', backwards' if options else ''}"
             verdict, why = compare_stateful(a.ingot, a.work, name, **options)
             rows.append((label, verdict, why))
-            if verdict != "equal":
-                failures.append(f"[fail] {label}: {verdict}: {why}")
+            checks.check(verdict == "equal", label, f"{verdict}: {why}")
     if not a.only:
         for names in aliases().values():
             if not any(n in LAYERS or n in REFUSED or n in PARTS for n in names):
-                failures.append(f"[fail] keras.layers.{names[0]} is in no list of layer_list.py")
+                checks.report(f"keras.layers.{names[0]}", "is in no list of layer_list.py")
     networks = []
     for name in APPLICATIONS if a.applications else []:
         side = {"input_shape": (224, 224, 3)} if "V3" in name and "Mobile" in name else {}
@@ -361,8 +351,7 @@ def main():
         verdict, why = compare(a.ingot, a.work, name, model, {key: x}, settled=shape, make=make)
         networks.append((name, verdict, why))
         print(f"{name}: {verdict} {why}", flush=True)
-        if verdict != "equal":
-            failures.append(f"[fail] {name}: {verdict}: {why}")
+        checks.check(verdict == "equal", name, f"{verdict}: {why}")
     equal = sum(v == "equal" for _, v, _ in rows)
     lines = [
         f"{equal} of {len(rows)} layers and forms equal keras {keras.__version__};"
@@ -377,12 +366,11 @@ def main():
     good = [n for n, v, _ in networks if v == "equal"]
     if networks:
         lines += ["", f"Of keras.applications {len(good)} of {len(networks)}: {', '.join(good)}."]
-    print("\n".join(lines + failures))
+    print("\n".join(lines))
     if a.write and not a.only and a.applications:
         a.write.parent.mkdir(parents=True, exist_ok=True)
         a.write.write_text(HEAD + "\n".join(lines) + "\n")
-    print(f"keras layers: {equal + len(good)} passed, {len(failures)} failed")
-    return 1 if failures else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -13,11 +13,10 @@ tests/import/keras/keras_test.py.
 import functools
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -294,21 +293,11 @@ def compare(ingot, work, name):
     stem = work / name
     model.save(f"{stem}.keras")
     np.savez(f"{stem}.npz", **arrays)
-    for command in (
-        [ingot, "convert", f"{stem}.keras", "-o", f"{stem}.ingot"],
-        [
-            ingot,
-            "run",
-            f"{stem}.ingot",
-            "--inputs",
-            f"{stem}.npz",
-            "--outputs",
-            f"{stem}.out.npz",
-        ],
-    ):
-        said = subprocess.run(command, capture_output=True, text=True)
-        if said.returncode:
-            return f"exit {said.returncode}: " + " ".join(said.stderr.split())[:300]
+    files = ("--inputs", f"{stem}.npz", "--outputs", f"{stem}.out.npz")
+    why = run(ingot, "convert", f"{stem}.keras", "-o", f"{stem}.ingot").why
+    why = why or run(ingot, "run", f"{stem}.ingot", files).why
+    if why:
+        return why
     got = np.load(f"{stem}.out.npz")
     if len(got.files) != len(want):
         return f"{len(got.files)} outputs, keras has {len(want)}"
@@ -330,7 +319,7 @@ def main():
     parser.add_argument("--samples", type=pathlib.Path)
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    failed = 0
+    checks = Checks("masked_networks")
     for name in SAMPLES if args.samples else ():
         write_sample(args.samples, name)
     refused = {name: (make, "mask") for name, make in REFUSED.items()}
@@ -339,21 +328,11 @@ def main():
     for name, (make, word) in refused.items():
         model = make()
         model.save(str(args.work / "refused.keras"))
-        said = subprocess.run(
-            [args.ingot, "convert", str(args.work / "refused.keras"), "-o", os.devnull],
-            capture_output=True,
-            text=True,
-        )
-        if said.returncode != 4 or word not in said.stderr:
-            print(f"[fail] {name}: exit {said.returncode}: {said.stderr[:300]}")
-            failed += 1
+        done = run(args.ingot, "convert", args.work / "refused.keras", "-o", os.devnull)
+        checks.report(name, done.refusal(4, word, lines=None))
     for name in NETWORKS:
-        why = compare(args.ingot, args.work, name)
-        if why:
-            print(f"[fail] {name}: {why}")
-            failed += 1
-    print(f"{len(NETWORKS) + len(refused) - failed} checks passed, {failed} failed, 0 skipped")
-    return failed != 0
+        checks.report(name, compare(args.ingot, args.work, name) or "")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import run_nodes
 from onnx.backend.test.case.node import collect_testcases
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser, work_folder  # noqa: E402
+from testing import Checks, ingot_parser, work_folder  # noqa: E402
 
 PACKAGE = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data"
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
@@ -247,11 +247,13 @@ def main():
     print("\n".join(table(rows)[0]))
     inside = total["cases"] - total["outside"]
     print(
-        f"onnx backend: {total['ok']} passed of {inside} with tensors of numbers in and out; "
+        f"{total['ok']} passed of {inside} with tensors of numbers in and out; "
         f"{total['outside']} refused for good, {total['refused']} refused, "
-        f"{total['different']} differ by design, {total['fail']} failed"
+        f"{total['different']} differ by design"
     )
-    sys.exit(1 if total["fail"] or not total["ok"] else 0)
+    checks = Checks("onnx_backend")
+    checks.passed, checks.failed = total["ok"], total["fail"]
+    sys.exit(checks.finish())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ import importlib.util
 import json
 import math
 import pathlib
-import subprocess
 import sys
 
 import minilm
@@ -34,7 +33,7 @@ import onnxruntime
 from onnxruntime import quantization
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import Ingot, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 onnxruntime.set_default_logger_severity(3)
@@ -311,18 +310,14 @@ def by_ingot(ingot, network, folder, options):
     if "sr" in samples:
         samples["sr"] = samples["sr"][0]
     np.savez(folder / "calibration.npz", **samples)
-    file = folder / "int8.ingot"
-    words = [ingot, "convert", network.model, "-o", file, "--dtype", "int8", "--calibrate"]
-    subprocess.run([*words, folder / "calibration.npz", "-q", *options], check=True)
+    program = Ingot(ingot, folder)
+    words = ("--dtype", "int8", "--calibrate", folder / "calibration.npz", "-q", *options)
+    program.convert(network.model, *words).succeeded()
     parts = []
     for inputs in network.inputs():
-        np.savez(folder / "in.npz", **inputs)
-        words = [ingot, "run", file, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
-        subprocess.run(words, check=True)
-        outputs = np.load(folder / "out.npz")
-        found = outputs[outputs.files[0]]
+        found = next(iter(program.outputs(inputs).values()))
         parts.append(found.reshape(-1, found.shape[-1]))
-    return np.concatenate(parts), file.stat().st_size
+    return np.concatenate(parts), program.file.stat().st_size
 
 
 def decibels(found, expected):

@@ -9,7 +9,6 @@ With --figures a line for each layer. Needs torch."""
 
 import io
 import pathlib
-import subprocess
 import sys
 import warnings
 
@@ -22,7 +21,7 @@ from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers quantized_decomposed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser, work_folder  # noqa: E402
+from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ENGINES = ("fbgemm", "qnnpack", "onednn")
 IN_FLOATS = "in f32"
@@ -258,25 +257,14 @@ LAYERS = {
 }
 
 
-def ingot_gives(ingot, program, inputs, folder):
+def ingot_gives(ingot, program, inputs):
     """(array, what the conversion said), or what went wrong."""
-    path, out = folder / "program.pt", folder / "program.ingot"
-    path.write_bytes(program)
-    out.unlink(missing_ok=True)
-    np.savez(folder / "in.npz", **{f"in:{n}": x.numpy() for n, x in zip("xy", inputs)})
-    said = ""
-    for command in (
-        [ingot, "convert", path, "-o", out],
-        [ingot, "run", out, "-q", "--inputs", folder / "in.npz", "--outputs", folder / "y.npz"],
-    ):
-        done = subprocess.run(
-            [str(c) for c in command], capture_output=True, text=True, timeout=120
-        )
-        if done.returncode != 0:
-            return f"{command[1]}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-        said += done.stderr
-    archive = np.load(folder / "y.npz")
-    return archive[archive.files[0]], said
+    try:
+        said = ingot.convert(program).succeeded().stderr
+        found = ingot.outputs({name: x.numpy() for name, x in zip("xy", inputs)})
+    except Ended as why:
+        return str(why)
+    return next(iter(found.values())), said
 
 
 def leaves_its_floats(net, wanted, step):
@@ -294,7 +282,7 @@ def leaves_its_floats(net, wanted, step):
     return bool(np.abs(y.numpy() - wanted).max(initial=0) > 1.5 * step)
 
 
-def trial(ingot, name, engine, seed, folder):
+def trial(ingot, name, engine, seed):
     """(what is wrong, elements, how many differ); None for what the engine does not have, or has
     wrong."""
     torch.backends.quantized.engine = engine
@@ -311,7 +299,7 @@ def trial(ingot, name, engine, seed, folder):
         return None if "qnnpack" in engine or "onednn" in engine else (str(why)[:200], 0, 0)
     if step and leaves_its_floats(net, wanted, step):
         return None
-    made = ingot_gives(ingot, held.getvalue(), net.inputs, folder)
+    made = ingot_gives(ingot, held.getvalue(), net.inputs)
     if isinstance(made, str):
         return made, 0, 0
     found, said = made
@@ -338,27 +326,25 @@ def main():
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     warnings.filterwarnings("ignore")
-    passed = failed = skipped = 0
+    checks, skipped = Checks("quantized_operators"), 0
     with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".pt")
         for name in a.names or LAYERS:
             for engine in ENGINES:
                 elements = different = 0
                 for seed in range(a.seeds):
-                    made = trial(a.ingot, name, engine, seed, folder)
+                    made = trial(ingot, name, engine, seed)
                     if made is None:
                         skipped += 1
                         continue
                     what, count, differ = made
                     elements, different = elements + count, different + differ
-                    passed, failed = passed + (not what), failed + bool(what)
-                    if what:
-                        print(f"[fail] {name} on {engine}, seed {seed}: {what}", flush=True)
+                    checks.report(f"{name} on {engine}, seed {seed}", what)
                 if a.figures and elements:
                     print(f"{name} on {engine}: {different} of {elements} differ, by one step")
     if skipped:
-        print(f"[skip] {skipped} of the layers drawn are none that their engine has, or has right")
-    print(f"{passed} checks passed, {failed} failed, {skipped} skipped")
-    return failed > 0
+        checks.skip(f"{skipped} of the layers drawn are none that their engine has, or has right")
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ Needs torch and torchao."""
 
 import io
 import pathlib
-import subprocess
 import sys
 import warnings
 
@@ -21,7 +20,7 @@ from quantized_operators import ingot_gives
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser, work_folder  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ROUNDING = 3e-6  # f32 in another order
 
@@ -54,13 +53,7 @@ class Net(nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
-def listing(ingot, folder):
-    """The operators of the file, counted."""
-    words = [str(ingot), "inspect", str(folder / "program.ingot")]
-    return subprocess.run(words, capture_output=True, text=True).stdout
-
-
-def trial(ingot, make, op, seed, folder):
+def trial(ingot, make, op, seed):
     """What is wrong; how far at most; how many numbers."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -70,7 +63,7 @@ def trial(ingot, make, op, seed, folder):
         wanted = net(*net.inputs).numpy()
     held = io.BytesIO()
     torch.export.save(torch.export.export(net, net.inputs).run_decompositions({}), held)
-    made = ingot_gives(ingot, held.getvalue(), net.inputs, folder)
+    made = ingot_gives(ingot, held.getvalue(), net.inputs)
     if isinstance(made, str):
         return made, 0, 0
     found, _ = made
@@ -79,8 +72,7 @@ def trial(ingot, make, op, seed, folder):
     apart = float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-6))
     if apart > ROUNDING:
         return f"off by {apart:.3g} of the largest", apart, wanted.size
-    listed = listing(ingot, folder)
-    if op and f"{op} 2" not in listed:
+    if op and f"{op} 2" not in ingot("inspect", ingot.file).stdout:
         return f"its products are no {op}", apart, wanted.size
     return "", apart, wanted.size
 
@@ -90,21 +82,19 @@ def main():
     parser.add_argument("--seeds", type=int, default=4)
     a = parser.parse_args()
     warnings.filterwarnings("ignore")
-    passed = failed = 0
+    checks = Checks("torchao_operators")
     with work_folder() as folder:
+        ingot = Ingot(a.ingot, folder, ".pt2")
         for name, (make, op) in CONFIGURATIONS.items():
             worst, numbers = 0.0, 0
             for seed in range(a.seeds):
-                what, apart, count = trial(a.ingot, make, op, seed, folder)
+                what, apart, count = trial(ingot, make, op, seed)
                 worst, numbers = max(worst, apart), numbers + count
-                passed, failed = passed + (not what), failed + bool(what)
-                if what:
-                    print(f"[fail] {name}, seed {seed}: {what}", flush=True)
+                checks.report(f"{name}, seed {seed}", what)
             print(
                 f"{name}: {a.seeds} models, {numbers} numbers, {worst:.2g} of the largest at most"
             )
-    print(f"{passed} checks passed, {failed} failed, 0 skipped")
-    return failed > 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ Runs with a Python that has torch, torchvision, timm, onnx, onnxscript and safet
 
 import json
 import pathlib
-import subprocess
 import sys
 import time
 import warnings
@@ -30,7 +29,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import ingot_parser  # noqa: E402
+from testing import Checks, Ended, ingot_parser, run  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import networks  # noqa: E402
@@ -76,19 +75,14 @@ def export(net, inputs, form, path):
             )
 
 
-def call(*command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
-
-
 def outputs(ingot, model, inputs, work):
     """Of a converted model, by position."""
-    described = json.loads(call(ingot, "inspect", model, "--json").stdout)
+    described = json.loads(run(ingot, "inspect", model, "--json").stdout)
     np.savez(
         work / "in.npz", **{port["name"]: x.numpy() for port, x in zip(described["inputs"], inputs)}
     )
-    done = call(ingot, "run", model, "--inputs", work / "in.npz", "--outputs", work / "out.npz")
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
+    done = run(ingot, "run", model, "--inputs", work / "in.npz", "--outputs", work / "out.npz")
+    done.succeeded()
     made = np.load(work / "out.npz")
     return [made[port["name"]] for port in described["outputs"]]
 
@@ -98,17 +92,11 @@ def distance(a, b):
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
 
 
-class Table:
-    def __init__(self):
-        self.passed = self.failed = self.networks = 0
+class Table(Checks):
+    networks = 0
 
     def row(self, good, name, form, saving, text):
-        self.passed += good
-        self.failed += not good
-        print(
-            f"{'ok    ' if good else '[fail]'} {name:20} {form:10} {saving:17} {text}", flush=True
-        )
-        return good
+        return self.check(good, f"{name:20} {form:10} {saving:17} {text}")
 
 
 def check_forms(name, number, forms, a, table):
@@ -141,16 +129,10 @@ def check_forms(name, number, forms, a, table):
                 flush=True,
             )
             continue
-        if form == "script" and not call(a.ingot, "inspect", arch).returncode == 0:
+        if form == "script" and not run(a.ingot, "inspect", arch).returncode == 0:
             options = options + ["--input-shape", "x=" + "x".join(map(str, inputs[0].shape))]
-        alone = call(
-            a.ingot,
-            "convert",
-            arch,
-            "-o",
-            work / "b.ingot",
-            *[o for o in options if o not in ("--key", "ema")],
-        )
+        plain = [o for o in options if o not in ("--key", "ema")]
+        alone = run(a.ingot, "convert", arch, "-o", work / "b.ingot", plain)
         if alone.returncode == 4:
             print(
                 f"[skip] {name} {form}: the export itself is not converted: "
@@ -158,17 +140,8 @@ def check_forms(name, number, forms, a, table):
                 flush=True,
             )
             continue
-        convert = lambda *more: call(
-            a.ingot,
-            "convert",
-            arch,
-            "--weights",
-            checkpoint,
-            "-o",
-            work / "a.ingot",
-            *options,
-            *more,
-        )
+        files = (arch, "--weights", checkpoint, "-o", work / "a.ingot")
+        convert = lambda *more: run(a.ingot, "convert", *files, *options, *more)
         done = convert()
         said = ""
         if done.returncode == 4 and "--bn-eps" in done.stderr and eps is not None:
@@ -185,7 +158,7 @@ def check_forms(name, number, forms, a, table):
         if done.returncode:
             every &= table.row(False, name, form, saving, said + done.stderr.strip()[:3000])
             continue
-        other = call(a.ingot, "convert", own, "-o", work / "b.ingot")
+        other = run(a.ingot, "convert", own, "-o", work / "b.ingot")
         if other.returncode:
             every &= table.row(
                 False, name, form, saving, "its own export: " + other.stderr.strip()[:400]
@@ -196,12 +169,12 @@ def check_forms(name, number, forms, a, table):
                 outputs(a.ingot, work / "a.ingot", inputs, work)[0],
                 outputs(a.ingot, work / "b.ingot", inputs, work)[0],
             )
-        except RuntimeError as error:
+        except Ended as error:
             every &= table.row(False, name, form, saving, said + str(error))
             continue
         expected, before = expected.numpy(), before.numpy()
         np.savez(work / "golden.npz", in0=inputs[0].numpy(), out0=expected)
-        check = call(a.ingot, "check", work / "a.ingot", "--golden", work / "golden.npz")
+        check = run(a.ingot, "check", work / "a.ingot", "--golden", work / "golden.npz")
         eager, export_ = distance(got, expected), distance(got, theirs)
         same = "the same bits" if np.array_equal(got, theirs) else f"{export_:.1e}"
         changed = distance(before, expected)
@@ -234,7 +207,7 @@ def main():
     a = parser.parse_args()
     torch.set_num_threads(1)
     torch.backends.mha.set_fastpath_enabled(False)  # a fused operator that no exporter knows
-    table, began = Table(), time.monotonic()
+    table, began = Table("overlays", verbose=True), time.monotonic()
     for number, name in enumerate(networks.NETWORKS):
         if name in a.only:
             check_forms(name, number, a.forms, a, table)
@@ -242,8 +215,7 @@ def main():
         f"{table.networks} of {len(a.only)} networks in every form, "
         f"{time.monotonic() - began:.0f} s"
     )
-    print(f"overlays: {table.passed} passed, {table.failed} failed")
-    return 1 if table.failed or not table.passed else 0
+    return table.finish() or not table.passed
 
 
 if __name__ == "__main__":

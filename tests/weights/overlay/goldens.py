@@ -25,8 +25,8 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/models"))
 import make_minilm  # noqa: E402
-from sources import MINILM, SHARED, Tally, call, fetch  # noqa: E402
-from testing import ingot_parser  # noqa: E402
+from sources import MINILM, SHARED, fetch  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 FACES = "facenet-pytorch==2.6.0:facenet_pytorch/data/"
 SPEAKER = "resemblyzer==0.1.4:resemblyzer/pretrained.pt"
@@ -387,7 +387,7 @@ def minilm_graph(weights, named):
 def check_network(tally, a, name, graph, weights, inputs, expected, golden, options=()):
     arch, converted, own = a.work / f"{name}.onnx", a.work / f"{name}.ingot", a.work / f"{name}.npz"
     onnx.save(graph, arch)
-    done = call([a.ingot, "convert", arch, "--weights", weights, "-o", converted, *options])
+    done = run([a.ingot, "convert", arch, "--weights", weights, "-o", converted, *options])
     if not tally.check(done.returncode == 0, f"{name}: convert --weights", done.stderr):
         return
     np.savez(
@@ -395,13 +395,13 @@ def check_network(tally, a, name, graph, weights, inputs, expected, golden, opti
         **{"in:" + k: v for k, v in inputs.items()},
         **{"out:" + k: v.astype(np.float32) for k, v in expected.items()},
     )
-    done = call([a.ingot, "check", converted, "--golden", own])
+    done = run([a.ingot, "check", converted, "--golden", own])
     tally.check(done.returncode == 0, f"{name}: equals numpy", done.stdout + done.stderr)
     if golden is None:
         return
     if not golden.exists():
         return tally.skip(f"{name}: no golden (no shared material)")
-    done = call([a.ingot, "check", converted, "--golden", golden])
+    done = run([a.ingot, "check", converted, "--golden", golden])
     tally.check(done.returncode == 0, f"{name}: equals its golden", done.stdout + done.stderr)
 
 
@@ -411,7 +411,7 @@ def main():
     a = parser.parse_args()
     a.packages, a.work = a.work, a.work / "overlay"
     a.work.mkdir(parents=True, exist_ok=True)
-    tally, rng = Tally(), np.random.default_rng(3)
+    tally, rng = Checks("overlay_goldens", verbose=True), np.random.default_rng(3)
     folder = SHARED / "models-pypi/golden"
     held = lambda golden, key, make: np.load(golden)["in:" + key] if golden.exists() else make()
 
@@ -489,24 +489,24 @@ def main():
     )
     if arch and weights:
         converted, plain = a.work / "voice.ingot", a.work / "voice_plain.ingot"
-        done = call([a.ingot, "convert", arch, "--weights", weights, "-o", converted])
+        done = run([a.ingot, "convert", arch, "--weights", weights, "-o", converted])
         tally.check(
             done.returncode == 4 and "--bn-eps" in done.stderr,
             "voice: a folded normalisation asks for its epsilon",
             done.stderr,
         )
-        done = call(
+        done = run(
             [a.ingot, "convert", arch, "--weights", weights, "--bn-eps", "1e-3", "-o", converted]
         )
         if tally.check(done.returncode == 0, "voice: convert --weights --bn-eps", done.stderr):
-            call([a.ingot, "convert", arch, "-o", plain])
-            ports = json.loads(call([a.ingot, "inspect", plain, "--json"]).stdout)
+            run([a.ingot, "convert", arch, "-o", plain])
+            ports = json.loads(run([a.ingot, "inspect", plain, "--json"]).stdout)
             port = ports["inputs"][0]
             x = rng.standard_normal([d if d >= 0 else 3 for d in port["dims"]]).astype(np.float32)
             np.savez(a.work / "in.npz", **{port["name"]: x})
             made = []
             for model in (converted, plain):
-                call(
+                run(
                     [
                         a.ingot,
                         "run",
@@ -526,8 +526,7 @@ def main():
             )
     else:
         tally.skip("voice: its package is not to be had here")
-    print(f"overlay_goldens: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
-    sys.exit(1 if tally.failed or not tally.passed else 0)
+    sys.exit(tally.finish() or not tally.passed)
 
 
 if __name__ == "__main__":
