@@ -20,6 +20,8 @@ TOPS = "runtime|kernels|schema|tools|tests|bench|examples|docs|packaging|cmake"
 PATH = re.compile(rf"(?<![\w./-])((?:{TOPS})/[\w./{{}},*<>-]*[\w}}>*/])")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[\w-]*)?\)")
 MADE = ("bench/results/gpu/",)  # by a machine that has one
+FACTS = ["Checks", "Needs", "Run", "Start at"]
+DATA = re.compile(r"/(documented|consumer|in_c|inside|threads)/")  # programs that tests compile
 RECORD = re.compile(r"\bD\d{1,3}\b")
 SELF = "tests/lint/documents_test.py"  # plants a citation
 CITING = (".md", ".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh", ".def", ".fbs", ".py", ".sh")
@@ -67,6 +69,25 @@ def lost_records(name, text, kept):
                 yield f"{name}:{number}: cites {found}, which docs/decisions.md does not have"
 
 
+def without_facts(tree, text_of):
+    """Each folder of tests has a README of four facts in at most 60 words: the folders of tests/,
+    and of those the ones that declare tests or have scripts of their own."""
+    folders = set()
+    for name in tree:
+        parts = pathlib.PurePosixPath(name).parts
+        if parts[0] == "tests" and len(parts) > 2:
+            folders.add("/".join(parts[:2]))
+            is_declared = parts[-1] == "CMakeLists.txt" or name.endswith((".py", "_test.cpp"))
+            if len(parts) == 4 and is_declared and not DATA.search(name):
+                folders.add("/".join(parts[:3]))
+    for folder in sorted(folders):
+        text = text_of(f"{folder}/README.md")
+        facts = re.findall(r"^- \*\*(.*?)\*\* (.*(?:\n  .*)*)", text, re.M)
+        words = sum(len(fact.split()) for _, fact in facts)
+        if [name for name, _ in facts] != FACTS or words > 60 or len(text.split()) > words + 12:
+            yield f"{folder}/README.md: expected {', '.join(FACTS)} in at most 60 words"
+
+
 def left_out_of_site(index, tree):
     """A page that no table of contents has is a warning of Sphinx, and ends ./dev pages."""
     wanted = [name[: -len(".md")] for name in tree if re.fullmatch(r"docs/(?!site/).*\.md", name)]
@@ -91,6 +112,15 @@ def main():
     wrong = [line for name in documents for line in findings(name, (ROOT / name).read_text(), tree)]
     if len(planted) != 3:
         wrong.append(f"of three planted mistakes {len(planted)} were found")
+    tracked = [name for name in tree if (ROOT / name).is_file()]
+    read = lambda name: (ROOT / name).read_text() if (ROOT / name).exists() else ""
+    wrong += without_facts(tracked, read)
+    long = "- **Checks** x.\n- **Needs** x.\n- **Run** x.\n- **Start at** x" + " x" * 60
+    if [len(list(without_facts(["tests/a/x.py"], lambda _: text))) for text in ("", long)] != [
+        1,
+        1,
+    ]:
+        wrong.append("a folder of tests without its four facts was not found")
     kept = records_of((ROOT / "docs/decisions.md").read_text())
     if len(kept) != len(set(kept)) or len(kept) < 40:
         wrong.append("docs/decisions.md has a record twice, or hardly any")

@@ -1,4 +1,15 @@
-"""The rules of a family of operators: (name, types, first opset, function of (graph, type))."""
+"""The rules of a family of operators: (name, types, first opset, function of (graph, type)).
+
+A rule is a function of a graph and a type that adds nodes with the shapes they give:
+
+    @rule("Trilu", since=14)
+    def trilu(g, t):
+        x = g.pick(t, range(2, 5))
+        g.node("Trilu", [x], (t, x.shape), upper=g.number(0, 1))
+
+Extents are numbers or dynamic; a dynamic one has a value for each of three runs, and two are equal
+where their formulas are. What was found is kept in tests/frameworks/onnx_backend/fuzzed_forms.py.
+"""
 
 
 class Rules(list):
