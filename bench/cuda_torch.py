@@ -232,11 +232,9 @@ class Torch:
 
 
 def ingot(args, *words):
-    done = run([args.ingot, *words])
+    done = run(args.ingot, words)
     if done.returncode:
-        raise Left(
-            f"ingot {words[0]}: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}"
-        )
+        raise Left(f"ingot {done.why[:200]}")
     return done.stdout
 
 
@@ -322,12 +320,10 @@ def make_batch(arrays, axes, batch):
         raise Left("its inputs have no dimension of items")
     scale = 1 + 0.01 * np.arange(batch)
     return {
-        k: (
-            a
-            if axes[k] is None
-            else np.concatenate(
-                [(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k]
-            )
+        k: a
+        if axes[k] is None
+        else np.concatenate(
+            [(a * s).astype(a.dtype) if a.dtype.kind == "f" else a for s in scale], axes[k]
         )
         for k, a in arrays.items()
     }
@@ -352,7 +348,6 @@ def prepare(args, row, batch):
     precision."""
     import onnx
     from batched import batched
-
     work = pathlib.Path(args.work)
     stem = work / f"{row['name']}.b{batch}"
     files = {
@@ -565,7 +560,7 @@ def report(args, results, left):
 def known(args):
     """What an earlier call measured with the same version, device and settings."""
     path = pathlib.Path(args.report) if args.report else None
-    version = run([args.ingot, "--version"]).stdout.strip()
+    version = run(args.ingot, "--version").stdout.strip()
     key = {
         "version": version,
         "device": args.device,

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_archive: members of the small archives that other tests have, each after
-a line "%%% NAME"."""
+"""Writes the seeds of fuzz_archive, members of the small archives that other tests have, each after
+a line "%%% NAME": make_archive_seeds.py FOLDER (run.sh calls it)."""
 
 import pathlib
+import sys
 import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-OUT = TESTS / "fuzz/seeds/fuzz_archive"
+OUT = pathlib.Path(sys.argv[1])
 SOURCES = [
     "checkpoint/keras/bf16.keras",
     "checkpoint/keras/lambda.keras",

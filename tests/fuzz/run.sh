@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzz target, or those named (fuzz_onnx ..), for $fuzz_seconds (default 30) each under
-# ASan and UBSan, from the committed seeds.
+# ASan and UBSan, from the committed seeds and those of make_archive_seeds.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
@@ -19,6 +19,10 @@ fuzz_one() {
   work=build/fuzz/corpus/$name
   mkdir -p "$work" "build/fuzz/finds"
   [ -d "tests/fuzz/seeds/$name" ] && seeds=("tests/fuzz/seeds/$name")
+  if [ "$name" = fuzz_archive ]; then
+    seeds=("$work.seeds")
+    python3 tests/fuzz/make_archive_seeds.py "${seeds[0]}"
+  fi
   [ "$name" = fuzz_micro ] && seeds+=(tests/fuzz/seeds/fuzz_open)
   # whole files too, with what came after v1
   [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)

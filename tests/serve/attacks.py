@@ -289,10 +289,7 @@ def endless_models(check, server):
 
 def bomb(elements=30_000_000, name="x", datatype="FP64"):
     head = b'{"inputs":[{"name":"%s","datatype":"%s","shape":[%d],"data":[' % (
-        name.encode(),
-        datatype.encode(),
-        elements,
-    )
+        name.encode(), datatype.encode(), elements)
     return gzip.compress(head + b"1," * (elements - 1) + b"1]}]}", 9)
 
 
@@ -301,9 +298,7 @@ def large_bodies(check, server):
     packed = bomb()
     behind = gzip.compress(
         b'{"inputs":[{"data":[' + b"1," * 20_000_000 + b'1],"name":"x","datatype":"FP32",'
-        b'"shape":[1,8]}]}',
-        9,
-    )
+        b'"shape":[1,8]}]}', 9)
 
     def refused(body, path=INFER % QUIET):
         return lambda: check.refused("it", post(path, body, gzipped), 413)
@@ -357,13 +352,8 @@ def strangers(check, server):
     site = post(unload, b"", "Sec-Fetch-Site: cross-site")
     check.refused("Sec-Fetch-Site", site, 403)
     for host, status in (
-        ("evil.example", 403),
-        ("127.0.0.1.evil.example:80", 403),
-        ("localhost:8000", 200),
-        ("127.0.0.1", 200),
-        ("[::1]:8000", 200),
-        ("models", 200),
-        ("a.localhost", 200),
+        ("evil.example", 403), ("127.0.0.1.evil.example:80", 403), ("localhost:8000", 200),
+        ("127.0.0.1", 200), ("[::1]:8000", 200), ("models", 200), ("a.localhost", 200),
     ):
         check.refused(f"Host {host}", f"GET /v2 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(), status)
     heads = {
@@ -373,12 +363,11 @@ def strangers(check, server):
         "another Host than the target": b"GET http://b/v2 HTTP/1.1\r\nHost: a\r\n\r\n",
         "a folded header": b"GET /v2 HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n",
         "a folded length": b"POST /v2/models/x/infer HTTP/1.1\r\nHost: a\r\n"
-        b"Content-Length:\r\n 4\r\n\r\nabcd",
+                           b"Content-Length:\r\n 4\r\n\r\nabcd",
         "two lengths": b"POST /v2 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
-        b"Content-Length: 4\r\n\r\nabcd",
-        "two encodings": post(
-            INFER % QUIET, b"x", "Content-Encoding: gzip", "Content-Encoding: gzip"
-        ),
+                       b"Content-Length: 4\r\n\r\nabcd",
+        "two encodings": post(INFER % QUIET, b"x", "Content-Encoding: gzip",
+                              "Content-Encoding: gzip"),
     }
     for what, request in heads.items():
         check.refused(what, request, 400)
@@ -439,13 +428,10 @@ def hostile_client(port, until, number):
 def p99_of(port, seconds, hostile):
     until = time.monotonic() + seconds
     results = multiprocessing.Queue()
-    honest = [
-        multiprocessing.Process(target=honest_client, args=(port, until, results)) for _ in range(2)
-    ]
-    others = [
-        multiprocessing.Process(target=hostile_client, args=(port, until, i))
-        for i in range(hostile)
-    ]
+    honest = [multiprocessing.Process(target=honest_client, args=(port, until, results))
+              for _ in range(2)]
+    others = [multiprocessing.Process(target=hostile_client, args=(port, until, i))
+              for i in range(hostile)]
     for process in honest + others:
         process.start()
     times, wrong = [], 0
@@ -470,10 +456,8 @@ def together(check, server, minutes):
     most = 3 * max(quiet, 0.002 if minutes >= 1 else 0.02)
     check("honest p99", mixed <= most, f"{mixed * 1e3:.2f} ms, quiet {quiet * 1e3:.2f} ms")
     check("memory", after < before + 300, f"{before} MB before, {after} MB after")
-    print(
-        f"{seconds:.0f} s with 4 hostile clients: honest p99 {mixed * 1e3:.2f} ms of {many} "
-        f"requests, quiet {quiet * 1e3:.2f} ms; resident {before} MB before, {after} MB after"
-    )
+    print(f"{seconds:.0f} s with 4 hostile clients: honest p99 {mixed * 1e3:.2f} ms of {many} "
+          f"requests, quiet {quiet * 1e3:.2f} ms; resident {before} MB before, {after} MB after")
 
 
 def main():
