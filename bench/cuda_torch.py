@@ -234,7 +234,7 @@ class Torch:
 def ingot(args, *words):
     done = run(args.ingot, words)
     if done.returncode:
-        raise Left(f"ingot {done.why[:200]}")
+        raise Left(f"ingot {done.error[:200]}")
     return done.stdout
 
 

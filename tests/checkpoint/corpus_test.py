@@ -37,8 +37,8 @@ def inspect(path):
 
 def compare(name, expected):
     result = inspect(os.path.join(formats, name))
-    if result.why:
-        return checks.report(name, result.why)
+    if result.error:
+        return checks.report(name, result.error)
     report = json.loads(result.stdout)
     tensors = {t["name"]: t for t in report["tensors"]}
     facts = {f["name"]: f["value"] for f in report["facts"]}
@@ -86,7 +86,7 @@ for folder in ("evil", "safetensors", "torch", "burn_torch2", "torchscript"):
             code = 3 if name in UNSAFE else 7 if name in OUT_OF_PROPORTION else 2
         else:  # broken.pt is a line of text
             code = 4 if name.endswith("broken.pt") else 2 if name.startswith("bad_") else 0
-        checks.report(name, result.refusal(code, "ingot: ") if code else result.why)
+        checks.report(name, result.refusal(code, "ingot: ") if code else result.error)
 
 
 def differences(a, b):
@@ -113,5 +113,5 @@ for folder, _, names in sorted(os.walk(os.path.join(shared, "models"))):
         if not name.endswith((".tflite", ".onnx")):
             continue
         path = os.path.join(folder, name)
-        checks.report(name, run(ingot, "inspect", path, "--weights", "--json").why)
+        checks.report(name, run(ingot, "inspect", path, "--weights", "--json").error)
 sys.exit(checks.finish())

@@ -177,7 +177,7 @@ def check_truncated(checks, ingot):
         for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :]):
             description.write_bytes(content)
             done = ingot("inspect", folder)
-            why = done.why and done.refusal((2, 3, 4, 7))
+            why = done.error and done.refusal((2, 3, 4, 7))
             checks.report(f"byte {at}, {len(content)} bytes", why)
 
 

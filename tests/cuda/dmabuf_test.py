@@ -60,7 +60,7 @@ def main():
         files = ("--inputs", work / "frame.gray", "--outputs", work / "out.npz")
         run(args.ingot, "run", work / "net.ingot", files).succeeded()
         done = example(b"".join(row + b"\xee" * (PITCH - WIDTH) for row in rows))
-        checks.report("a frame", done.why)
+        checks.report("a frame", done.error)
         number = f"first number: {first_number(work / 'out.npz'):.9g}"
         checks.check(number in done.stdout, number, done.stdout)
         counts = dict(line.split() for line in report.read_text().splitlines())

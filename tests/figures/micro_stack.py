@@ -201,7 +201,7 @@ def measure(ingot, work, board=BOARD, show=False, tiny=False):
         print(f"[skip] what an image used of its stack: {emulator[0]} is absent")
         return figures
     done = run(emulator, "-kernel", folder / "build/image.elf", seconds=300)
-    used = int(re.search(r"^stack: (\d+) of", done.said, re.M).group(1))
+    used = int(re.search(r"^stack: (\d+) of", done.output, re.M).group(1))
     whole = graph.deepest("start")[0]
     print(f"{board}: painted stack {used:,} bytes, the longest way from reset {whole:,}")
     if used > whole:

@@ -14,7 +14,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import ingot_parser, run  # noqa: E402
+from testing import Checks, ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -40,7 +40,7 @@ SAID = re.compile(r"arena (\d+) of (\d+) bytes \(.*\), multiply-adds (\d+) of (\
 
 
 def call(*command):
-    return run(*command).succeeded().said  # an emulator writes to the second
+    return run(*command).succeeded().output  # an emulator writes to the second
 
 
 def convert(ingot, source, out, name, *options):
@@ -107,21 +107,20 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     if not SHARED.exists():
         print("[skip] minimum RAM: there is no shared material (MLPerf Tiny's networks)")
-        return
+        return 0
     print(f"{'network':24} {'whole':>10} {'in patches':>10} {'':>7} {'work':>6} {'flash':>8}")
-    reached = failed = 0
+    reached, checks = 0, Checks("minimum_ram")
     for name, file, options, has_to in NETWORKS:
         numbers, equal, least = measure(ingot, work, name, SHARED / file, options)
-        failed += not equal
         bits = "the same bits" if equal else "OTHER BITS"
         if not numbers:
             print(f"{name:24} nothing to win, {bits}")
-            failed += has_to
+            checks.check(equal and not has_to, name, f"nothing to win, {bits}")
             continue
         ram, whole, products, whole_products, flash = numbers
         good = ram <= MOST_RAM * whole and products <= MOST_WORK * whole_products
         reached += good
-        failed += has_to and not good
+        checks.check(equal and (good or not has_to), name, f"above the aim, or {bits}")
         print(
             f"{name:24} {whole:10,} {ram:10,} {ram / whole:7.1%} {products / whole_products:6.2f}"
             f" {flash:+8,} {bits}{'' if good else ', above the aim'}"
@@ -129,11 +128,10 @@ def main():
         if name == ON_BOARDS:
             on_boards = least
     for board in filter(None, args.boards.split(",")):
-        failed += not show_board(ingot, work, board, on_boards)
-    print(f"minimum RAM: {reached} of {len(NETWORKS)} within 60 % of the RAM and twice the work, "
-          f"{failed} failed")  # fmt: skip
-    sys.exit(1 if failed else 0)
+        checks.check(show_board(ingot, work, board, on_boards), f"{ON_BOARDS} on {board}")
+    print(f"{reached} of {len(NETWORKS)} within 60 % of the RAM and twice the work")
+    return checks.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

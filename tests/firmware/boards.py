@@ -128,7 +128,7 @@ def build(ingot, folder, board, files, program=None):
 
 def emulate(folder, *extra):
     command = re.search(r"^QEMU \?= (.*)", (folder / "board.mk").read_text(), re.M).group(1)
-    return run(command.split(), extra, "-kernel", folder / "build/image.elf", seconds=300).said
+    return run(command.split(), extra, "-kernel", folder / "build/image.elf", seconds=300).output
 
 
 def show(board, text, results):

@@ -58,7 +58,7 @@ def main():
     checks.check(len(PLANTED) == len(words.FORBIDDEN), rules)
     found = list(words.findings("tests/golden/x.md", "INGOT_UNTUNED"))
     checks.check(not found, "tests/golden/x.md is a sample and was refused")
-    checks.report("the tree itself", run(sys.executable, ROOT / "tools/lint/words.py").why)
+    checks.report("the tree itself", run(sys.executable, ROOT / "tools/lint/words.py").error)
     sys.exit(checks.finish())
 
 

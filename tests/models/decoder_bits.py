@@ -49,7 +49,7 @@ def main():
         if "instruction set" in done.stderr and done.returncode:
             checks.skip(f"{isa}: not on this machine")
             continue
-        checks.report(f"{len(logits)} steps equal the whole sequence, {isa}", done.why)
+        checks.report(f"{len(logits)} steps equal the whole sequence, {isa}", done.error)
     golden["out:logits"].reshape(-1).view(np.int32)[-1] ^= 1
     np.savez(exact, **golden)
     checks.check(run(args.ingot, check).returncode == 6, "one bit of the last step is found")

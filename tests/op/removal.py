@@ -205,7 +205,7 @@ def prepare():
     options += ["-DINGOT_ISAS=none", "-DINGOT_SHARED_LIBRARY=OFF"]
     options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0"]
     options += ["-DCMAKE_CXX_FLAGS_DEBUG=-O0"]
-    if not run("which", "ccache").why:
+    if not run("which", "ccache").error:
         options += [f"-DCMAKE_{x}_COMPILER_LAUNCHER=ccache" for x in ("C", "CXX")]
     run("cmake", "-S", ".", "-B", "build/gcc", "-G", "Ninja", *options, cwd=TREE).succeeded()
 

@@ -31,7 +31,7 @@ say = checks.check
 
 def output_of(command):
     done = run(command, seconds=600)
-    return done.returncode, done.said
+    return done.returncode, done.output
 
 
 def convert(ingot, work):

@@ -5,7 +5,7 @@ and the last line, which ./dev test adds up (count_log in cmake/dev/test.sh).
     checks = Checks("flux")
     with work_folder() as folder:
         ingot = Ingot(a.ingot, folder)
-        checks.report("two_dense.jld2", ingot.convert(path, "--golden", golden).why)
+        checks.report("two_dense.jld2", ingot.convert(path, "--golden", golden).error)
         checks.report("cut.bson", ingot("inspect", cut).refusal(2, "at byte"))
     sys.exit(checks.finish())
 """
@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 
 
-class Ended(RuntimeError):
+class RunError(RuntimeError):
     """A program that should have succeeded: which, and the end of its message."""
 
 
@@ -26,20 +26,20 @@ class Done(subprocess.CompletedProcess):
     """How a program ended."""
 
     @property
-    def said(self):
+    def output(self):
         return (self.stdout + self.stderr).strip()
 
     @property
-    def why(self):
+    def error(self):
         """What failed; "" where the exit code is 0."""
         if self.returncode == 0:
             return ""
-        return f"{' '.join(self.args[1:2])}: exit {self.returncode}: {self.said[-400:]}"
+        return f"{' '.join(self.args[1:2])}: exit {self.returncode}: {self.output[-400:]}"
 
     def succeeded(self):
-        """@raises Ended"""
+        """@raises RunError"""
         if self.returncode:
-            raise Ended(self.why)
+            raise RunError(self.error)
         return self
 
     def refusal(self, codes, *words, lines=1):
@@ -94,7 +94,7 @@ class Ingot:
 
     def outputs(self, fed, *options, state=None):
         """Arrays by name: what `file` computes from those of `fed`. `state`: a file that is read
-        where it exists, and written. @raises Ended"""
+        where it exists, and written. @raises RunError"""
         import numpy as np
 
         inputs, outputs = self.folder / "in.npz", self.folder / "out.npz"
@@ -107,7 +107,7 @@ class Ingot:
             return {name.removeprefix("out:"): archive[name] for name in archive.files}
 
     def computed(self, source, fed, *options):
-        """Arrays by name: what `source`, converted with `options`, computes. @raises Ended"""
+        """Arrays by name: what `source`, converted with `options`, computes. @raises RunError"""
         self.convert(source, *options).succeeded()
         return self.outputs(fed)
 

@@ -36,7 +36,7 @@ with work_folder() as folder:
     for where, _, names in sorted(os.walk(models)):
         for name in sorted(n for n in names if n.endswith(".onnx")):
             path = os.path.join(where, name)
-            if os.path.getsize(path) > LARGEST or run(ingot, "convert", path, "-o", out).why:
+            if os.path.getsize(path) > LARGEST or run(ingot, "convert", path, "-o", out).error:
                 continue  # whether it can be converted is other tests' question
             if not weights(path)["tensor_count"]:  # an operator alone, or trees in attributes
                 without += 1
@@ -51,7 +51,7 @@ with work_folder() as folder:
             )
             given, named = given + notes["tensor_count"], named + len(lost)
             kept = run(ingot, "convert", path, "-o", out, "--keep-weights")
-            checks.report(f"{name}: --keep-weights", kept.why or differences(path, out)[:2])
+            checks.report(f"{name}: --keep-weights", kept.error or differences(path, out)[:2])
 print(f"round trips: {given} weights extracted without --keep-weights, {named} named")
 print(f"round trips: {without} networks without weights were left out")
 sys.exit(checks.finish())

@@ -25,7 +25,7 @@ import tarfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import run, work_folder  # noqa: E402
 
 PARTS = (
     "doctor modules fragments ladder conformance fast replays counters torch profile pipeline tune "
@@ -344,7 +344,7 @@ def main():
     parser.add_argument("--minutes", type=int)
     args = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if subprocess.run(["unshare", "-nmpf", "true"], capture_output=True, check=False).returncode:
+    if run("unshare", "-nmpf", "true").returncode:
         print("[skip] rehearsal of the pack: unshare is not allowed here (it wants root)")
         return
     with work_folder() as folder:
@@ -354,7 +354,7 @@ def main():
         for case in CASES if not args.minutes else ():
             if args.only in case.__name__ or (case is whole and args.only == "resumed"):
                 case(machine)
-    print(f"pack rehearsal: {machine.passed} passed, {machine.failed} failed")
+    print(f"pack_rehearsal: {machine.passed} passed, {machine.failed} failed")
     sys.exit(1 if machine.failed else 0)
 
 

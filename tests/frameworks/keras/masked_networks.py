@@ -294,8 +294,8 @@ def compare(ingot, work, name):
     model.save(f"{stem}.keras")
     np.savez(f"{stem}.npz", **arrays)
     files = ("--inputs", f"{stem}.npz", "--outputs", f"{stem}.out.npz")
-    why = run(ingot, "convert", f"{stem}.keras", "-o", f"{stem}.ingot").why
-    why = why or run(ingot, "run", f"{stem}.ingot", files).why
+    why = run(ingot, "convert", f"{stem}.keras", "-o", f"{stem}.ingot").error
+    why = why or run(ingot, "run", f"{stem}.ingot", files).error
     if why:
         return why
     got = np.load(f"{stem}.out.npz")

@@ -16,7 +16,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 TYPES = {
     schema.TensorType.INT8: np.int8,
@@ -82,7 +82,9 @@ def main():
             for i, (t, dtype) in enumerate(zip(outputs, types)):
                 want, have = machine.get_output(i), found[f"inside_{t}"]
                 if have.shape != want.shape or have.dtype != dtype:
-                    raise Ended(f"tensor {t}: {have.dtype} {have.shape}, expected {want.shape}")
+                    raise RunError(
+                        f"tensor {t}: {have.dtype} {have.shape}, expected {want.shape}"
+                    )
                 away = np.abs(have.astype(np.int64) - want.astype(np.int64))
                 count = counts[t]
                 count[0], count[1] = count[0] + away.size, count[1] + int((away > 0).sum())

@@ -86,7 +86,7 @@ def show_time(ingot):
         answer[1].invoke()
         took.append(time.perf_counter() - start)
     bench = ingot("bench", ingot.file, "--threads", "1").succeeded()
-    print(next(line for line in bench.said.splitlines() if "median" in line or "p50" in line))
+    print(next(line for line in bench.output.splitlines() if "median" in line or "p50" in line))
     if took:
         print(f"LiteRT: median {1e6 * float(np.median(took)):.1f} us")
     print(f"file: {ingot.file.stat().st_size} bytes; source: {len(content)}")

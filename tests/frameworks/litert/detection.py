@@ -18,7 +18,7 @@ from flatbuffers import flexbuffers
 from written_model import Fed, Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PHOTOGRAPHS = (
@@ -96,7 +96,7 @@ def compared(ingot, fed, wanted):
     """(what differs or "", boxes found)"""
     try:
         found = list(ingot.outputs(fed).values())
-    except Ended as why:
+    except RunError as why:
         return str(why), 0
     boxes, classes, scores, count = (np.asarray(v) for v in wanted)
     n = int(count[0])
@@ -142,14 +142,14 @@ def main():
         ingot = Ingot(a.ingot, folder, ".tflite")
         for seed in range(a.seeds):
             model, fed = written(seed)
-            why, n = ingot.convert(model).why, 0
+            why, n = ingot.convert(model).error, 0
             if not why:
                 why, n = compared(ingot, fed, lite(folder / "model.tflite", a.exact_to, fed))
             boxes += n
             checks.report(f"seed {seed}", why)
         print(f"{a.seeds} models drawn: {boxes} boxes")
         for given in a.models:
-            if not checks.report(given, ingot.convert(given, "--exact-to", a.exact_to).why):
+            if not checks.report(given, ingot.convert(given, "--exact-to", a.exact_to).error):
                 continue
             (detail,) = Interpreter(model_path=given).get_input_details()
             for photo in photographs(a.photographs):

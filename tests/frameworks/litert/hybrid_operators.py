@@ -18,7 +18,7 @@ from recurrent_cases import sequence_lstm, sequence_rnn, svdf
 from written_model import Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 PLAIN = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
 PRODUCT = 1e-6  # f32 rounds in another order
@@ -90,9 +90,9 @@ def wanted(model, made, version):
 def compare(ingot, model, content, expected):
     """How far the outputs are, of the largest."""
     ingot.convert(content).succeeded()
-    listed = ingot("inspect", ingot.file).succeeded().said
+    listed = ingot("inspect", ingot.file).succeeded().output
     if any(kernel in listed for kernel in FLOAT_KERNELS):
-        raise Ended("is computed in floats")
+        raise RunError("is computed in floats")
     found = ingot.outputs(model.fed)
     worst = 0.0
     for name, want in expected.items():
@@ -127,7 +127,7 @@ def main():
                     continue
                 try:
                     away, count = compare(ingot, model, *answer)
-                except Ended as why:
+                except RunError as why:
                     checks.report(f"{name} {seed}", why)
                     continue
                 models, numbers, farthest = models + 1, numbers + count, max(farthest, away)

@@ -20,7 +20,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 
 def named(detail):
@@ -102,8 +102,8 @@ def compare(ingot, model, mode, runs, wants_spread):
     """(elements, how many differ, by how much at most, by how much LiteRT differs from itself), or
     what went wrong."""
     done = ingot.convert(model, "--exact-to", mode)
-    if done.why:
-        return done.why
+    if done.error:
+        return done.error
     try:
         machine = Micro(model) if mode == "tflm" else Lite(model, mode)
         other = Lite(model, "litert" if mode == "builtin" else "builtin") if wants_spread else None
@@ -117,7 +117,7 @@ def compare(ingot, model, mode, runs, wants_spread):
         wanted, others = machine.run(fed), other and other.run(fed)
         try:
             found = ingot.outputs(fed, state=state)
-        except Ended as why:
+        except RunError as why:
             return str(why)
         for name, want in wanted.items():
             have = found[name]

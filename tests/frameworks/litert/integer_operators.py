@@ -21,7 +21,7 @@ from word_cases import WORD_CASES, Words
 from written_model import Fed, Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 IN_FLOATS = "between dequantization and quantization"
 
@@ -164,14 +164,14 @@ def trial(ingot, name, seed, mode, kind, counts):
         np.savez(pathlib.Path(keep, f"{op}_{seed}.npz"), **golden)
         pathlib.Path(keep, f"{op}_{seed}.tflite").write_bytes(model)
     done = ingot.convert(model, "--exact-to", mode)
-    if done.returncode == 5 and "computes nothing in integers" in done.said:
+    if done.returncode == 5 and "computes nothing in integers" in done.output:
         done = ingot.convert(model)  # DEQUANTIZE alone, a comparison
-    if IN_FLOATS in done.said and name not in NEAR:
+    if IN_FLOATS in done.output and name not in NEAR:
         return "computed in floats"
     try:
         done.succeeded()
         found = ingot.outputs(fed)
-    except Ended as why:
+    except RunError as why:
         return str(why)
     count = counts.setdefault(drawn.dtype.name, Count())
     before = count.different

@@ -17,7 +17,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from written_model import Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 RUNS = 3
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
@@ -182,8 +182,8 @@ def trial(ingot, rng, op, dtype, mode):
     state = ingot.folder / "state"
     state.unlink(missing_ok=True)
     done = ingot.convert(content, "--exact-to", mode)
-    if done.why:
-        return done.why, 0
+    if done.error:
+        return done.error, 0
     name = drawn.model.graph.tensors[drawn.model.graph.inputs[0]].name
     compared = 0
     for i in range(RUNS):
@@ -191,7 +191,7 @@ def trial(ingot, rng, op, dtype, mode):
         wanted = run(x)
         try:
             arrays = ingot.outputs({name: x}, state=state)
-        except Ended as why:
+        except RunError as why:
             return str(why), compared
         found = next(array for key, array in arrays.items() if not key.endswith(".next"))
         if found.shape != wanted.shape or found.dtype != wanted.dtype:

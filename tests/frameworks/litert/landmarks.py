@@ -16,7 +16,7 @@ from flatbuffers import flexbuffers
 from written_model import Fed, Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 TOLERANCE = 2e-5  # of the largest number, in f32
 
@@ -146,7 +146,7 @@ def main():
                     ingot.convert(model).succeeded()
                     (found,) = ingot.outputs(fed).values()
                     why = differs(found, wanted, name)
-                except Ended as ended:
+                except RunError as ended:
                     why = str(ended)
                 checks.report(f"seed {seed}, {name}", why)
     return checks.finish()

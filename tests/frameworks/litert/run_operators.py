@@ -67,7 +67,7 @@ def trial(ingot, name, seed):
         return None
     np.savez(ingot.folder / "golden.npz", **golden)
     options = TOLD.get(name, ())
-    why = ingot.convert(model, *options, "--golden", ingot.folder / "golden.npz").why
+    why = ingot.convert(model, *options, "--golden", ingot.folder / "golden.npz").error
     if why and os.environ.get("INGOT_KEEP"):
         pathlib.Path(os.environ["INGOT_KEEP"], f"{name}_{seed}.tflite").write_bytes(model)
     return why
@@ -159,7 +159,7 @@ def changed_options(ingot, name, silent):
         if done.returncode == 0 and strip(ingot.file.read_bytes()) == strip(before):
             found.append(f"{op} {field}: {now} and {other} give one program")
         if done.returncode not in (0, 2, 4):
-            found.append(f"{op} {field}={other}: {done.why}")
+            found.append(f"{op} {field}={other}: {done.error}")
     return found
 
 

@@ -16,7 +16,7 @@ from ai_edge_litert import schema_py_generated as schema
 from written_model import Fed, Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 RUNS = 7
 
@@ -94,16 +94,16 @@ def trial(ingot, name, rng):
     state = ingot.folder / "state"
     state.unlink(missing_ok=True)
     done = ingot.convert(content)
-    if done.why:
-        return done.why, 0
-    keeps, compared = "kept from run to run" in done.said, 0
+    if done.error:
+        return done.error, 0
+    keeps, compared = "kept from run to run" in done.output, 0
     for run in range(RUNS):
         x = samples(rng, shape, dtype)
         machine.set_input(x, 0)
         machine.invoke()
         try:
             arrays = ingot.outputs({"x0": x}, state=state if keeps else None)
-        except Ended as why:
+        except RunError as why:
             return f"run {run}: {why}", compared
         found = [array for key, array in arrays.items() if not key.endswith(".next")]
         wanted = [machine.get_output(i) for i in range(len(outputs))]

@@ -224,9 +224,9 @@ def judged(ingot, content):
     if left:
         return done.returncode, f"left {left}"
     if done.returncode == 0:
-        return 0, ingot("verify", out).why
+        return 0, ingot("verify", out).error
     if not 2 <= done.returncode <= 5:
-        return done.returncode, done.why
+        return done.returncode, done.error
     heads = [line for line in done.stderr.splitlines() if line.startswith("ingot: ")]
     if len(heads) != 1 or len(heads[0]) < 30:
         return done.returncode, f"says {done.stderr[:300]!r}"

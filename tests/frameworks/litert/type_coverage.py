@@ -23,7 +23,7 @@ from operator_models import CASES
 from written_model import TYPES, Fed, Model, Variable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 QUANTIZED = ("int8", "uint8", "int16")
 PLAIN = ("int32", "int64", "uint32", "bool", "float16")
@@ -215,7 +215,7 @@ def outcome(ingot, kind, content, fed, expected):
     try:
         done.succeeded()
         found = ingot.outputs(fed)
-    except Ended as why:
+    except RunError as why:
         return "differs", str(why)
     most = 0.0
     for name, want in expected.items():

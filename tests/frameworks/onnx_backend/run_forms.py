@@ -443,12 +443,12 @@ def run_form(ingot, isas, name, nodes, inputs, outputs, constants, dims, opset, 
         **{f"out:{k}": v for k, v in outputs.items()},
     )
     done = ingot.convert(ingot.folder / "form.onnx", *options)
-    if done.why:
-        return done.why
+    if done.error:
+        return done.error
     for isa in isas:
         env = {} if isa == "best" else {"INGOT_CPU_ISA": isa}
         done = ingot("check", ingot.file, "--golden", ingot.folder / "form.npz", env=env)
-        why = done.refusal(range(1, 256), refused, lines=None) if refused else done.why
+        why = done.refusal(range(1, 256), refused, lines=None) if refused else done.error
         if why:
             return f"{isa}: {why}"
     return ""

@@ -157,7 +157,7 @@ def convert_and_check(args, test, golden, work, options):
         text = re.sub(r"\s+", " ", lines[-1] if lines else "")
         return "unsupported", text.split("node.onnx: ")[-1][:160]
     if done.returncode != 0:
-        return "fail", done.why
+        return "fail", done.error
     np.savez(
         npz, **{k: v.view("V2") if v.dtype.name == "bfloat16" else v for k, v in golden.items()}
     )  # as numpy keeps bfloat16
@@ -178,7 +178,7 @@ def convert_and_check(args, test, golden, work, options):
                 args, converted, golden, work, isa
             )  # no element to compare, which check does not call equal
         if done.returncode != 0:
-            return "fail", f"{isa}: {done.why}"
+            return "fail", f"{isa}: {done.error}"
     return "ok", ""
 
 

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 import contrib_blocks
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 MICROSOFT = "com.microsoft"
 KINDS = {
@@ -363,7 +363,7 @@ def compare(ingot, case, tolerance):
     expected = dict(zip(case.outputs, session.run(case.outputs, case.fed)))
     try:
         found = ingot.computed(model, case.fed)
-    except Ended as error:
+    except RunError as error:
         return str(error)
     for name, wanted in expected.items():
         if found[name].shape != wanted.shape:

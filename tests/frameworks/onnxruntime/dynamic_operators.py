@@ -16,7 +16,7 @@ from integer_models import session_of
 from onnx import TensorProto, helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 FLOAT, INT32, UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8
 WEIGHTS = (np.int8, np.uint8)
@@ -223,7 +223,7 @@ def trial(ingot, name, seed, weight_dtype, tally):
     try:
         found = ingot.computed(model, d.fed)
         listed = ingot("inspect", ingot.file).succeeded().stdout
-    except Ended as why:
+    except RunError as why:
         return str(why)
     if not any(kernel in listed for kernel in INTEGER_KERNELS) or any(
         kernel in listed for kernel in FLOAT_KERNELS

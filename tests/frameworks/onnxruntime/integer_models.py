@@ -19,7 +19,7 @@ import onnxruntime
 from onnx import helper, shape_inference
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 BYTES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT8)
 MAKE_BYTES = ("QuantizeLinear", "QLinear", "QGemm", "MaxPool", "Reshape", "Flatten", "Transpose")
@@ -126,8 +126,8 @@ def compare_layers(ingot, model, fed):
         )
         try:
             found = ingot.computed(layer, {n: values[n] for n in inputs})[target]
-        except Ended as why:
-            raise Ended(f"layer of {target}: {why}") from why
+        except RunError as why:
+            raise RunError(f"layer of {target}: {why}") from why
         away = np.abs(found.astype(int) - values[target].astype(int))
         layers, elements = layers + 1, elements + away.size
         different += int((away > 0).sum())
@@ -273,7 +273,7 @@ def main():
         for path in models:
             try:
                 wrong, line = compare(ingot, path, a.runs, dims)
-            except Ended as why:
+            except RunError as why:
                 wrong, line = str(why), "cannot be compared"
             print(f"{path.name}: {line}", flush=True)
             checks.report(path.name, wrong)

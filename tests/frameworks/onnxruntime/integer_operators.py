@@ -16,7 +16,7 @@ from integer_cases import EXACT, NEAR, Drawn
 from integer_models import session_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 IN_FLOATS = "in f32"
 TYPES = [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)]
@@ -52,9 +52,9 @@ def trial(ingot, name, seed, types, tally):
     except Exception as why:  # onnxruntime's errors have no common base
         return None if "NOT_IMPLEMENTED" in str(why) or "Could not find" in str(why) else str(why)
     try:
-        said = ingot.convert(model).succeeded().said
+        said = ingot.convert(model).succeeded().output
         found = next(iter(ingot.outputs(drawn.fed).values()))
-    except Ended as why:
+    except RunError as why:
         return str(why)
     if found.shape != plain.shape or found.dtype != plain.dtype:
         return f"{found.dtype} {found.shape}, expected {plain.dtype} {plain.shape}"

@@ -17,7 +17,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ML = "ai.onnx.ml"
 KINDS = {
@@ -383,7 +383,7 @@ def compare(ingot, case):
     rows = next(iter(case.fed.values())).shape[0]
     try:
         found = ingot.computed(model, case.fed)
-    except Ended as error:
+    except RunError as error:
         return str(error)
     for name, wanted in expected.items():
         wanted = np.asarray(wanted)

@@ -19,7 +19,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 FLOATS = {"FLOAT8E4M3FN": 448, "FLOAT8E4M3FNUZ": 240, "FLOAT8E5M2": 57344, "FLOAT8E5M2FNUZ": 57344}
 INTEGERS = {"INT4": (-8, 7), "UINT4": (0, 15)}
@@ -169,7 +169,7 @@ def trial(ingot, model, fed, wanted, tolerance):
     wanted = wanted or of_onnxruntime(model, fed)
     try:
         found, compared = ingot.computed(model, fed), 0
-    except Ended as why:
+    except RunError as why:
         return str(why), 0
     for name, want in wanted.items():
         have = found[name]

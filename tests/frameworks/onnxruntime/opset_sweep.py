@@ -21,7 +21,7 @@ import sys
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Ended, Ingot, ingot_parser, largest_error, run, work_folder  # noqa: E402
+from testing import RunError, Ingot, ingot_parser, largest_error, run, work_folder  # noqa: E402
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 # The networks are small; pools of torch and scikit-learn beside each other wait for one another.
@@ -114,7 +114,7 @@ def check(ingot, work, path, fed, wanted):
     by_port = dict(zip(inputs, fed))
     try:
         found = Ingot(ingot, work).computed(path, by_port)
-    except Ended as error:
+    except RunError as error:
         return "refused: " + " ".join(str(error).split())[-160:], False
     why = first_wrong(found, ports, wanted)
     if not why:

@@ -17,7 +17,7 @@ import onnxruntime
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 from shared import SHARED  # noqa: E402
-from testing import Checks, Ended, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -59,7 +59,7 @@ def compare(ingot, source, fed, expected):
     ]
     try:
         found = ingot.computed(source, fed, *shapes)
-    except Ended as error:
+    except RunError as error:
         return str(error)
     for name, wanted in expected.items():
         if found[name].shape != wanted.shape:

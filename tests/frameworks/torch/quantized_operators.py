@@ -21,7 +21,7 @@ from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers quantized_decomposed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, Ingot, ingot_parser, work_folder  # noqa: E402
+from testing import Checks, RunError, Ingot, ingot_parser, work_folder  # noqa: E402
 
 ENGINES = ("fbgemm", "qnnpack", "onednn")
 IN_FLOATS = "in f32"
@@ -262,7 +262,7 @@ def ingot_gives(ingot, program, inputs):
     try:
         said = ingot.convert(program).succeeded().stderr
         found = ingot.outputs({name: x.numpy() for name, x in zip("xy", inputs)})
-    except Ended as why:
+    except RunError as why:
         return str(why)
     return next(iter(found.values())), said
 

@@ -59,9 +59,9 @@ def main():
         if not source.exists() or not golden.exists():
             continue  # said with [skip] when it was not exported
         done = run(a.ingot, "convert", source, "-o", converted, shapes(a, source, golden))
-        if not done.why:
+        if not done.error:
             done = run(a.ingot, "check", converted, "--golden", golden)
-        checks.report(name, done.why)
+        checks.report(name, done.error)
         converted.unlink(missing_ok=True)
     return checks.finish()
 

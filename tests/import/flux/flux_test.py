@@ -68,7 +68,7 @@ def samples():
     ):
         options = ["--golden", os.path.join(folder, name[:-5] + ".npz")]
         options += ["--input-shape", shape] if shape else []
-        checks.report(name, convert(os.path.join(folder, name), *options).why)
+        checks.report(name, convert(os.path.join(folder, name), *options).error)
     done = convert(os.path.join(folder, "refused.bson"))
     checks.report("refused.bson", done.refusal(4, "2 things", "anonymous", "MyLayer", lines=None))
     with open(os.path.join(folder, "mlp.bson"), "rb") as file:
@@ -114,7 +114,7 @@ def model_zoo(folder):
         with work_folder() as work:
             golden = os.path.join(work, "golden.npz")
             np.savez(golden, **{"in:x": x[None], "out:y": y.astype("f4")[None]})
-            checks.report(name, convert(path, "--golden", golden).why)
+            checks.report(name, convert(path, "--golden", golden).error)
         report = run(ingot, "inspect", path, "--json", "--hashes")
         hashes = (
             {t["sha256"] for t in json.loads(report.stdout)["tensors"]}
@@ -134,7 +134,7 @@ def model_zoo(folder):
         ("sam-coble__seq2seq/model", 9),
     ):
         report = run(ingot, "inspect", os.path.join(folder, name + ".jld2"), "--json", "--hashes")
-        if checks.report(f"{name}.jld2", report.why):
+        if checks.report(f"{name}.jld2", report.error):
             tensors = json.loads(report.stdout)["tensors"]
             check(
                 len(tensors) == expected,
@@ -151,8 +151,8 @@ def compare_jld2(np, path, tensors):
     with work_folder() as folder:
         out = os.path.join(folder, "out.safetensors")
         result = run(ingot, "extract", path, "-o", out)
-        if result.why:
-            return checks.report(path, result.why)
+        if result.error:
+            return checks.report(path, result.error)
         with open(out, "rb") as file:
             flat = file.read()
     start = 8 + struct.unpack_from("<Q", flat)[0]

@@ -34,7 +34,7 @@ def equal_outputs(folder):
             if not os.path.exists(path):
                 continue
             result = convert(path, "--golden", golden)
-            if checks.report(path, result.why) and folder != samples:
+            if checks.report(path, result.error) and folder != samples:
                 line = next(s for s in result.stdout.splitlines() if s.startswith("ok"))
                 print(f"{os.path.basename(path)}: {line}")
             count += 1
@@ -119,7 +119,7 @@ def overlays():
                 convert(other, "--golden", golden).returncode == 6,
                 f"{name}: overwritten weights give the sample's outputs",
             )
-            why = convert(other, "--weights", path, "--golden", golden).why
+            why = convert(other, "--weights", path, "--golden", golden).error
             checks.report(f"{name} --weights", why)
             done = convert(other, "--weights", os.path.join(samples, "gru.keras"))
             why = done.refusal(5, "missing", "unexpected", lines=None)

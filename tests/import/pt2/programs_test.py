@@ -60,7 +60,7 @@ def convert_and_check(name, source, golden, work, *options):
     done = ingot("convert", source, "-o", converted, *options)
     if done.returncode == 0:
         done = ingot("check", converted, "--golden", golden)
-    checks.report(name, done.why)
+    checks.report(name, done.error)
     return converted
 
 

@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import Checks, Ended, ingot_parser, run  # noqa: E402
+from testing import Checks, RunError, ingot_parser, run  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import networks  # noqa: E402
@@ -169,7 +169,7 @@ def check_forms(name, number, forms, a, table):
                 outputs(a.ingot, work / "a.ingot", inputs, work)[0],
                 outputs(a.ingot, work / "b.ingot", inputs, work)[0],
             )
-        except Ended as error:
+        except RunError as error:
             every &= table.row(False, name, form, saving, said + str(error))
             continue
         expected, before = expected.numpy(), before.numpy()

@@ -35,6 +35,8 @@ import time
 
 import programs
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "support"))
+
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = HERE / "expected.tsv"
 SECONDS = 900  # of one program in all its formats
@@ -256,8 +258,8 @@ def report(results, expected, whole):
         f"{len(results)} modules, {total} programs, {total - len(skipped)} of them written by torch"
     )
     print(
-        f"trial: {total - len(skipped) - len(failures)} passed, {len(failures)} failed,"
-        f" {len(skipped)} skipped"
+        f"trial: {total - len(skipped) - len(failures)} passed, {len(failures)} failed, "
+        f"{len(skipped)} skipped"
     )
     return len(failures)
 
