@@ -234,12 +234,12 @@ class Worlds(Checks):
             log = open(folder / f"{number}.log", "w+")
             running.append((subprocess.Popen(command, stdout=log, stderr=log), log, source))
             if len(running) == (os.cpu_count() or 2):
-                self.finish(running.pop(0))
+                self.wait_for(running.pop(0))
         for process in running:
-            self.finish(process)
+            self.wait_for(process)
         return made
 
-    def finish(self, running):
+    def wait_for(self, running):
         process, log, source = running
         code = process.wait()
         log.seek(0)
