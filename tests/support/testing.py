@@ -126,7 +126,7 @@ class Checks:
 
     def __init__(self, name="", verbose=False, held=False):
         self.name, self.verbose = name, verbose
-        self.passed = self.failed = self.skipped = self.refused = 0
+        self.passed = self.failed = self.skipped = self.uncompared = 0
         self.lines = [] if held else None
 
     def say(self, text):
@@ -147,9 +147,9 @@ class Checks:
 
     def report(self, what, why):
         """A check that passed where `why` is empty. None, for what the other runtime of a
-        comparison refuses, is no check and is counted in `refused`."""
+        comparison refuses, is no check and is counted in `uncompared`."""
         if why is None:
-            self.refused += 1
+            self.uncompared += 1
             return None
         return self.check(not why, what, why)
 

@@ -206,8 +206,8 @@ def main():
                     checks.report(f"{name} {dtype}", f"{count.most} steps away")
             if refused == a.seeds:
                 checks.report(name, "the runtime refuses every model of it")
-    if checks.refused:
-        checks.skip(f"{checks.refused} of the models drawn are none that the runtime takes")
+    if checks.uncompared:
+        checks.skip(f"{checks.uncompared} of the models drawn are none that the runtime takes")
     return checks.finish()
 
 

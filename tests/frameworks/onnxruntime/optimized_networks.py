@@ -112,7 +112,7 @@ def main():
                 blocked = level == "all" and "com.microsoft.nchwc" in why
                 name = f"{path.parent.name}/{path.name}, {level}, .{suffix}"
                 checks.report(name, None if blocked else why)
-    print(f"{networks} networks; {checks.refused} files refused for their blocked weights")
+    print(f"{networks} networks; {checks.uncompared} files refused for their blocked weights")
     sys.exit(checks.finish())
 
 
