@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""tests/support/testing.py: what it counts is what ./dev test adds up (count_log of
+cmake/dev/test.sh), a program that hangs or refuses otherwise than expected is a failure, and no
+script of tests/ has a last line of another form.
+
+  testing_test.py ROOT
+"""
+
+import contextlib
+import io
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tests/support"))
+from testing import Checks, run, work_folder  # noqa: E402
+
+COUNTED = 'cd "$1"; . cmake/dev/test.sh; count_log "$2"; echo $stage_passed $stage_failed $stage_skipped'
+LAST_LINE = re.compile(r"""print\(\s*f?["']((?:[^"'\\]|\\.)*?) passed, """)
+
+
+def planted(results, skips):
+    """What Checks prints and returns for these results."""
+    text, inner = io.StringIO(), Checks("planted")
+    with contextlib.redirect_stdout(text):
+        for number, why in enumerate(results):
+            inner.report(f"check {number}", why)
+        for reason in skips:
+            inner.skip(reason)
+        status = inner.finish()
+    return text.getvalue(), status
+
+
+def counts(checks, folder):
+    for results, skips, wanted, ended in (
+        (["", "", "wrong"], ["no GPU"], "2 1 1", 1),
+        (["", None], [], "1 0 0", 0),
+        ([], ["no GPU"], "0 0 1", 0),
+        ([], [], "0 0 0", 1),
+    ):
+        text, status = planted(results, skips)
+        (folder / "log").write_text(text)
+        found = run("bash", "-c", COUNTED, "-", ROOT, folder / "log").stdout.strip()
+        checks.check(found == wanted, f"{results} {skips}: counted as {wanted}", found)
+        checks.check(status == ended, f"{results} {skips}: ends with {ended}", status)
+
+
+def programs(checks):
+    say = lambda text, code: run("sh", "-c", f"printf '{text}' >&2; exit {code}")
+    checks.check(run("sleep", 20, seconds=0.2).returncode == 124, "a program that hangs is ended")
+    checks.check(not run("sh", ["-c", "exit 0"]).error, "lists of words, exit code 0")
+    done = run("sh", "-c", "echo $PLANTED", env={"PLANTED": 7 * "x"}).output
+    checks.check(done == 7 * "x", "a variable is added to the environment", done)
+    refused = say("ingot: no such file\\n", 2)
+    checks.check("exit 2" in refused.error, "what failed", refused.error)
+    checks.report("as expected", refused.refusal((2, 7), "ingot: ", "no such file"))
+    for what, done in (
+        ("another exit code", say("ingot: no such file\\n", 3)),
+        ("success", say("ingot: no such file\\n", 0)),
+        ("two lines", say("ingot: no such file\\nand more\\n", 2)),
+        ("other words", say("ingot: no such folder\\n", 2)),
+    ):
+        checks.check(done.refusal(2, "no such file"), f"{what} is no expected refusal")
+
+
+def main():
+    checks = Checks("testing")
+    with work_folder() as folder:
+        counts(checks, folder)
+    programs(checks)
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for start in LAST_LINE.findall(path.read_text()):
+            form = re.fullmatch(r"[a-z0-9_]+: \{[^}]*\}", start)
+            checks.check(form, f"{path.relative_to(ROOT)}: '{start} passed': use Checks.finish()")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
