@@ -3,7 +3,6 @@
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/files/file_kind.h"
-#include "tools/import/pt2/archive.h"
 
 namespace ingot::cli {
 namespace {
@@ -24,7 +23,7 @@ ConvertedFile::ConvertedFile(const std::string& path, const convert::ConvertOpti
     refuse(path, kind);
 }
 
-bool is_checkpoint(const std::string&) { return false; }
+bool is_checkpoint(const InspectArguments&, host::FileKind) { return false; }
 nlohmann::ordered_json inspect_source(const InspectArguments& a) {
   refuse(a.file, host::file_kind(a.file));
 }
@@ -41,7 +40,3 @@ nlohmann::ordered_json inspect_checkpoint(const InspectArguments& a) {
 void print_checkpoint(const nlohmann::ordered_json&, const InspectArguments&) {}
 
 }  // namespace ingot::cli
-
-namespace ingot::pt2 {
-bool is_exported_program(const std::string&) { return false; }
-}  // namespace ingot::pt2

@@ -8,7 +8,6 @@
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/steps/check_golden.h"
-#include "tools/files/file_kind.h"
 #include "tools/session/arguments.h"
 
 namespace ingot::cli {
@@ -51,13 +50,12 @@ int check_file(const CheckArguments& a) {
   for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
     options.expected_inputs[input.name] = input.dims;
   options.exact_to = a.exact_to, options.signature = a.signature;
-  if ((!a.exact_to.empty() || !a.signature.empty()) &&
-      host::file_kind(a.file) == host::FileKind::kIngot)
+  const ConvertedFile file(a.file, options);
+  if ((!a.exact_to.empty() || !a.signature.empty()) && !file.was_converted())
     host::fail(host::Exit::kUsage,
                a.file +
                    ": --exact-to and --signature are for a source; the file was converted "
                    "with its own");
-  const ConvertedFile file(a.file, options);
   Engine engine(file.path(), open);
   const check::Golden golden =
       check::read_golden(a.golden, engine.input_names(), engine.output_names());

@@ -51,7 +51,7 @@ void place_dims(const CompareArguments& a, DivergenceQuestion* q) {
 
 int compare_files(const CompareArguments& a) {
   host::keep_apart({a.html}, {a.source, a.file, a.golden});
-  require_source(a.source);
+  (void)convert::Source::open(a.source);  // before FILE is read
   DivergenceQuestion q;
   q.source = a.source, q.file = a.file, q.golden = a.golden;
   q.options = options_of(a);

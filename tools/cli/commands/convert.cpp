@@ -150,12 +150,13 @@ uint64_t bytes_in_memory(const ConvertArguments& a) {
 }
 
 /// As convert_with_progress(); a refusal that asks for a bound names one that is enough.
-convert::ConversionResult convert_or_name_bound(const ConvertArguments& a,
+convert::ConversionResult convert_or_name_bound(const convert::Source& source,
+                                                const ConvertArguments& a,
                                                 const convert::ConvertOptions& options) {
   try {
-    return convert_with_progress(a.source, options);
+    return convert_with_progress(source, options);
   } catch (graph::ConversionError& refusal) {
-    name_enough_elements(a.source, options, a.golden, &refusal);
+    name_enough_elements(source, options, a.golden, &refusal);
     throw;
   }
 }
@@ -187,7 +188,8 @@ std::vector<std::vector<host::Array>> calibration_inputs(const std::string& path
   return runs;
 }
 
-PrecisionRequest precision_request(const ConvertArguments& a, bool is_int8) {
+PrecisionRequest precision_request(const convert::Source& source, const ConvertArguments& a,
+                                   bool is_int8) {
   PrecisionRequest request;
   request.source = a.source, request.golden = a.golden;
   request.mode = !a.precision_check.empty() ? parse_precision_check(a.precision_check)
@@ -200,8 +202,8 @@ PrecisionRequest precision_request(const ConvertArguments& a, bool is_int8) {
     request.samples = [&a](const Engine& engine) {
       return calibration_inputs(a.quantize.samples, engine);
     };
-  request.convert = [&a](const convert::ConvertOptions& options) {
-    return convert_or_name_bound(a, options);
+  request.convert = [&](const convert::ConvertOptions& options) {
+    return convert_or_name_bound(source, a, options);
   };
   return request;
 }
@@ -220,7 +222,7 @@ int convert(const ConvertArguments& given) {
   }
   convert::ConvertOptions options = convert_options_of(a);
   const bool is_int8 = a.quantize.are_wanted(a.dtype, a.keep_fp32);
-  require_source(a.source);
+  const convert::Source source = convert::Source::open(a.source);
   if (a.output.empty() && host::is_standard_input(given.source))
     fail(Exit::kUsage,
          "convert: the source is standard input, so say where to write: -o OUT.ingot, or -o - for "
@@ -236,11 +238,11 @@ int convert(const ConvertArguments& given) {
   const convert::StreamOptions stream = options.stream;
   if (is_int8) {
     options.stream = {};  // ranges are those of the whole network
-    options = cli::quantised(a.source, options, a.quantize.arguments, &quantised);
+    options = cli::quantised(source, options, a.quantize.arguments, &quantised);
     options.stream = stream;
   }
-  convert::ConversionResult result = convert_or_name_bound(a, options);
-  keep_precision(precision_request(a, is_int8), &options, &result);
+  convert::ConversionResult result = convert_or_name_bound(source, a, options);
+  keep_precision(precision_request(source, a, is_int8), &options, &result);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
   else if (options.storage.weight_bits)

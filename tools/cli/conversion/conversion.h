@@ -11,10 +11,6 @@
 
 namespace ingot::cli {
 
-/// Fails for what cannot be converted because of what it is: our own files, formats without an
-/// importer, no model at all. @throws Failure kUsage, kCorrupt, kUnsupported, kUnavailable.
-void require_source(const std::string& path);
-
 /// The model of that name in a .task bundle, which is a zip of models; null where no name is given.
 /// @throws Failure kMismatch with the models that are there.
 std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
@@ -25,8 +21,8 @@ std::unique_ptr<host::TemporaryPath> unpack_member(const std::string& path,
 std::unique_ptr<host::TemporaryPath> unpack(const checkpoint::Archive& archive,
                                             const std::string& path, const std::string& member);
 
-/// require_source() and convert_source(), with progress on a terminal.
-convert::ConversionResult convert_with_progress(const std::string& path,
+/// convert_source() with progress on a terminal.
+convert::ConversionResult convert_with_progress(const convert::Source& source,
                                                 convert::ConvertOptions options);
 
 /// An .ingot file for `path`: itself when it is one, else a conversion of it in the temporary

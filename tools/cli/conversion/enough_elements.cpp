@@ -33,7 +33,7 @@ bool runs(const std::string& file, const std::string& golden) {
 
 }  // namespace
 
-void name_enough_elements(const std::string& source, const convert::ConvertOptions& options,
+void name_enough_elements(const convert::Source& source, const convert::ConvertOptions& options,
                           const std::string& golden, graph::ConversionError* refusal) {
   const bool lacks_bound =
       std::any_of(refusal->unsupported.begin(), refusal->unsupported.end(),
@@ -46,7 +46,7 @@ void name_enough_elements(const std::string& source, const convert::ConvertOptio
     if (std::chrono::steady_clock::now() - begin > kPatience) break;
     bounded.max_elements = most;
     try {
-      const ConvertedFile file(source, bounded);
+      const ConvertedFile file(source.path(), bounded);
       if (converts == 0) converts = most;
       if (runs(file.path(), golden)) enough = most;
     } catch (const graph::ConversionError&) {  // too few or too many for another of its sizes

@@ -11,7 +11,7 @@ namespace ingot::cli {
 /// which the source converts and runs on the inputs of `golden`, or on made ones where that is
 /// empty; else the least with which it converts. The refusal stays as it is where none does, or
 /// none was found within 10 s.
-void name_enough_elements(const std::string& source, const convert::ConvertOptions& options,
+void name_enough_elements(const convert::Source& source, const convert::ConvertOptions& options,
                           const std::string& golden, graph::ConversionError* refusal);
 
 }  // namespace ingot::cli

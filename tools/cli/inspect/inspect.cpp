@@ -9,8 +9,6 @@
 #include "tools/cli/options/command.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
-#include "tools/files/file_kind.h"
-#include "tools/import/pt2/archive.h"
 #include "tools/session/state_files.h"
 
 namespace ingot::cli {
@@ -371,15 +369,12 @@ void add_inspect(CLI::App& app, Action* chosen) {
       [a] {
         const bool is_folder =
             std::filesystem::is_directory(a->file) && !host::is_distributed_checkpoint(a->file);
-        if (is_folder || is_archive_of_models(a->file)) return inspect_many(*a);
+        if (is_folder) return inspect_many(*a);
         const host::FileKind kind = host::file_kind(a->file);
+        if (kind == host::FileKind::kZip && is_archive_of_models(a->file)) return inspect_many(*a);
         const bool ours = kind == host::FileKind::kIngot,
                    state = kind == host::FileKind::kIngotState;
-        // A torch.export archive is a program; --weights and --hashes ask for its
-        // tensors.
-        const bool program =
-            kind == host::FileKind::kZip && !a->hashes && pt2::is_exported_program(a->file);
-        const bool weights = a->weights || (!ours && !state && !program && is_checkpoint(a->file));
+        const bool weights = a->weights || (!ours && !state && is_checkpoint(*a, kind));
         refuse_ignored(*a, weights || state);
         const Json report = weights ? inspect_checkpoint(*a)
                             : ours  ? inspect_file(*a)

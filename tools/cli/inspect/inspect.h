@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/files/file_kind.h"
+
 namespace ingot::cli {
 
 struct InspectArguments {
@@ -29,11 +31,12 @@ nlohmann::ordered_json inspect_source(const InspectArguments& arguments);
 /// operators and reasons of all of them, counted. Links are not followed.
 nlohmann::ordered_json inspect_folder(const InspectArguments& arguments);
 nlohmann::ordered_json inspect_archive(const InspectArguments& arguments);
-/// A zip that is no model itself and has files in it that are named as models.
+/// Of a zip: it is no model itself and has files in it that are named as models.
 bool is_archive_of_models(const std::string& path);
 void print_folder(const nlohmann::ordered_json& report);
-/// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one.
-bool is_checkpoint(const std::string& path);
+/// Weights alone: a PyTorch checkpoint, safetensors, the index of a sharded one. Of a torch.export
+/// archive, which is a program, --hashes asks for its tensors.
+bool is_checkpoint(const InspectArguments& arguments, host::FileKind kind);
 nlohmann::ordered_json inspect_checkpoint(const InspectArguments& arguments);
 void print_checkpoint(const nlohmann::ordered_json& report, const InspectArguments& arguments);
 void print_inspection(const nlohmann::ordered_json& report, const InspectArguments& arguments);

@@ -13,6 +13,7 @@
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"
+#include "tools/import/pt2/archive.h"
 #include "tools/import/tflite/import.h"
 #include "tools/import/torchscript/import.h"
 #include "tools/weights/programs/read_weights.h"
@@ -167,13 +168,12 @@ void print_tflite_model(const Json& model) {
   printf("Operators: %s\n", operators.c_str());
 }
 
-bool is_tflite(const std::string& path) { return host::file_kind(path) == host::FileKind::kTflite; }
-
 }  // namespace
 
-bool is_checkpoint(const std::string& path) {
-  switch (host::file_kind(path)) {
-    case host::FileKind::kZip:
+bool is_checkpoint(const InspectArguments& a, host::FileKind kind) {
+  const std::string& path = a.file;
+  switch (kind) {
+    case host::FileKind::kZip: return a.hashes || !pt2::is_exported_program(path);
     case host::FileKind::kNumpyArray:
     case host::FileKind::kTflite:  // its weights are what can be read of it
     case host::FileKind::kGguf:
@@ -198,7 +198,7 @@ bool is_checkpoint(const std::string& path) {
 Json inspect_checkpoint(const InspectArguments& a) {
   const checkpoint::Checkpoint c = weights::read_weights(a.file);
   Json report = {{"file", a.file},
-                 {"kind", is_tflite(a.file) ? "TFLite model" : "checkpoint"},
+                 {"kind", c.format == "tflite" ? "TFLite model" : "checkpoint"},
                  {"file_bytes", checkpoint::file_bytes(a.file)},
                  {"format", c.format}};
   report["tensor_count"] = c.tensors.size();

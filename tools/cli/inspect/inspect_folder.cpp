@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -11,9 +12,6 @@
 #include "tools/cli/inspect/inspect.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
-#include "tools/import/onnx/describe.h"
-#include "tools/import/pt2/archive.h"
-#include "tools/import/pt2/import.h"
 
 namespace ingot::cli {
 namespace {
@@ -23,12 +21,12 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 100000;
 
-bool is_source(const std::string& path) {
+/// Null for what no importer reads.
+std::optional<convert::Source> opened(const std::string& path) {
   try {
-    require_source(path);
-    return true;
+    return convert::Source::open(path);
   } catch (const host::Failure&) {
-    return false;
+    return std::nullopt;
   }
 }
 bool is_named_as_model(const std::string& name) {
@@ -51,10 +49,9 @@ struct Tally {
 std::string without_names(const std::string& why) {
   return std::regex_replace(why, std::regex("'[^']*'"), "NAME");
 }
-Json counts_of_source(const std::string& path) {
+Json counts_of_source(const convert::Source& source) {
   try {
-    if (host::file_kind(path) == host::FileKind::kOnnx) return onnx::describe_onnx(path).op_counts;
-    if (pt2::is_exported_program(path)) return pt2::describe_pt2(path).op_counts;
+    return source.describe().op_counts;
   } catch (const graph::ConversionError&) {
     // what is refused is reported whether or not its nodes can be counted
   }
@@ -71,9 +68,10 @@ Json damaged_row(const std::string& name, uint64_t bytes, const std::string& why
           {"why", why},   {"op_counts", Json::object()}, {"obstacles", Json::array()}};
 }
 
-/// One row. `path` is where the bytes lie, `name` what they are called.
-Json examine(const std::string& path, const std::string& name, const std::vector<std::string>& dims,
-             Tally* tally) {
+/// One row. `name` is what the source is called.
+Json examine(const convert::Source& source, const std::string& name,
+             const std::vector<std::string>& dims, Tally* tally) {
+  const std::string& path = source.path();
   Json row = {{"file", name}, {"file_bytes", host::file_bytes(path)}};
   Json counts = Json::object(), obstacles = Json::array();
   std::string why;
@@ -84,7 +82,7 @@ Json examine(const std::string& path, const std::string& name, const std::vector
   try {
     convert::ConvertOptions options;
     options.dims = dims;
-    const convert::ConversionResult result = convert::convert_source(path, options);
+    const convert::ConversionResult result = convert::convert_source(source, options);
     row["format"] = result.file.metadata.source_format;
     for (const convert::SourceNodeSpec& node : result.file.metadata.source_nodes)
       counts[node.op] = counts.value(node.op, 0) + 1;
@@ -96,7 +94,7 @@ Json examine(const std::string& path, const std::string& name, const std::vector
     row["verdict"] = refused ? "refused" : damaged ? "damaged" : "incomplete";
     (refused ? tally->refused : damaged ? tally->damaged : tally->incomplete)++;
     why = stripped(error.message);
-    if (refused) counts = counts_of_source(path);
+    if (refused) counts = counts_of_source(source);
     std::set<std::vector<std::string>> met;
     for (const graph::Unsupported& u : error.unsupported) {
       obstacles.push_back({{"op", u.op},
@@ -160,7 +158,7 @@ Json finished(const std::string& kind, const std::string& path, Json models, siz
 }  // namespace
 
 bool is_archive_of_models(const std::string& path) {
-  if (host::file_kind(path) != host::FileKind::kZip || is_source(path)) return false;
+  if (opened(path)) return false;
   const auto archive = checkpoint::Archive::open(path);
   return std::any_of(archive->names().begin(), archive->names().end(), is_named_as_model);
 }
@@ -184,11 +182,10 @@ Json inspect_folder(const InspectArguments& a) {
   Tally tally;
   size_t others = 0;
   for (const std::string& path : paths) {
-    if (!is_source(path)) {
+    if (const auto source = opened(path))
+      models.push_back(examine(*source, fs::relative(path, a.file).string(), a.dims, &tally));
+    else
       others++;
-      continue;
-    }
-    models.push_back(examine(path, fs::relative(path, a.file).string(), a.dims, &tally));
   }
   return finished("folder", a.file, models, others, tally);
 }
@@ -205,8 +202,8 @@ Json inspect_archive(const InspectArguments& a) {
     }
     try {
       const auto file = unpack(*archive, a.file, name);
-      if (is_source(file->path()))
-        models.push_back(examine(file->path(), name, a.dims, &tally));
+      if (const auto source = opened(file->path()))
+        models.push_back(examine(*source, name, a.dims, &tally));
       else
         others++;
     } catch (const host::Failure& failure) {

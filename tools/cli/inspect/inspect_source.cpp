@@ -4,8 +4,6 @@
 #include "tools/cli/inspect/inspect.h"
 #include "tools/compile/write/file_writer.h"
 #include "tools/files/file_kind.h"
-#include "tools/import/onnx/describe.h"
-#include "tools/import/pt2/import.h"
 
 namespace ingot::cli {
 namespace {
@@ -49,10 +47,7 @@ Json port_of(const convert::ProgramSpec& program, const convert::PortSpec& port)
 }
 
 /// Inputs, outputs and nodes as the source states them, for one that the importer refuses.
-void add_description(const std::string& path, Json* report) {
-  const bool pt2 = (*report)["kind"] == "pt2";
-  const importer::SourceDescription source =
-      pt2 ? pt2::describe_pt2(path) : onnx::describe_onnx(path);
+void add_description(const importer::SourceDescription& source, Json* report) {
   const auto ports = [](const std::vector<importer::PortDescription>& all) {
     Json list = Json::array();
     for (const importer::PortDescription& port : all)
@@ -83,15 +78,13 @@ void add_program(const InspectArguments& a, const convert::FileSpec& file, Json*
 }  // namespace
 
 Json inspect_source(const InspectArguments& a) {
-  require_source(a.file);
-  // of those that pass here, a torch.export archive
-  const bool zip = host::file_kind(a.file) == host::FileKind::kZip;
+  const convert::Source source = convert::Source::open(a.file);
   Json report = {
-      {"file", a.file}, {"kind", zip ? "pt2" : "onnx"}, {"file_bytes", host::file_bytes(a.file)}};
+      {"file", a.file}, {"kind", source.format()}, {"file_bytes", host::file_bytes(a.file)}};
   convert::ConvertOptions options;
   options.dims = a.dims;
   try {
-    const convert::ConversionResult result = convert_with_progress(a.file, options);
+    const convert::ConversionResult result = convert_with_progress(source, options);
     const convert::ProgramSpec& program = result.file.program;
     report["format"] = result.file.metadata.source_format;
     report["producer"] = result.file.metadata.source_producer;
@@ -116,7 +109,7 @@ Json inspect_source(const InspectArguments& a) {
   } catch (const graph::ConversionError& error) {
     if (error.exit_code != int(host::Exit::kUnsupported))
       throw;  // damaged, unsafe, out of reach: there is nothing to report on
-    add_description(a.file, &report);
+    add_description(source.describe(), &report);
     report["convertible"] = false;
     report["why"] = error.message;
     report["obstacles"] = obstacles_of(error);

@@ -43,9 +43,10 @@ class Quantizer {
   using ValueId = graph::ValueId;
 
  public:
-  Quantizer(const std::string& source, const convert::ConvertOptions& options,
+  Quantizer(const convert::Source& source, const convert::ConvertOptions& options,
             const QuantizeArguments& arguments, QuantizeReport* report)
-      : source_(source),
+      : opened_(source),
+        source_(source.path()),
         options_(options),
         arguments_(arguments),
         report_(*report),
@@ -109,7 +110,7 @@ class Quantizer {
   }
 
   std::unique_ptr<NetworkRun> network(const convert::ConvertOptions& options) const {
-    return std::make_unique<NetworkRun>(convert::convert_source(source_, options).file, source_);
+    return std::make_unique<NetworkRun>(convert::convert_source(opened_, options).file, source_);
   }
 
   /// The f32 network whose tensors of bytes are outputs.
@@ -458,7 +459,8 @@ class Quantizer {
       loss.kept = keep_.nodes.count(loss.node) != 0, loss.rows = in_rows(loss.node);
   }
 
-  const std::string source_;
+  const convert::Source& opened_;
+  const std::string& source_;  // its path
   const convert::ConvertOptions& options_;
   const QuantizeArguments& arguments_;
   QuantizeReport& report_;
@@ -485,9 +487,11 @@ class Quantizer {
 
 }  // namespace
 
-convert::ConvertOptions quantised(const std::string& source, const convert::ConvertOptions& options,
+convert::ConvertOptions quantised(const convert::Source& source,
+                                  const convert::ConvertOptions& options,
                                   const QuantizeArguments& arguments, QuantizeReport* report) {
-  if (arguments.data.empty()) return quantised_in_each_run(source, options, arguments, report);
+  if (arguments.data.empty())
+    return quantised_in_each_run(source.path(), options, arguments, report);
   if (!arguments.budget.empty()) parse_budget(arguments.budget);
   return Quantizer(source, options, arguments, report).run();
 }

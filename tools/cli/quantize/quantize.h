@@ -61,7 +61,8 @@ Budget parse_budget(const std::string& text);
 
 /// Options under which the conversion gives the quantised network; `report` says what was found.
 /// @throws Failure, ConversionError.
-convert::ConvertOptions quantised(const std::string& source, const convert::ConvertOptions& options,
+convert::ConvertOptions quantised(const convert::Source& source,
+                                  const convert::ConvertOptions& options,
                                   const QuantizeArguments& arguments, QuantizeReport* report);
 
 }  // namespace ingot::cli

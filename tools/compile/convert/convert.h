@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/compile/convert/source.h"
 #include "tools/compile/program/options.h"
 #include "tools/compile/write/file_writer.h"
 
@@ -18,8 +19,10 @@ namespace ingot::convert {
 ConversionResult convert_model(graph::Model&& model, const ConvertOptions& options,
                                std::vector<passes::PassRecord> passes = {});
 
-/// A source file to a file in memory: every stage. `source` is a path to an ONNX file, an archive
-/// of torch.export, or a TorchScript file.
-ConversionResult convert_source(const std::string& source, const ConvertOptions& options);
+/// A source file to a file in memory: every stage.
+ConversionResult convert_source(const Source& source, const ConvertOptions& options);
+inline ConversionResult convert_source(const std::string& path, const ConvertOptions& options) {
+  return convert_source(Source::open(path), options);
+}
 
 }  // namespace ingot::convert

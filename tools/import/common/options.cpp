@@ -65,6 +65,18 @@ void add_dim(ImportOptions& options, const std::string& argument) {
   options.dims[name] = bounds;
 }
 
+void add_input_type(ImportOptions& options, const std::string& argument) {
+  const auto [name, type] = split_argument(argument, "NAME=TYPE, as in ids=i64");
+  for (int i = 1; i <= int(DType::kBool); i++)
+    if (type == dtype_name(DType(i))) return void(options.input_types[name] = DType(i));
+  fail_conversion(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
+}
+
+void add_argument(ImportOptions& options, const std::string& argument) {
+  const auto [name, value] = split_argument(argument, "NAME=VALUE, as in sr=16000");
+  options.arguments[name] = value;
+}
+
 void set_exact_to(ImportOptions& options, const std::string& argument) {
   for (const ExactTo to :
        {ExactTo::kDefault, ExactTo::kLitert, ExactTo::kBuiltin, ExactTo::kTflm, ExactTo::kOnnx}) {

@@ -32,6 +32,10 @@ struct ImportOptions {
   int64_t max_elements = 0;
   /// Of a TFLite model with several entry points: its name; empty for the first subgraph.
   std::string signature;
+  /// Of a TorchScript program, which does not say: types of inputs, and values of parameters that
+  /// are no tensors ("16000", "0.5", "True").
+  std::map<std::string, DType> input_types;
+  std::map<std::string, std::string> arguments;
   /// Only of a model that has integers.
   ExactTo exact_to = ExactTo::kDefault;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a
@@ -46,10 +50,12 @@ struct ImportOptions {
   std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
 };
 
-/// "NAME=1x3xHx224" (or with commas) and "NAME=VALUE" or "NAME=LOW..HIGH" as the command line has
-/// them. @throws graph::ConversionError 1 when the text is neither.
+/// "NAME=1x3xHx224" (or with commas), "NAME=VALUE" or "NAME=LOW..HIGH", "NAME=i64" and "NAME=VALUE"
+/// as the command line has them. @throws graph::ConversionError 1 when the text is none of it.
 void add_input_shape(ImportOptions& options, const std::string& argument);
 void add_dim(ImportOptions& options, const std::string& argument);
+void add_input_type(ImportOptions& options, const std::string& argument);
+void add_argument(ImportOptions& options, const std::string& argument);
 /// "litert", "builtin", "tflm" or "onnx"; empty for the default. @throws the same.
 void set_exact_to(ImportOptions& options, const std::string& argument);
 const char* exact_to_name(ExactTo to);

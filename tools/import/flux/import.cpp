@@ -5,7 +5,6 @@
 
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
-#include "tools/files/file_kind.h"
 #include "tools/import/flux/fields.h"
 #include "tools/import/flux/lambda.h"
 #include "tools/import/layers/network.h"
@@ -543,20 +542,18 @@ class Importer {
   mutable Fields fields_{tree_};
 };
 
-checkpoint::JuliaTree read_tree(const std::string& path) {
-  return host::file_kind(path) == host::FileKind::kBson ? checkpoint::read_bson(path, {})
-                                                        : checkpoint::read_jld2(path, {});
+checkpoint::JuliaTree read_tree(const importer::OpenedFile& file) {
+  return file.kind == host::FileKind::kBson ? checkpoint::read_bson(file.path, {})
+                                            : checkpoint::read_jld2(file.path, {});
 }
 
 }  // namespace
 
-bool is_flux_model(const std::string& path) {
+bool is_flux_model(const importer::OpenedFile& file) {
   try {
-    const host::FileKind kind = host::file_kind(path);
-    if (kind != host::FileKind::kBson &&
-        !(kind == host::FileKind::kHdf5 && checkpoint::is_jld2(path)))
-      return false;
-    return find_model(read_tree(path)) != kNoJulia;
+    return (file.kind == host::FileKind::kBson ||
+            (file.kind == host::FileKind::kHdf5 && checkpoint::is_jld2(file.path))) &&
+           find_model(read_tree(file)) != kNoJulia;
   } catch (const host::Failure&) {
     return false;
   }
@@ -575,14 +572,8 @@ graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
   }
 }
 
-graph::Model import_flux(const std::string& path, const importer::ImportOptions& options) {
-  if (options.replace_tensors)
-    graph::fail_conversion(
-        4, path +
-               ": --weights over a Flux chain is not supported, because its layers have numbers "
-               "and no names; "
-               "load the weights with Flux.loadmodel!(chain, state) and save the chain again");
-  return import_flux_tree(read_tree(path), options);
+graph::Model import_flux(const importer::OpenedFile& file, const importer::ImportOptions& options) {
+  return import_flux_tree(read_tree(file), options);
 }
 
 }  // namespace ingot::flux

@@ -7,19 +7,21 @@
 
 #include "tools/checkpoint/julia/julia_value.h"
 #include "tools/graph/graph.h"
+#include "tools/import/common/opened_file.h"
 #include "tools/import/common/options.h"
 
 namespace ingot::flux {
 
 /// True for a file of Julia objects in which a layer of Flux stands. False also for what cannot be
 /// read.
-bool is_flux_model(const std::string& path);
+bool is_flux_model(const importer::OpenedFile& file);
 
 /// Layers in inference form. Functions are known by their names; an anonymous one only where its
 /// saved code is a chain of known functions and numbers on its one argument, and nothing of it is
 /// executed. @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 options
 /// that do not fit; host::Failure of the reader.
-graph::Model import_flux(const std::string& path, const importer::ImportOptions& options = {});
+graph::Model import_flux(const importer::OpenedFile& file,
+                         const importer::ImportOptions& options = {});
 graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
                               const importer::ImportOptions& options = {});
 

@@ -449,16 +449,14 @@ Layer inner_layer(const Json& at) {
   return layer;
 }
 
-bool is_keras_model(const std::string& path) {
+bool is_keras_model(const importer::OpenedFile& file) {
+  if (file.archive)
+    return file.archive->has("config.json") && file.archive->has("model.weights.h5");
+  if (file.kind != host::FileKind::kHdf5) return false;
   try {
-    const host::FileKind kind = host::file_kind(path);
-    if (kind == host::FileKind::kZip) {
-      const auto archive = checkpoint::Archive::open(path);
-      return archive->has("config.json") && archive->has("model.weights.h5");
-    }
-    if (kind != host::FileKind::kHdf5) return false;
-    const auto mapped = checkpoint::MappedFile::open(path);
-    return has_config(*checkpoint::Hdf5File::open({mapped, mapped->data(), mapped->size()}, path));
+    const auto mapped = checkpoint::MappedFile::open(file.path);
+    return has_config(
+        *checkpoint::Hdf5File::open({mapped, mapped->data(), mapped->size()}, file.path));
   } catch (const host::Failure&) {
     return false;
   }
@@ -476,14 +474,15 @@ Program import_keras_config(const std::string& config, const checkpoint::Checkpo
   }
 }
 
-Program import_keras(const std::string& path, const importer::ImportOptions& options) {
-  checkpoint::Checkpoint file = checkpoint::read_checkpoint(path);
+Program import_keras(const importer::OpenedFile& file, const importer::ImportOptions& options) {
+  const std::string& path = file.path;
+  checkpoint::Checkpoint tensors = checkpoint::read_checkpoint(path);
   std::vector<std::string> notes;
-  if (options.replace_tensors) notes = options.replace_tensors(file);
-  for (const checkpoint::Fact& fact : file.facts) {
+  if (options.replace_tensors) notes = options.replace_tensors(tensors);
+  for (const checkpoint::Fact& fact : tensors.facts) {
     const std::string* config = std::get_if<std::string>(&fact.value);
     if (fact.path != checkpoint::Path{"model_config"} || !config) continue;
-    Program program = import_keras_config(*config, file, path, options);
+    Program program = import_keras_config(*config, tensors, path, options);
     program.model.notes.insert(program.model.notes.end(), notes.begin(), notes.end());
     return program;
   }

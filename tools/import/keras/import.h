@@ -6,24 +6,22 @@
 
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/graph/graph.h"
+#include "tools/import/common/opened_file.h"
 #include "tools/import/common/options.h"
-#include "tools/import/common/state.h"
+#include "tools/import/common/program.h"
 
 namespace ingot::keras {
 
 /// True for a file that holds a configuration beside its weights. False for weights alone and for
 /// anything else, also for what cannot be read.
-bool is_keras_model(const std::string& path);
+bool is_keras_model(const importer::OpenedFile& file);
 
-struct Program {
-  graph::Model model;
-  std::vector<importer::State> states;  // of stateful layers
-};
+using importer::Program;  // its states are those of stateful layers
 
 /// Layers in inference form; functions in the file (Lambda) are refused by name and never executed.
 /// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or
 /// options that do not fit; host::Failure of the reader.
-Program import_keras(const std::string& path, const importer::ImportOptions& options = {});
+Program import_keras(const importer::OpenedFile& file, const importer::ImportOptions& options = {});
 /// The same with the configuration and the weights at hand. `name` begins every error.
 Program import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
                             const std::string& name, const importer::ImportOptions& options = {});

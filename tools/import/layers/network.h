@@ -10,7 +10,7 @@
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/import/aten/builder.h"
 #include "tools/import/common/options.h"
-#include "tools/import/common/state.h"
+#include "tools/import/common/program.h"
 
 namespace ingot::layers {
 

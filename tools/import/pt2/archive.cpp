@@ -1,6 +1,5 @@
 #include "tools/import/pt2/archive.h"
 
-#include "tools/checkpoint/tensors/archive.h"
 #include "tools/files/failure.h"
 
 namespace ingot::pt2 {
@@ -26,17 +25,14 @@ std::vector<std::string> programs_of(const checkpoint::Archive& archive) {
 
 }  // namespace
 
-bool is_exported_program(const std::string& path) {
-  try {
-    return !programs_of(*checkpoint::Archive::open(path)).empty();
-  } catch (const host::Failure&) {
-    return false;
-  }
+bool is_exported_program(const importer::OpenedFile& file) {
+  return file.archive && !programs_of(*file.archive).empty();
 }
 
-std::vector<uint8_t> read_program(const std::string& path) {
-  const auto archive = checkpoint::Archive::open(path);
-  const std::vector<std::string> programs = programs_of(*archive);
+std::vector<uint8_t> read_program(const importer::OpenedFile& file) {
+  const std::string& path = file.path;
+  const std::vector<std::string> programs =
+      file.archive ? programs_of(*file.archive) : std::vector<std::string>();
   if (programs.empty())
     host::fail(host::Exit::kCorrupt,
                path + ": holds no exported program, expected a file of torch.export.save()");
@@ -44,7 +40,7 @@ std::vector<uint8_t> read_program(const std::string& path) {
     host::fail(host::Exit::kUnsupported, path + ": holds " + std::to_string(programs.size()) +
                                              " programs ('" + programs[0] + "', '" + programs[1] +
                                              "'), expected one; save each in a file of its own");
-  return archive->read(programs[0], kMaxProgram);
+  return file.archive->read(programs[0], kMaxProgram);
 }
 
 }  // namespace ingot::pt2

@@ -4,16 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "tools/graph/graph.h"
+#include "tools/import/common/opened_file.h"
 
 namespace ingot::pt2 {
 
-/// True when the file is an archive with an exported program in it. False for anything that cannot
-/// be opened as one.
-bool is_exported_program(const std::string& path);
+/// True when the file is an archive with an exported program in it.
+bool is_exported_program(const importer::OpenedFile& file);
 
-/// The text of its program, which is JSON. @throws host::Failure kCorrupt (none, several),
-/// kUnsupported (no libzip), kUnavailable.
-std::vector<uint8_t> read_program(const std::string& path);
+/// The text of its program, which is JSON. @throws host::Failure kCorrupt (none), kUnsupported
+/// (several).
+std::vector<uint8_t> read_program(const importer::OpenedFile& file);
 
 }  // namespace ingot::pt2

@@ -11,14 +11,16 @@ namespace {
                                            "without; build it with nlohmann-json3-dev installed");
 }
 }  // namespace
-graph::Model import_pt2(const std::string& path, const importer::ImportOptions&) {
-  without_json(path);
+graph::Model import_pt2(const importer::OpenedFile& file, const importer::ImportOptions&) {
+  without_json(file.path);
 }
 graph::Model import_program(const std::vector<uint8_t>&, const std::string& path,
                             const importer::ImportOptions&) {
   without_json(path);
 }
-importer::SourceDescription describe_pt2(const std::string& path) { without_json(path); }
+importer::SourceDescription describe_pt2(const importer::OpenedFile& file) {
+  without_json(file.path);
+}
 }  // namespace ingot::pt2
 #else
 
@@ -94,8 +96,8 @@ importer::PortDescription port_of(const Json& graph, const std::string& name) {
   return port;
 }
 
-importer::SourceDescription describe(const std::string& path) {
-  const Json program = parse(read_program(path));
+importer::SourceDescription describe(const importer::OpenedFile& file) {
+  const Json program = parse(read_program(file));
   importer::SourceDescription out;
   out.producer = producer_of(program);
   const Json& module = object(program, "graph_module");
@@ -138,15 +140,15 @@ auto named(const std::string& path, Run run) {
 
 }  // namespace
 
-graph::Model import_pt2(const std::string& path, const importer::ImportOptions& options) {
-  return named(path, [&] { return import(read_program(path), path, options); });
+graph::Model import_pt2(const importer::OpenedFile& file, const importer::ImportOptions& options) {
+  return named(file.path, [&] { return import(read_program(file), file.path, options); });
 }
 graph::Model import_program(const std::vector<uint8_t>& program, const std::string& path,
                             const importer::ImportOptions& options) {
   return named(path, [&] { return import(program, path, options); });
 }
-importer::SourceDescription describe_pt2(const std::string& path) {
-  return named(path, [&] { return describe(path); });
+importer::SourceDescription describe_pt2(const importer::OpenedFile& file) {
+  return named(file.path, [&] { return describe(file); });
 }
 
 }  // namespace ingot::pt2

@@ -7,16 +7,13 @@
 #include "tools/graph/graph.h"
 #include "tools/import/common/description.h"
 #include "tools/import/common/options.h"
-#include "tools/import/common/state.h"
+#include "tools/import/common/program.h"
 
 namespace ingot::tflite {
 
 using importer::State;  // a variable
 
-struct Program {
-  graph::Model model;
-  std::vector<State> states;
-};
+using importer::Program;
 
 /// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5
 /// an option that names no input, dimension or signature; host::Failure when it cannot be read.

@@ -434,10 +434,6 @@ void Translator::finish_variables(std::vector<std::pair<std::string, ValueId>>* 
 Program import_tflite(const std::string& path, const importer::ImportOptions& options) {
   try {
     try {
-      if (options.exact_to == importer::ExactTo::kOnnx)
-        fail_conversion(5,
-                        "--exact-to onnx: a TFLite model has the integers of litert, builtin or "
-                        "tflm; choose one of them");
       return Translator(ModelFile::open(path), options).run();
     } catch (const graph::DimError& error) {
       fail_conversion(graph::exit_code(error), error.what());

@@ -5,7 +5,7 @@
 #include "tools/checkpoint/torch/pickle.h"
 #include "tools/checkpoint/torch/torch_archive.h"
 #include "tools/files/failure.h"
-#include "tools/files/file_kind.h"
+#include "tools/import/torchscript/import.h"
 #include "tools/import/torchscript/parse.h"
 
 namespace ingot::torchscript {
@@ -140,22 +140,20 @@ DType Archive::floating_type() const {
   return half ? DType::kF16 : DType::kBF16;
 }
 
-bool Archive::is_torchscript(const std::string& path) {
-  if (host::file_kind(path) == host::FileKind::kMobile) return true;
-  if (host::file_kind(path) != host::FileKind::kZip) return false;
-  const auto archive = checkpoint::Archive::open(path);
-  const std::string root = checkpoint::torch_root(*archive, path);
+bool is_torchscript(const importer::OpenedFile& file) {
+  if (!file.archive) return file.kind == host::FileKind::kMobile;
+  const std::string root = checkpoint::torch_root(*file.archive, file.path);
   if (root.empty()) return false;
   const bool has_code =
-      archive->has(root + "constants.pkl") && has_folder(*archive, root + "code/");
-  return has_code || archive->has(root + "bytecode.pkl");
+      file.archive->has(root + "constants.pkl") && has_folder(*file.archive, root + "code/");
+  return has_code || file.archive->has(root + "bytecode.pkl");
 }
 
-Archive::Archive(const std::string& path) : path_(path) {
-  if (host::file_kind(path) == host::FileKind::kMobile)
-    open_flat();
-  else
+Archive::Archive(const importer::OpenedFile& file) : path_(file.path), archive_(file.archive) {
+  if (archive_)
     open_zip();
+  else
+    open_flat();
 }
 
 void Archive::open_flat() {
@@ -166,7 +164,6 @@ void Archive::open_flat() {
 }
 
 void Archive::open_zip() {
-  archive_ = checkpoint::Archive::open(path_);
   root_ = checkpoint::torch_root(*archive_, path_);
   if (root_.empty())
     host::fail(host::Exit::kUnsupported,

@@ -14,6 +14,7 @@
 #include "tools/checkpoint/torch/torch_tensors.h"
 #include "tools/checkpoint/torch/value_tree.h"
 #include "tools/graph/graph.h"
+#include "tools/import/common/opened_file.h"
 #include "tools/import/torchscript/bytecode.h"
 #include "tools/import/torchscript/library.h"
 
@@ -61,9 +62,7 @@ struct TracedInput {
 
 class Archive {
  public:
-  explicit Archive(const std::string& path);
-  /// True where `path` has code (or bytecode) and objects of TorchScript.
-  static bool is_torchscript(const std::string& path);
+  explicit Archive(const importer::OpenedFile& file);
 
   const std::string& path() const { return path_; }
   std::optional<std::string> code(const std::string& member) const;

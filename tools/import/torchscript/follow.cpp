@@ -25,9 +25,12 @@ std::string key_of(const Object& object, const std::string& name) {
 /// Inputs and plain arguments of forward().
 class Inputs {
  public:
-  Inputs(const std::string& path, const ImportOptions& options,
-         const std::vector<TracedInput>& traced, aten::Builder& builder)
-      : path_(path), options_(options), traced_(traced), builder_(builder) {}
+  Inputs(const Archive& archive, const ImportOptions& options, aten::Builder& builder)
+      : path_(archive.path()),
+        options_(options),
+        traced_(archive.traced_inputs()),
+        floating_type_(archive.floating_type()),
+        builder_(builder) {}
 
   std::vector<Value> make(const File& file, const Function& forward) {
     std::vector<Value> out;
@@ -92,7 +95,7 @@ class Inputs {
     const bool traced_type = traced && traced->dtype != DType::kInvalid;
     const DType dtype = type != options_.input_types.end() ? type->second
                         : traced_type                      ? traced->dtype
-                                                           : options_.floating_type;
+                                                           : floating_type_;
     if (type == options_.input_types.end() && !traced_type && dtype != DType::kF32)
       builder_.note("input '" + name + "' is taken as " + dtype_name(dtype) +
                     ", the type of all weights; others: --input-type " + name + "=f32");
@@ -185,6 +188,7 @@ class Inputs {
   const std::string& path_;
   const ImportOptions& options_;
   const std::vector<TracedInput>& traced_;
+  const DType floating_type_;  // that of all weights, where they share one
   aten::Builder& builder_;
   std::string missing_, names_;
   std::set<std::string> used_, used_dims_;
@@ -330,7 +334,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
     pass.unsupported = std::move(builder.unsupported);
     return pass;
   }
-  Inputs inputs(archive.path(), options, archive.traced_inputs(), builder);
+  Inputs inputs(archive, options, builder);
   std::vector<Value> arguments = inputs.make(*type.file, forward->second);
 
   // Attributes as an earlier pass left them.

@@ -15,10 +15,8 @@ constexpr int kMaxPasses = 4;
 
 class Import {
  public:
-  Import(const std::string& path, const ImportOptions& options)
-      : archive_(path), options_(options), library_(archive_.library()) {
-    options_.floating_type = archive_.floating_type();
-  }
+  Import(const importer::OpenedFile& file, const ImportOptions& options)
+      : archive_(file), options_(options), library_(archive_.library()) {}
 
   Program run() {
     Pass first = pass({}, StateForm::kInputs);
@@ -139,37 +137,13 @@ class Import {
   std::map<std::string, DType> retyped_;
 };
 
-std::pair<std::string, std::string> split(const std::string& argument, const char* form) {
-  const size_t at = argument.rfind('=');
-  if (at == std::string::npos || at == 0 || at + 1 == argument.size())
-    fail_conversion(1, "'" + argument + "': expected " + form);
-  return {argument.substr(0, at), argument.substr(at + 1)};
-}
-
 }  // namespace
 
-void add_input_type(ImportOptions& options, const std::string& argument) {
-  const auto [name, type] = split(argument, "NAME=TYPE, as in ids=i64");
-  for (int i = 1; i <= int(DType::kBool); i++) {
-    if (type == dtype_name(DType(i))) {
-      options.input_types[name] = DType(i);
-      return;
-    }
-  }
-  fail_conversion(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
-}
-
-void add_argument(ImportOptions& options, const std::string& argument) {
-  const auto [name, value] = split(argument, "NAME=VALUE, as in sr=16000");
-  options.arguments[name] = value;
-}
-
-bool is_torchscript(const std::string& path) { return Archive::is_torchscript(path); }
-
-Program import_torchscript(const std::string& path, const ImportOptions& options) {
+Program import_torchscript(const importer::OpenedFile& file, const ImportOptions& options) {
+  const std::string& path = file.path;
   try {
     try {
-      return Import(path, options).run();
+      return Import(file, options).run();
     } catch (const graph::DimError& error) {
       fail_conversion(graph::exit_code(error), error.what());
     }
@@ -181,8 +155,8 @@ Program import_torchscript(const std::string& path, const ImportOptions& options
   }
 }
 
-std::vector<Parameter> describe_parameters(const std::string& path) {
-  Archive archive(path);
+std::vector<Parameter> describe_parameters(const importer::OpenedFile& file) {
+  Archive archive(file);
   Library library = archive.library();
   const checkpoint::ValueTree& tree = archive.data().tree();
   const checkpoint::Node& root = tree.at(tree.root);
