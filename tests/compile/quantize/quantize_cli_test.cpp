@@ -118,6 +118,9 @@ TEST_CASE("a folder of files, one sample or several each, gives what one file do
   CHECK(slurp(d.folder / "m.ingot") == whole);
   const Ran few = d.convert({"--calibrate-samples", "2"});
   CHECK(has(few.err, "2 samples"));
+  const Ran fast = d.convert({"--calibrate-samples", "2", "--precision", "fast"});
+  CHECK_MESSAGE(fast.exit == 0, fast.err);  // its loss is that on the samples
+  CHECK(has(run({"inspect", d.folder / "m.ingot", "--json"}).out, "\"samples\""));
 }
 
 TEST_CASE("layers stay in f32 by name, or by the budget of what outputs lose") {

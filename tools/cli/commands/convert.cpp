@@ -198,9 +198,9 @@ PrecisionRequest precision_request(const convert::Source& source, const ConvertA
   request.rtol = parse_tolerance("--rtol", a.rtol);
   request.atol = parse_tolerance("--atol", a.atol);
   // samples are of the network before it is a stream
-  if (is_int8 && !a.quantize.samples.empty() && a.stream.empty())
+  if (is_int8 && !a.quantize.arguments.data.empty() && a.stream.empty())
     request.samples = [&a](const Engine& engine) {
-      return calibration_inputs(a.quantize.samples, engine);
+      return calibration_inputs(a.quantize.arguments.data, engine);
     };
   request.convert = [&](const convert::ConvertOptions& options) {
     return convert_or_name_bound(source, a, options);
