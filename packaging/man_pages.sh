@@ -11,7 +11,7 @@ commands=$("$program" --help | sed -n '/^Make and look into files:/,/^Examples:/
 [ -n "$commands" ] || { echo "man_pages: $program --help names no commands" >&2; exit 1; }
 page() { # NAME SENTENCE PROGRAM ARGUMENT...
   name=$1 sentence=$2; shift 2
-  help2man --no-info --name="$sentence" --version-string="$version" --manual=Ingot --source="Ingot $version" \
+  help2man --no-info --help-option="--help all" --name="$sentence" --version-string="$version" --manual=Ingot --source="Ingot $version" \
     --include="$folder/.see_also" --output="$folder/$name.1" "$*"
   title=$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
   sed -i "s/^\.TH INGOT /.TH $title /" "$folder/$name.1"

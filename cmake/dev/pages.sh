@@ -11,6 +11,7 @@ dev_pages() {
   # What the command line alone can tell; other tables are those that ./dev show has made.
   mkdir -p build/tables
   rm -f build/tables/torch-operators.md
+  "$python" tools/cli/options/convert_options.py page >build/tables/convert-options.md || return 1
   "$python" docs/site/zoo.py . --page build/tables/zoo.md || return 1
   if [ -x build/gcc/bin/ingot ]; then
     build/gcc/bin/ingot operators --torch >build/tables/torch-operators.md || return 1

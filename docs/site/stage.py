@@ -21,6 +21,7 @@ TABLES = pathlib.Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
 GENERATED = (
         ("zoo", "python3 docs/site/zoo.py . --page FILE"),
     ("torch-operators", "ingot operators --torch"),
+    ("convert-options", "tools/cli/options/convert_options.py page"),
 
         ("operator-types", "./dev show operator-types (minutes)"),
     ("onnx-backend", "./dev show onnx-backend (minutes)"),

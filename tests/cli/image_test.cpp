@@ -214,7 +214,7 @@ TEST_CASE("image_input: --picture, as the version before has it, is --image") {
     CHECK(run(words).exit == 0);
     CHECK(slurp(folder / "old.ingot") == slurp(now));
   }
-  const Ran help = run({"convert", "--help"});
+  const Ran help = run({"convert", "--help", "all"});
   CHECK(help.out.find("--image") != std::string::npos);
   CHECK(help.out.find("--picture") == std::string::npos);
 }

@@ -156,7 +156,7 @@ TEST_CASE("overwrite: every command, and every option that names a file, is list
     CAPTURE(command);
     for (const std::string& option :
          file_options_of(run(command == "help" ? std::vector<std::string>{"help"}
-                                               : std::vector<std::string>{command, "--help"})
+                                               : std::vector<std::string>{command, "--help", "all"})
                              .out)) {
       CAPTURE(option);
       CHECK(known.count(option) == 1);

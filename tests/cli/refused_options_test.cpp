@@ -80,6 +80,9 @@ TEST_CASE("options that would be passed over without a word") {
           {"--io-layout x: given twice"});
   refused(convert({"--metadata", "a=1", "--metadata", "a=2"}), 1, {"--metadata a: given twice"});
   refused(convert({"--keep-training-state"}), 1, {"--keep-training-state", "--weights"});
+  refused(convert({"--latency", "1"}), 1, {"--latency: is read with --stream alone"});
+  refused(convert({"--rtol", "1"}), 1, {"--rtol: is read with --golden alone"});
+  refused(convert({"--check", "--no-check"}), 1, {"--check and --no-check"});
   refused(convert({"--io-layout", "x=nhwc"}), 5, {"--io-layout x=nhwc", "2 dimensions"});
   CHECK(folder.names().empty());
 }

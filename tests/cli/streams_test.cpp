@@ -99,15 +99,14 @@ TEST_CASE(
   const Ran typo = run({"help", "konvert"});
   CHECK(typo.exit == 1);
   CHECK(has(typo.err, "did you mean 'convert'?"));
-  const std::string convert = run({"help", "convert"}).out;
-  CHECK(has(convert, "\nWeights from a checkpoint:\n"));
+  const std::string convert = run({"help", "convert", "all"}).out;
   CHECK(has(convert, "(default: auto)"));
   CHECK(has(run({"help", "run"}).out, "(default: share)"));
   const std::string all = run({"--help"}).out;
   for (const char* heading : {"\nRun:\n", "\nCheck:\n", "\nHelp:\n"}) CHECK(has(all, heading));
   for (const char* command :
        {"convert", "run", "bench", "compare", "tune", "inspect", "doctor", "why"}) {
-    const std::string text = run({command, "--help"}).out;
+    const std::string text = run({command, "--help", "all"}).out;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find('\n', at), text.size());
       CAPTURE(text.substr(at, end - at));

@@ -47,13 +47,27 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
       {"check", {"--golden", "--rtol", "--atol"}},
   };
   for (const Contract& contract : contracts) {
-    const std::string help = run({contract.command, "--help"}).out;
+    const std::string help = run({contract.command, "--help", "all"}).out;
     for (const char* word : contract.words) {
       CAPTURE(contract.command);
       CAPTURE(word);
       CHECK(help.find(word) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("convert --help: ten options; all of them by group behind --help all") {
+  const std::string few = run({"convert", "--help"}).out;
+  size_t options = 0;
+  for (size_t at = 0; (at = few.find("\n  -", at)) != std::string::npos; at++) options++;
+  CHECK(options == 10);
+  CHECK(few.find("ingot convert --help all\n") != std::string::npos);
+  CHECK(few.find("--winograd") == std::string::npos);
+  const Ran all = run({"convert", "--help", "all"});
+  CHECK(all.exit == 0);
+  CHECK(all.out.find("\nWeights from a checkpoint (--weights):\n") != std::string::npos);
+  CHECK(all.out == run({"help", "convert", "all"}).out);
+  CHECK(run({"run", "--help", "all"}).out == run({"run", "--help"}).out);
 }
 
 TEST_CASE("--version: names version, commit, build and the sets that INGOT_CPU_ISA takes") {

@@ -215,10 +215,10 @@ std::vector<std::string> in_new_words(int argc, char** argv) {
   return words;
 }
 
-int parse_and_act(int argc, char** argv) {
+int parse_and_act(int argc, char** argv, bool all_options) {
   CLI::App app("Ingot converts a trained network once into one file and runs it from one arena.",
                "ingot");
-  app.formatter(help_formatter());
+  app.formatter(help_formatter(all_options));
   app.set_version_flag("-V,--version", version_text(), "Print the version and what this build has");
   app.allow_extras();
   app.footer(
@@ -283,10 +283,11 @@ int main(int argc, char** argv) {
   cli::guard_standard_output();
   try {
     std::vector<std::string> words = cli::in_new_words(argc, argv);
+    const bool all_options = cli::takes_all_options(&words);
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
-    return cli::parse_and_act(argc, pointers.data());
+    return cli::parse_and_act(int(words.size()), pointers.data(), all_options);
   } catch (const host::Failure& failure) {
     return cli::complain(failure.exit(), failure.message());
   } catch (const graph::ConversionError& error) {

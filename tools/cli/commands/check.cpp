@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/conversion/conversion.h"
+#include "tools/cli/options/convert_options.h"
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
@@ -16,7 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct CheckArguments {
-  std::string file, golden, rtol, atol, exact_to, signature;
+  std::string file, golden, rtol, atol;
+  ConvertArguments conversion;
   bool json = false;
   SessionArguments session;
 };
@@ -49,9 +51,9 @@ int check_file(const CheckArguments& a) {
   convert::ConvertOptions options;
   for (const host::Array& input : check::read_golden(a.golden, {}, {}, false).inputs)
     options.expected_inputs[input.name] = input.dims;
-  options.exact_to = a.exact_to, options.signature = a.signature;
+  options.exact_to = a.conversion.exact_to, options.signature = a.conversion.signature;
   const ConvertedFile file(a.file, options);
-  if ((!a.exact_to.empty() || !a.signature.empty()) && !file.was_converted())
+  if ((!options.exact_to.empty() || !options.signature.empty()) && !file.was_converted())
     host::fail(host::Exit::kUsage,
                a.file +
                    ": --exact-to and --signature are for a source; the file was converted "
@@ -112,12 +114,8 @@ void add_check(CLI::App& app, Action* chosen) {
       ->type_name("R");
   command->add_option("--atol", a->atol, "allow A instead of the tolerance table (added to --rtol)")
       ->type_name("A");
-  command
-      ->add_option("--exact-to", a->exact_to,
-                   "of a quantized source: whose integers to give, as convert takes it")
-      ->type_name("litert|builtin|tflm|onnx");
-  command->add_option("--signature", a->signature, "of a TFLite source: which entry point")
-      ->type_name("NAME");
+  declare_convert_options(command, &a->conversion, {"--exact-to", "--signature"},
+                          "Conversion of a source");
   command->add_flag("--json", a->json, "print a report for scripts");
   a->session.declare(command, true);
 }

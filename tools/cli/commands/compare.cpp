@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "tools/cli/conversion/conversion.h"
-#include "tools/cli/options/command.h"
+#include "tools/cli/conversion/convert_options_of.h"
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/compare_report.h"
@@ -15,31 +15,17 @@ namespace ingot::cli {
 namespace {
 
 struct CompareArguments {
-  std::string source, file, golden, html, rtol, atol, winograd = "auto", threads = "0",
-                                                      run_seconds = "300";
-  std::vector<std::string> shapes, images, dims, targets, layouts, states, inits;
+  std::string source, file, golden, html, rtol, atol, threads = "0", run_seconds = "300";
+  ConvertArguments conversion;
   bool json = false;
 };
-
-convert::ConvertOptions options_of(const CompareArguments& a) {
-  convert::ConvertOptions options;
-  std::string targets;
-  for (const std::string& text : a.targets) targets += (targets.empty() ? "" : ",") + text;
-  if (!targets.empty()) convert::set_targets(options, targets);
-  convert::set_winograd(options, a.winograd);
-  for (const std::string& text : a.layouts) convert::add_io_layout(options, text);
-  for (const std::string& text : a.images) convert::add_image_input(options.images, text);
-  for (const std::string& text : a.states) convert::add_state(options, text);
-  for (const std::string& text : a.inits) convert::set_state_init(options, text);
-  options.input_shapes = a.shapes;
-  return options;
-}
 
 /// --dim is a number of the conversion, or of this run where the file leaves that dimension open.
 void place_dims(const CompareArguments& a, DivergenceQuestion* q) {
   std::vector<std::string> open;
   if (!a.file.empty()) open = Engine(a.file).symbol_names();
-  for (const std::string& text : a.dims) {
+  q->options.dims.clear();
+  for (const std::string& text : a.conversion.dims) {
     const std::string name = text.substr(0, text.rfind('='));
     const bool is_bound = text.find("..") != std::string::npos;
     if (!is_bound && std::count(open.begin(), open.end(), name))
@@ -54,7 +40,7 @@ int compare_files(const CompareArguments& a) {
   (void)convert::Source::open(a.source);  // before FILE is read
   DivergenceQuestion q;
   q.source = a.source, q.file = a.file, q.golden = a.golden;
-  q.options = options_of(a);
+  q.options = convert_options_of(a.conversion);
   q.session.threads = parse_threads(a.threads);
   q.session.run_seconds = parse_run_seconds(a.run_seconds);
   q.rtol = parse_tolerance("--rtol", a.rtol);
@@ -120,25 +106,10 @@ void add_compare(CLI::App& app, Action* chosen) {
   command->add_option("--threads", a->threads, "threads of the run whose outputs are checked")
       ->type_name("N|auto");
   declare_run_seconds(command, &a->run_seconds);
-  const auto repeatable = [&](const char* name, std::vector<std::string>* to, const char* help,
-                              const char* type) {
-    command->add_option(name, *to, std::string(help) + " (repeatable)")
-        ->type_name(type)
-        ->expected(1)
-        ->take_all();
-  };
-  repeatable("--input-shape", &a->shapes, "as FILE was converted with", "NAME=1x3x224x224");
-  repeatable("--image", &a->images, "as FILE was converted with",
-             "NAME=FORMAT:WIDTHxHEIGHT,WORD...");
-  repeatable("--dim", &a->dims,
-             "as FILE was converted with, or the extent of a dimension that it leaves open",
-             "NAME=VALUE|NAME=LOW..HIGH");
-  repeatable("--target", &a->targets, "as FILE was converted with", "cpu,cuda,mcu");
-  repeatable("--io-layout", &a->layouts, "as FILE was converted with", "NAME=nchw|nhwc");
-  repeatable("--state", &a->states, "as FILE was converted with", "IN=OUT");
-  repeatable("--state-init", &a->inits, "as FILE was converted with", "IN=NUMBER");
-  command->add_option("--winograd", a->winograd, "as FILE was converted with")
-      ->type_name("auto|off|BYTES");
+  declare_convert_options(command, &a->conversion,
+                          {"--input-shape", "--image", "--dim", "--target", "--io-layout",
+                           "--state", "--state-init", "--winograd"},
+                          "As FILE was converted with (--dim: or of a dimension that it has open)");
 }
 
 }  // namespace ingot::cli

@@ -16,7 +16,7 @@ constexpr uint64_t kLeastStackBytes = 2560;
 
 struct FirmwareArguments {
   std::vector<std::string> files;
-  FirmwareConversion conversion;
+  ConvertArguments conversion;
   std::string output, board = "mps2-an386", stack = "6144", cpu, flash, ram;
 };
 
@@ -39,7 +39,7 @@ int write_firmware(const FirmwareArguments& a) {
       is_custom ? firmware::custom_board(a.cpu, a.flash, a.ram) : firmware::board_named(a.board);
   project.board = &board;
   project.version = ingot_version();
-  project.has_min_ram = a.conversion.min_ram.is_wanted;
+  project.has_min_ram = a.conversion.min_ram;
   project.stack_bytes = stack_bytes(a);
   std::set<std::string> names;
   for (const std::string& file : a.files)
@@ -88,7 +88,7 @@ void add_firmware(CLI::App& app, Action* chosen) {
   command->add_option("--stack", a->stack, "bytes kept for the stack")
       ->type_name("BYTES")
       ->capture_default_str();
-  a->conversion.declare(command);
+  declare_firmware_conversion(command, &a->conversion);
 }
 
 }  // namespace ingot::cli

@@ -8,7 +8,7 @@
 #include "ingot/micro.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "tools/cli/conversion/conversion.h"
-#include "tools/cli/conversion/min_ram_options.h"
+#include "tools/cli/conversion/convert_options_of.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/compile/emit/kernel_table_source.h"
 #include "tools/compile/firmware/flash_image.h"
@@ -148,23 +148,18 @@ ConvertedFile converted(const std::string& source, convert::ConvertOptions optio
 
 }  // namespace
 
-void FirmwareConversion::declare(CLI::App* command) {
-  command->add_option("--dim", dims, "of a source: value of an open dimension (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
-  add_min_ram(command, &min_ram);
+void declare_firmware_conversion(CLI::App* command, ConvertArguments* to) {
+  to->target = {"mcu"};
+  declare_convert_options(command, to, {"--dim", "--min-ram", "--max-work"},
+                          "Conversion of sources");
 }
 
-firmware::ProjectModel firmware_model(const std::string& source,
-                                      const FirmwareConversion& conversion,
+firmware::ProjectModel firmware_model(const std::string& source, const ConvertArguments& conversion,
                                       std::set<std::string>* names) {
-  convert::ConvertOptions options;
-  options.targets = {"mcu"}, options.dims = conversion.dims;
-  options.min_ram = conversion.min_ram;
+  convert::ConvertOptions options = convert_options_of(conversion);
   options.for_core = true;
   const ConvertedFile file = converted(source, options);
-  if (!file.was_converted() && conversion.min_ram.is_wanted)
+  if (!file.was_converted() && conversion.min_ram)
     host::fail(host::Exit::kUsage,
                source +
                    ": --min-ram is for a source, and this was converted already; convert it "

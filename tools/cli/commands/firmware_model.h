@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/options/command.h"
+#include "tools/cli/options/convert_options.h"
 #include "tools/compile/firmware/project.h"
-#include "tools/compile/program/options.h"
 
 namespace ingot::cli {
 
@@ -21,18 +20,14 @@ struct AlignedBlock {
   void* at;
 };
 
-/// How a source is converted for it; of a file that was converted nothing of it is used.
-struct FirmwareConversion {
-  std::vector<std::string> dims;
-  convert::MinimumRam min_ram;
-  void declare(CLI::App* command);  // --dim, --min-ram, --max-work
-};
+/// How a source is converted for it, --dim, --min-ram and --max-work; of a file that was converted
+/// nothing of it is used. @pre `to` outlives the command
+void declare_firmware_conversion(CLI::App* command, ConvertArguments* to);
 
 /// Its case is that of the file, else made; the outputs
 /// are this machine's. `names`: of the arrays so far. @throws Failure: kMismatch where an extent is
 /// open, kUnsupported where the core cannot run it.
-firmware::ProjectModel firmware_model(const std::string& source,
-                                      const FirmwareConversion& conversion,
+firmware::ProjectModel firmware_model(const std::string& source, const ConvertArguments& conversion,
                                       std::set<std::string>* names);
 
 }  // namespace ingot::cli

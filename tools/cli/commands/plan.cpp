@@ -18,7 +18,7 @@ using host::fail;
 
 struct PlanArguments {
   std::vector<std::string> files;
-  FirmwareConversion conversion;
+  ConvertArguments conversion;
   bool shared_arena = false;
 };
 
@@ -95,7 +95,7 @@ void add_plan(CLI::App& app, Action* chosen) {
           ->type_name(""));
   command->add_flag("--shared-arena", a->shared_arena,
                     "one arena in turns, as large as the largest takes; all are run in it");
-  a->conversion.declare(command);
+  declare_firmware_conversion(command, &a->conversion);
 }
 
 }  // namespace ingot::cli

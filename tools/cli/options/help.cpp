@@ -43,12 +43,24 @@ std::string entry(const std::string& name, const std::string& text) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
+  explicit HelpFormatter(bool all) : all_(all) {}
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
+    const auto often = app->get_options(
+        [](const CLI::Option* option) { return option->get_group() == kOftenGroup; });
+    short_of_ = all_ || often.empty() ? "" : app->get_name();
     std::string text = CLI::Formatter::make_help(app, name, mode);
     // between groups
     for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
     return text;
+  }
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (short_of_.empty() || is_positional)
+      return CLI::Formatter::make_group(group, is_positional, options);
+    if (group != kOftenGroup) return "";
+    return CLI::Formatter::make_group(group, false, options) + "\nAll options, by group: ingot " +
+           short_of_ + " --help all\n";
   }
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     std::string name = option->get_name(is_positional, !is_positional);
@@ -68,6 +80,10 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* command) const override {
     return entry(command->get_name(), command->get_description());
   }
+
+ private:
+  const bool all_;
+  mutable std::string short_of_;  // the command whose options of most conversions are shown alone
 };
 
 }  // namespace
@@ -85,7 +101,21 @@ std::vector<std::string> wrapped(const std::string& text, size_t width) {
   return lines;
 }
 
-std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+std::shared_ptr<CLI::FormatterBase> help_formatter(bool all) {
+  return std::make_shared<HelpFormatter>(all);
+}
+
+bool takes_all_options(std::vector<std::string>* words) {
+  const auto end = std::find(words->begin(), words->end(), "--");
+  for (auto at = words->begin(); at != end && at + 1 != end; ++at) {
+    const bool is_help =
+        *at == "--help" || *at == "-h" || (at == words->begin() + 2 && words->at(1) == "help");
+    if (!is_help || at[1] != "all") continue;
+    words->erase(at + 1);
+    return true;
+  }
+  return false;
+}
 
 void group_options(CLI::App* command, const std::string& heading,
                    const std::vector<std::string>& names) {

@@ -7,7 +7,12 @@
 
 namespace ingot::cli {
 
-std::shared_ptr<CLI::FormatterBase> help_formatter();
+/// Of a command with options that most need, `all` or those alone.
+inline constexpr char kOftenGroup[] = "Options of most conversions";
+std::shared_ptr<CLI::FormatterBase> help_formatter(bool all);
+
+/// "--help all", "help COMMAND all": takes the last word away, which CLI11 would take for a file.
+bool takes_all_options(std::vector<std::string>* words);
 
 /// `text` broken at spaces into lines of at most `width` characters; a longer word has a line of
 /// its own.

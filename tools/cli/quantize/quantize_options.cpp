@@ -3,8 +3,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/cli/options/command.h"
-#include "tools/cli/options/help.h"
 #include "tools/cli/output/html_page.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/output_loss.h"
@@ -93,108 +91,34 @@ std::string summary_of(const QuantizeReport& report) {
   return text;
 }
 
-void QuantizeOptions::declare(CLI::App* command) {
-  command
-      ->add_option("--calibrate", arguments.data,
-                   "with --dtype int8: inputs like those of later runs: an .npz (first dimension: "
-                   "samples), or a folder of .npz or images; without it linear layers alone "
-                   "compute with bytes, and quantize their inputs in each run")
-      ->type_name("FOLDER|NPZ");
-  command
-      ->add_option(
-          "--calibrate-method", arguments.method,
-          "what of a tensor's numbers bytes cover: minmax, percentile[=99.99], mse, or auto: "
-          "what measures best at the outputs")
-      ->type_name("METHOD")
-      ->capture_default_str();
-  command->add_option("--calibrate-samples", samples, "take so many samples at most")
-      ->type_name("NUMBER");
-  command->add_option("--bias-correction", bias, "move biases by the mean error of the weights")
-      ->type_name("on|off")
-      ->capture_default_str();
-  command
-      ->add_option("--equalize", equalize,
-                   "even out channels between convolutions where their sizes differ much")
-      ->type_name("on|off")
-      ->capture_default_str();
-  command
-      ->add_option("--linear", arguments.linear,
-                   "how inputs of linear layers become bytes where they are made in floating "
-                   "point: static (by the calibrated range), rows (each row by its own numbers in "
-                   "each run), or auto: rows where that measures 3 dB better")
-      ->type_name("auto|static|rows")
-      ->capture_default_str();
-  command->add_flag("--sensitivity", sensitivity,
-                    "with --dtype int8: print what each layer loses, the worst first");
-  writes_file(command->add_option("--sensitivity-html", html, "write the same as a page")
-                  ->type_name("OUT.html"));
-  command
-      ->add_option("--budget", arguments.budget,
-                   "leave the worst layers in f32 until outputs keep so many decibels, or lose no "
-                   "more than so many percent (of rows whose largest number moves, or of --metric)")
-      ->type_name("30dB|0.5%");
-  command
-      ->add_option("--metric", arguments.metric,
-                   "with --budget: a command that prints one number for an .ingot file; {} in it "
-                   "is the file")
-      ->type_name("COMMAND");
-  group_options(command, "Quantization (--dtype int8)",
-                {"calibrate", "calibrate-method", "calibrate-samples", "bias-correction",
-                 "equalize", "linear", "sensitivity", "sensitivity-html", "budget", "metric"});
+QuantizeArguments quantize_arguments(const ConvertArguments& a) {
+  QuantizeArguments to;
+  to.data = a.calibrate, to.method = a.calibrate_method;
+  to.keep = a.keep_fp32, to.budget = a.budget, to.metric = a.metric;
+  to.correct_bias = parse_choice("--bias-correction", a.bias_correction, {"on", "off"}) == "on";
+  to.equalize = parse_choice("--equalize", a.equalize, {"on", "off"}) == "on";
+  to.linear = parse_choice("--linear", a.linear, {"auto", "static", "rows"});
+  if (!a.calibrate_samples.empty())
+    to.samples =
+        uint64_t(parse_integer("--calibrate-samples", a.calibrate_samples, 1, int64_t(1) << 40));
+  if (!a.budget.empty() && !a.metric.empty() && parse_budget(a.budget).is_ratio)
+    fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
+  to.measure_layers = a.sensitivity || !a.sensitivity_html.empty();
+  return to;
 }
 
-bool QuantizeOptions::are_wanted(const std::string& dtype,
-                                 const std::vector<std::string>& keep_fp32) {
-  arguments.correct_bias = parse_choice("--bias-correction", bias, {"on", "off"}) == "on";
-  arguments.equalize = parse_choice("--equalize", equalize, {"on", "off"}) == "on";
-  (void)parse_choice("--linear", arguments.linear, {"auto", "static", "rows"});
-  if (!samples.empty())
-    arguments.samples =
-        uint64_t(parse_integer("--calibrate-samples", samples, 1, int64_t(1) << 40));
-  if (dtype != "int8") {
-    if (!arguments.data.empty())
-      fail(Exit::kUsage, "convert: --calibrate is about --dtype int8; say that too");
-    if (sensitivity || !html.empty() || !arguments.budget.empty() || !arguments.metric.empty() ||
-        !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto" ||
-        arguments.linear != "auto")
-      fail(Exit::kUsage,
-           "convert: --calibrate-method, --calibrate-samples, --bias-correction, --equalize, "
-           "--linear, "
-           "--sensitivity, --sensitivity-html, --budget and --metric are about --dtype int8; say "
-           "that too");
-    return false;
-  }
-  if (arguments.data.empty() &&
-      (sensitivity || !html.empty() || !arguments.budget.empty() || !arguments.metric.empty() ||
-       !samples.empty() || bias != "on" || equalize != "on" || arguments.method != "auto" ||
-       arguments.linear != "auto"))
-    fail(Exit::kUsage,
-         "convert: --calibrate-method, --calibrate-samples, --bias-correction, --equalize, "
-         "--linear, "
-         "--sensitivity, --sensitivity-html, --budget and --metric need inputs like those of later "
-         "runs: --calibrate FOLDER or --calibrate FILE.npz");
-  if (!arguments.metric.empty() && arguments.budget.empty())
-    fail(Exit::kUsage, "convert: --metric is what --budget is about; say how much, as in 0.5%");
-  if (!arguments.budget.empty() && !arguments.metric.empty() &&
-      parse_budget(arguments.budget).is_ratio)
-    fail(Exit::kUsage, "convert: --budget of a --metric is in percent, as in 0.5%");
-  arguments.keep = keep_fp32;
-  arguments.measure_layers = sensitivity || !html.empty();
-  return true;
-}
-
-void print_quantize_report(const QuantizeReport& report, const QuantizeOptions& options,
+void print_quantize_report(const QuantizeReport& report, const ConvertArguments& a,
                            const std::string& source) {
-  if (!options.html.empty()) write_page(report, source, options.html);
+  if (!a.sensitivity_html.empty()) write_page(report, source, a.sensitivity_html);
   for (const std::string& text : report.notes) note(text);
-  if (options.sensitivity) {
+  if (a.sensitivity) {
     Table table(kHeadings);
     for (const LayerLoss& loss : report.losses) table.row(row_of(loss));
     printf("%s", table.text("").c_str());
   }
   note("quantized: " + summary_of(report) +
        (report.outputs.empty() ? "" : "; " + outputs_text(report.outputs)));
-  if (!options.arguments.metric.empty())
+  if (!a.metric.empty())
     note("metric: " + number(report.metric, 6) + ", in f32 " + number(report.metric_f32, 6));
 }
 

@@ -1,0 +1,14 @@
+// tools/cli/conversion/convert_options_of.h - what the command line says of a conversion, as the
+// converter takes it.
+#pragma once
+#include "tools/cli/options/convert_options.h"
+#include "tools/compile/program/options.h"
+
+namespace ingot::cli {
+
+/// Without --calibrate and its like, which the quantizer reads, and --check, --golden and --limit.
+/// @throws Failure kUsage and graph::ConversionError 1, 4, 5 for what is no such option or does not
+/// go with another.
+convert::ConvertOptions convert_options_of(const ConvertArguments& arguments);
+
+}  // namespace ingot::cli
