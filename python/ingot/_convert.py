@@ -1,23 +1,30 @@
 """ingot.convert(): the command line converts, in a process of its own.
 
 So a conversion cannot end the process that asked for it, gives its memory back, and does not hold
-the interpreter. Docs/cli.md has what each option means.
+the interpreter. docs/cli.md has what each option means.
 """
 
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import _arguments
 from ._command import PROGRAM
+from ._convert_options import OPTIONS
 from ._errors import ConversionError
 from ._files import TemporaryFolder
 from ._model import Model
 from ._sources import source_file
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._convert_options import ConvertOptions
 
 _log = logging.getLogger("ingot")
 # Codes of ingot.h for the exit codes of the command line.
@@ -31,21 +38,8 @@ def convert(
     inputs: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
-    dims: Mapping[str, int | tuple[int, int]] | None = None,
-    input_shapes: Mapping[str, Sequence[int | str]] | None = None,
-    input_types: Mapping[str, str] | None = None,
-    io_layout: Mapping[str, str] | None = None,
-    state: Mapping[str, str] | None = None,
-    metadata: Mapping[str, str] | None = None,
-    dtype: str | None = None,
-    precision: str | None = None,
-    precision_check: str | None = None,
-    exact_to: str | None = None,
-    weights: str | os.PathLike[str] | None = None,
-    golden: str | os.PathLike[str] | None = None,
-    calibrate: str | os.PathLike[str] | None = None,
-    check: bool = False,
     options: Iterable[str] = (),
+    **keywords: Unpack[ConvertOptions],
 ) -> Model:
     """Converts a trained network and opens the result.
 
@@ -54,49 +48,15 @@ def convert(
                     with `inputs`, `kwargs`, `dynamic_shapes` as torch.export.export has them), a
                     torch.jit.ScriptModule, or a keras.Model
     output          path of the .ingot file; None: a temporary one, deleted with the model
-    dims            numbers or bounds of open dimensions, {"N": 1, "W": (32, 960)}
-    input_shapes    {"x": (1, 3, 224, 224)}; a name in it stays open
-    state           {"h": "h_next"}: the input becomes state, set to the output after every run
-    dtype           how weights are stored: "fp32", "fp16", "bf16", "int8", "w8", "w4"
-    precision       of products on a GPU: "exact", "fast", "fp16", and on 64-bit Arm "fp16", "bf16";
-                    where the network does not bear it the next one is written, unless
-                    precision_check is "refuse" or "off"
-    weights, golden, calibrate   paths, as --weights, --golden, --calibrate
-    options         further words of `ingot convert`, a list: ["--winograd", "off"]
+    keywords        the options of `ingot convert`, as ConvertOptions lists them:
+                    dims={"N": 1, "W": (32, 960)}, input_shapes={"x": (1, 3, 224, 224)},
+                    state={"h": "h_next"}, dtype="int8", calibrate="samples.npz", check=True
+    options         the same as words: ["--winograd", "off"]
 
     Notes of the conversion go to the logger "ingot". Raises ConversionError; TypeError and
     ValueError for arguments that are not of the right kind.
     """
-    words: list[str] = []
-    for name, value in _pairs("dims", dims):
-        bounds = f"{value[0]}..{value[1]}" if isinstance(value, (tuple, list)) else str(value)
-        words += ["--dim", f"{name}={bounds}"]
-    for name, shape in _pairs("input_shapes", input_shapes):
-        if isinstance(shape, str) or not isinstance(shape, Sequence):
-            raise _arguments.wrong_type(f"input_shapes: {name!r}", "extents, (1, 3)", shape)
-        words += ["--input-shape", f"{name}={'x'.join(map(str, shape))}"]
-    for option, pairs in (
-        ("--input-type", input_types),
-        ("--io-layout", io_layout),
-        ("--state", state),
-        ("--metadata", metadata),
-    ):
-        for name, value in _pairs(option[2:].replace("-", "_"), pairs):
-            words += [option, f"{name}={value}"]
-    for option, value in (
-        ("--dtype", dtype),
-        ("--precision", precision),
-        ("--precision-check", precision_check),
-        ("--exact-to", exact_to),
-        ("--weights", weights),
-        ("--golden", golden),
-        ("--calibrate", calibrate),
-    ):
-        if value is not None:
-            argument = option[2:].replace("-", "_")
-            words += [option, _arguments.path(argument, value)]
-    if check:
-        words.append("--check")
+    words = [word for name, value in keywords.items() for word in _words_of(name, value)]
     if isinstance(options, str):
         raise TypeError(f"options: expected a list of words, {options.split()}, found a str")
     words += [_arguments.path("options", word) for word in options]
@@ -120,12 +80,39 @@ def convert(
     return model
 
 
-def _pairs(argument: str, given: Any) -> Iterable[tuple[Any, Any]]:
-    if given is None:
-        return ()
-    if not isinstance(given, Mapping):
-        raise _arguments.wrong_type(argument, "a dict of names", given)
-    return given.items()
+def _words_of(name: str, value: Any) -> Iterator[str]:
+    """A keyword as the command line has it."""
+    if name not in OPTIONS:
+        raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
+    option, kind = OPTIONS[name]
+    if value is None or (kind == "flag" and not value):
+        return
+    if kind == "flag":
+        yield option
+    elif kind in ("bounds", "extents", "pairs"):
+        if not isinstance(value, Mapping):
+            raise _arguments.wrong_type(name, "a dict of names", value)
+        for key, item in value.items():
+            yield from (option, f"{key}={_item_text(name, key, item, kind)}")
+    elif kind == "words":
+        for word in (value,) if isinstance(value, str) else value:
+            yield from (option, _arguments.text(name, word))
+    elif kind == "number":
+        if not isinstance(value, numbers.Real):
+            raise _arguments.wrong_type(name, "a number", value)
+        yield from (option, str(value))
+    else:
+        yield from (option, getattr(_arguments, kind)(name, value))
+
+
+def _item_text(name: str, key: Any, item: Any, kind: str) -> str:
+    if kind == "bounds" and isinstance(item, (tuple, list)):
+        return f"{item[0]}..{item[1]}"
+    if kind != "extents":
+        return str(item)
+    if isinstance(item, str) or not isinstance(item, Sequence):
+        raise _arguments.wrong_type(f"{name}: {key!r}", "extents, (1, 3)", item)
+    return "x".join(map(str, item))
 
 
 def _run_convert(words: Sequence[str], source: str, output: str) -> None:

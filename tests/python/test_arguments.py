@@ -194,6 +194,9 @@ class ConvertArgumentTest(unittest.TestCase):
             (ValueError, "convert: a NUL", {"metadata": {"a": "b\0c"}}),
             (ValueError, "output: a NUL", {"output": "a\0b"}),
             (TypeError, "weights: expected a path, found int", {"weights": 3}),
+            (TypeError, "dtype: expected a str, found int", {"dtype": 3}),
+            (TypeError, "rtol: expected a number, found str", {"rtol": "much"}),
+            (TypeError, "keep_fp32: expected a str, found int", {"keep_fp32": [3]}),
         ):
             with self.assertRaisesRegex(kind, words) as raised:
                 ingot.convert(LINEAR, **options)

@@ -3,6 +3,8 @@
 import logging
 import os
 import pathlib
+import re
+import subprocess
 import tempfile
 import unittest
 
@@ -10,6 +12,8 @@ import numpy as np
 import small_models
 
 import ingot
+from ingot._command import PROGRAM
+from ingot._convert_options import OPTIONS
 
 
 class ConvertTest(unittest.TestCase):
@@ -42,9 +46,22 @@ class ConvertTest(unittest.TestCase):
             dtype="fp16",
             golden=small_models.DATA / "batch.npz",
             options=["--winograd", "off"],
+            keep_fp32=["b"],
+            rtol=0.01,
+            no_check=True,
+            limit=None,
         )
         self.assertEqual((made.metadata("name"), made.metadata("site")), ("small", "here"))
         self.assertGreater(made.summary["golden_bytes"], 0)
+
+    def test_every_option_is_a_keyword(self):
+        said = subprocess.run([PROGRAM, "completion", "bash"], capture_output=True, text=True)
+        options = next(line for line in said.stdout.splitlines() if " convert) options=" in line)
+        known = {option for option, kind in OPTIONS.values()}
+        others = {"--help", "--plugin", "--memory-limit", "--quiet", "--output", "--dry-run"}
+        self.assertEqual(known | others, set(re.findall(r"--[\w-]+", options)))
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'dimms'"):
+            ingot.convert(small_models.DATA / "batch.onnx", dimms={"N": 3})
 
     def test_notes_go_to_the_log(self):
         with self.assertLogs("ingot", logging.INFO) as logged:
