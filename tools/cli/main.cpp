@@ -39,10 +39,8 @@ int complain(Exit exit, const std::string& message) {
 
 /// The line that sums it up: of one thing all there is to say.
 std::string summary_of(const graph::ConversionError& error) {
-  if (error.unsupported.size() != 1) return error.message;
-  const std::string& hint = error.unsupported[0].hint;
-  const bool has_all = hint.empty() || error.message.find(hint) != std::string::npos;
-  return has_all ? error.message : error.message + "; " + hint;
+  const bool lacks_hint = error.says == graph::Says::kWhy && !error.unsupported[0].hint.empty();
+  return error.message + (lacks_hint ? "; " + error.unsupported[0].hint : "");
 }
 
 std::string place_of(const graph::Unsupported& u) {
@@ -52,11 +50,10 @@ std::string place_of(const graph::Unsupported& u) {
 
 /// What stands in the way of conversion, under that line: the same fault of many nodes once.
 void list_unsupported(const graph::ConversionError& error) {
+  if (error.says != graph::Says::kNothing) return;
   constexpr size_t kListed = 3;  // nodes of one fault
   std::vector<std::vector<const graph::Unsupported*>> kinds;
   for (const graph::Unsupported& u : error.unsupported) {
-    // said already
-    if (error.unsupported.size() == 1 && error.message.find(u.why) != std::string::npos) continue;
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
       return kind[0]->op == u.op && kind[0]->attribute == u.attribute && kind[0]->why == u.why &&
              kind[0]->hint == u.hint;
@@ -291,7 +288,7 @@ int main(int argc, char** argv) {
   } catch (const host::Failure& failure) {
     return cli::complain(failure.exit(), failure.message());
   } catch (const graph::ConversionError& error) {
-    const int exit = cli::complain(host::Exit(error.exit_code), cli::summary_of(error));
+    const int exit = cli::complain(error.exit_code, cli::summary_of(error));
     cli::list_unsupported(error);
     return exit;
   } catch (const std::bad_alloc&) {

@@ -6,19 +6,23 @@
 
 namespace ingot::host {
 
-/// Exit codes of the command line; a contract with scripts.
-enum class Exit : int {
-  kOk = 0,
-  kUsage = 1,    // the command line itself
-  kCorrupt = 2,  // a file is damaged or not what it claims to be
-  // a file asks for something that is refused on principle (pickled objects, paths outside)
-  kUnsafe = 3,
-  kUnsupported = 4,  // an operator, attribute or format that is not supported
-  kMismatch = 5,     // a key, name, shape, type or dimension does not fit
-  kCheckFailed = 6,  // the outputs are not the expected ones
-  kUnavailable = 7,  // device, memory, disk or file
-  kInternal = 8,     // internal error
+/// Exit codes of the command line; a contract with scripts. Each is a number where one is wanted,
+/// and no number is one.
+struct ExitCodes {
+  enum Exit : int {
+    kOk = 0,
+    kUsage = 1,    // the command line itself
+    kCorrupt = 2,  // a file is damaged or not what it claims to be
+    // a file asks for something that is refused on principle (pickled objects, paths outside)
+    kUnsafe = 3,
+    kUnsupported = 4,  // an operator, attribute or format that is not supported
+    kMismatch = 5,     // a key, name, shape, type or dimension does not fit
+    kCheckFailed = 6,  // the outputs are not the expected ones
+    kUnavailable = 7,  // device, memory, disk or file
+    kInternal = 8,     // internal error
+  };
 };
+using Exit = ExitCodes::Exit;
 
 /// Thrown on the host. The text is one line: "where: what is wrong, expected and found; what to
 /// do".

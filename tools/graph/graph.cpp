@@ -97,8 +97,42 @@ ValueId Model::add_constant(const std::string& value_name, Constant constant) {
   return id;
 }
 
-void fail_conversion(int exit_code, const std::string& message) {
-  throw ConversionError{exit_code, message, {}};
+void ConversionError::add_place(const std::string& name) {
+  if (begin.compare(0, name.size(), name) == 0) return;
+  begin = name;
+  message = name + ": " + message;
+}
+
+using host::Exit;
+using Words = const std::string&;
+
+void fail_conversion(Exit exit_code, Words begin, Words why) {
+  throw ConversionError{exit_code, why.empty() ? begin : begin + ": " + why, {}, begin};
+}
+void fail_conversion(int exit_code, Words line) { fail_conversion(Exit(exit_code), line); }
+void fail_usage(Words begin, Words why) { fail_conversion(Exit::kUsage, begin, why); }
+void fail_corrupt(Words begin, Words why) { fail_conversion(Exit::kCorrupt, begin, why); }
+void fail_unsafe(Words begin, Words why) { fail_conversion(Exit::kUnsafe, begin, why); }
+void fail_unsupported(Words begin, Words why) { fail_conversion(Exit::kUnsupported, begin, why); }
+void fail_mismatch(Words begin, Words why) { fail_conversion(Exit::kMismatch, begin, why); }
+void fail_unavailable(Words begin, Words why) { fail_conversion(Exit::kUnavailable, begin, why); }
+void fail_internal(Words begin, Words why) { fail_conversion(Exit::kInternal, begin, why); }
+
+ConversionError refusal(const std::string& place, std::vector<Unsupported> unsupported) {
+  const Unsupported& u = unsupported.at(0);
+  const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
+                            (!u.node.empty()     ? " '" + u.node + "'"
+                             : !u.output.empty() ? " (output '" + u.output + "')"
+                                                 : "");
+  const size_t count = unsupported.size();
+  ConversionError error{
+      Exit::kUnsupported,
+      count == 1 ? "1 thing is not supported: " + first + ": " + u.why
+                 : std::to_string(count) + " things are not supported, " + first + " first:",
+      std::move(unsupported)};
+  if (count == 1) error.says = Says::kWhy;
+  error.add_place(place);
+  return error;
 }
 
 }  // namespace ingot::graph

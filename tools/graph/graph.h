@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/op/tensor.h"
+#include "tools/files/failure.h"
 #include "tools/graph/attribute.h"
 #include "tools/graph/dim.h"
 #include "tools/graph/operator.h"
@@ -178,15 +179,36 @@ struct Model {
 /// whole with exit code 4.
 struct Unsupported {
   std::string op, attribute, node, output, why, hint;
+  bool wants_bound = false;  // `hint` leaves a number open: bound_hint.h
 };
 
-/// An error of the source or the caller, with the exit code of design 8 (2 corrupt, 3 unsafe, 4
-/// unsupported, 5 mismatch, 7 unavailable).
+/// What the line of an error has of the only one in its list.
+enum class Says : uint8_t { kNothing, kWhy, kWhyAndHint };
+
+/// An error of the source or the caller. What catches it on its way may say where it was.
 struct ConversionError {
-  int exit_code = 2;
+  host::Exit exit_code = host::Exit::kCorrupt;
   std::string message;  // where: what is wrong, expected and found; what to do
-  std::vector<Unsupported> unsupported;
+  std::vector<Unsupported> unsupported = {};
+  std::string begin = {};  // what `message` begins with: a file, a node, or all of it
+  Says says = Says::kNothing;
+
+  /// "NAME: " in front of the message, unless it begins so.
+  void add_place(const std::string& name);
 };
-[[noreturn]] void fail_conversion(int exit_code, const std::string& message);
+/// "BEGIN: WHY", or one line.
+[[noreturn]] void fail_conversion(host::Exit exit_code, const std::string& begin,
+                                  const std::string& why = "");
+[[noreturn]] void fail_conversion(int exit_code, const std::string& line);
+[[noreturn]] void fail_usage(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_corrupt(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_unsafe(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_unsupported(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_mismatch(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_unavailable(const std::string& begin, const std::string& why = "");
+[[noreturn]] void fail_internal(const std::string& begin, const std::string& why = "");
+
+/// All of `unsupported` as one error. @pre !unsupported.empty()
+ConversionError refusal(const std::string& place, std::vector<Unsupported> unsupported);
 
 }  // namespace ingot::graph

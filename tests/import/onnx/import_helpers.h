@@ -21,7 +21,7 @@ inline graph::ConversionError import_error(const std::string& bytes,
   } catch (const graph::ConversionError& error) {
     return error;
   }
-  return {0, "nothing was thrown", {}};
+  return {host::Exit::kOk, "nothing was thrown", {}};
 }
 /// "f32[1, W]" of output i.
 inline std::string output_type(const graph::Model& model, size_t i = 0) {

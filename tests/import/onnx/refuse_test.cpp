@@ -38,7 +38,7 @@ graph::ConversionError file_error(const std::string& path) {
   } catch (const graph::ConversionError& error) {
     return error;
   }
-  return {0, "nothing was thrown", {}};
+  return {host::Exit::kOk, "nothing was thrown", {}};
 }
 void check_line(const graph::ConversionError& error, int exit_code, const char* says) {
   CAPTURE(error.message);

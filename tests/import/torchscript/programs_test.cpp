@@ -68,7 +68,7 @@ graph::ConversionError refusal(const Case& c) {
   } catch (const graph::ConversionError& error) {
     return error;
   }
-  return {0, "", {}};
+  return {host::Exit::kOk, "", {}};
 }
 
 std::string notes_of(const Case& c) {

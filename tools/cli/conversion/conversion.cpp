@@ -49,7 +49,7 @@ convert::ConversionResult convert_with_progress(const convert::Source& source,
   try {
     return convert::convert_source(source, options);
   } catch (graph::ConversionError& error) {
-    if (error.message.rfind(path, 0) != 0) error.message = path + ": " + error.message;
+    error.add_place(path);
     throw;
   }
 }

@@ -89,8 +89,8 @@ Json examine(const convert::Source& source, const std::string& name,
     row["verdict"] = "convertible";
     tally->convertible++;
   } catch (const graph::ConversionError& error) {
-    const bool refused = error.exit_code == int(host::Exit::kUnsupported);
-    const bool damaged = error.exit_code == int(host::Exit::kCorrupt);
+    const bool refused = error.exit_code == host::Exit::kUnsupported;
+    const bool damaged = error.exit_code == host::Exit::kCorrupt;
     row["verdict"] = refused ? "refused" : damaged ? "damaged" : "incomplete";
     (refused ? tally->refused : damaged ? tally->damaged : tally->incomplete)++;
     why = stripped(error.message);

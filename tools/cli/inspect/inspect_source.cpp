@@ -107,7 +107,7 @@ Json inspect_source(const InspectArguments& a) {
     report["obstacles"] = Json::array();
     if (a.ops || a.tensors || a.plan || a.metadata) add_program(a, result.file, &report);
   } catch (const graph::ConversionError& error) {
-    if (error.exit_code != int(host::Exit::kUnsupported))
+    if (error.exit_code != host::Exit::kUnsupported)
       throw;  // damaged, unsafe, out of reach: there is nothing to report on
     add_description(source.describe(), &report);
     report["convertible"] = false;

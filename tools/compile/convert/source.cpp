@@ -122,7 +122,7 @@ uint64_t Source::bytes() const {
 
 Program Source::import(const ImportOptions& options) const {
   const auto refuse_unless = [&](bool fits, Exit exit, const std::string& why) {
-    if (!fits) graph::fail_conversion(int(exit), path() + ": " + why);
+    if (!fits) graph::fail_conversion(exit, path(), why);
   };
   const uint32_t takes = importer_->takes;
   refuse_unless(options.signature.empty() || takes & kSignature, Exit::kMismatch,

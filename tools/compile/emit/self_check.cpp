@@ -77,7 +77,7 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
     for (const LoweredInstruction& instruction : subprogram.instructions)
       instructions.push_back(&instruction);
   graph::ConversionError error;
-  error.exit_code = 4;
+  error.exit_code = host::Exit::kUnsupported;
   for (size_t i = 0; i < program.instructions.size; i++) {
     const InstructionDef& instruction = program.instructions[i];
     if (is_control(instruction.op)) continue;

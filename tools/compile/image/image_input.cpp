@@ -14,7 +14,7 @@ struct Reader {
   std::string argument;
   ImageInput option;
 
-  [[noreturn]] void refuse(const std::string& why, int code = 1) const {
+  [[noreturn]] void refuse(const std::string& why, host::Exit code = host::Exit::kUsage) const {
     graph::fail_conversion(code, "--image '" + argument + "': " + why);
   }
 
@@ -75,7 +75,8 @@ struct Reader {
       if (name == names.back()) option.attributes.format = PixelFormat(i);
     }
     if (std::find(names.begin(), names.end(), name) == names.end())
-      refuse("pixel format '" + name + "' is not supported; there are " + list, 4);
+      refuse("pixel format '" + name + "' is not supported; there are " + list,
+             host::Exit::kUnsupported);
     const std::string form = "FORMAT:WIDTHxHEIGHT, as nv12:1920x1080";
     if (colon == std::string::npos) refuse("the size of a frame is missing: expected " + form);
     ImageInputAttributes& a = option.attributes;

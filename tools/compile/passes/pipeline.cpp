@@ -230,7 +230,7 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
     run_on_graph(model, *graph, options, records, refused);
   if (!refused.empty()) {
     graph::ConversionError error;
-    error.exit_code = 4;
+    error.exit_code = host::Exit::kUnsupported;
     error.message = "the model has " + std::to_string(refused.size()) + " node" +
                     (refused.size() > 1 ? "s" : "") + " that cannot be converted yet";
     error.unsupported = std::move(refused);

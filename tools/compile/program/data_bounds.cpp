@@ -85,7 +85,7 @@ void check_extents(const LoweredProgram& lowered, const Bindings& bindings) {
     for (const LoweredInstruction& instruction : subprogram.instructions)
       if (auto found = impossible_extent(lowered, instruction, bindings)) {
         graph::ConversionError error;
-        error.exit_code = 5;
+        error.exit_code = host::Exit::kMismatch;
         error.message = "an extent is beyond what a tensor has";
         error.unsupported.push_back(std::move(*found));
         throw error;

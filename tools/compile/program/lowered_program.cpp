@@ -170,7 +170,7 @@ bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings, Pla
 
 void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
   graph::ConversionError error;
-  error.exit_code = 4;
+  error.exit_code = host::Exit::kUnsupported;
   const std::vector<Bindings> trials = trial_bindings(lowered);
   if (is_fresh) check_extents(lowered, trials[0]);
   for (const LoweredSubprogram& subprogram : lowered.subprograms) {

@@ -154,12 +154,13 @@ class Streaming {
 
   [[noreturn]] void fail_operators(std::vector<graph::Unsupported> refused) const {
     graph::ConversionError error;
-    error.exit_code = 4;
+    error.exit_code = host::Exit::kUnsupported;
     const graph::Unsupported& first = refused[0];
     error.message =
         where_ + first.op + (first.node.empty() ? "" : " '" + first.node + "'") +
         " cannot run frame by frame: " + first.why + (first.hint.empty() ? "" : "; " + first.hint) +
         (refused.size() == 1 ? "" : "; " + std::to_string(refused.size()) + " operators in all");
+    if (refused.size() == 1) error.says = graph::Says::kWhyAndHint;
     error.unsupported = std::move(refused);
     throw error;
   }

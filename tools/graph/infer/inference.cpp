@@ -322,7 +322,9 @@ void infer_shapes(Model& model) {
   const std::string message = std::to_string(unsupported.size()) +
                               " nodes are not supported, the first: " + first.op + " '" +
                               first.node + "': " + first.why;
-  throw ConversionError{4, message, std::move(unsupported)};
+  ConversionError error{host::Exit::kUnsupported, message, std::move(unsupported)};
+  if (error.unsupported.size() == 1) error.says = Says::kWhy;
+  throw error;
 }
 
 }  // namespace ingot::graph

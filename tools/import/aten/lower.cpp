@@ -319,7 +319,7 @@ Results lower_call(Builder& b, const Call& call) {
         {described(call), refused.argument, placed(call), output, refused.why, refused.hint});
   } catch (const Reported&) {
   } catch (graph::ConversionError& error) {
-    error.message = described(call) + " at " + placed(call) + ": " + error.message;
+    error.add_place(described(call) + " at " + placed(call));
     throw;
   } catch (const graph::DimError& error) {
     graph::fail_conversion(graph::exit_code(error),

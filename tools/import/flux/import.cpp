@@ -5,6 +5,7 @@
 
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/flux/fields.h"
 #include "tools/import/flux/lambda.h"
 #include "tools/import/layers/network.h"
@@ -263,8 +264,7 @@ class Importer {
       b_.unsupported.push_back({said, why.argument, name, "", why.why, why.hint});
     } catch (const aten::Reported&) {
     } catch (graph::ConversionError& error) {
-      if (error.message.find(name) == std::string::npos)
-        error.message = tree_.file + ": " + said + " '" + name + "': " + error.message;
+      error.add_place(said + " '" + name + "'");
       throw;
     }
     return graph::kAbsent;
@@ -561,15 +561,13 @@ bool is_flux_model(const importer::OpenedFile& file) {
 
 graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
                               const importer::ImportOptions& options) {
-  try {
-    return Importer(tree, options).run();
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, tree.file.size(), tree.file) != 0)
-      error.message = tree.file + ": " + error.message;
-    throw;
-  } catch (const Refused& why) {
-    graph::fail_conversion(4, tree.file + ": " + why.why);
-  }
+  return importer::with_errors_of(tree.file, [&] {
+    try {
+      return Importer(tree, options).run();
+    } catch (const Refused& why) {
+      graph::fail_conversion(host::Exit::kUnsupported, tree.file, why.why);
+    }
+  });
 }
 
 graph::Model import_flux(const importer::OpenedFile& file, const importer::ImportOptions& options) {

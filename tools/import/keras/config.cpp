@@ -130,12 +130,9 @@ Config read_config(const Json& model, const std::string& where) {
   const Json& config = member(model, "config", where);
   out.is_sequential = kind == "Sequential";
   if (kind != "Sequential" && kind != "Functional" && kind != "Model")
-    throw graph::ConversionError{
-        4,
-        where + ": the model is a '" + kind +
-            "', a class of its own; Sequential and Functional models are converted",
-        {{kind, "", "", "", "is a class of its own",
-          "build it with the Functional interface, or export it to ONNX"}}};
+    throw graph::refusal(where, {{kind, "", "", "", "is a class of its own",
+                                  "build it with the Functional interface, or export it to "
+                                  "ONNX"}});
   const Json& layers =
       // the oldest Sequential is the list itself
       config.is_array() ? config : member(config, "layers", where);

@@ -14,6 +14,7 @@
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/dim_limit.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/keras/layer_call.h"
 #include "tools/import/keras/no_effect.h"
 
@@ -392,8 +393,7 @@ class Importer {
       fail_conversion(graph::exit_code(error),
                       layer.kind + " '" + layer.name + "': " + error.what());
     } catch (graph::ConversionError& error) {
-      if (error.message.find(layer.name) == std::string::npos)
-        error.message = layer.kind + " '" + layer.name + "': " + error.message;
+      error.add_place(layer.kind + " '" + layer.name + "'");
       throw;
     }
     return {};
@@ -465,13 +465,7 @@ bool is_keras_model(const importer::OpenedFile& file) {
 Program import_keras_config(const std::string& config, const checkpoint::Checkpoint& weights,
                             const std::string& name, const importer::ImportOptions& options) {
   const Json json = checkpoint::parse_bounded_json(config, name + ": model_config");
-  try {
-    return Importer(weights, name, options).run(json);
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, name.size(), name) != 0)
-      error.message = name + ": " + error.message;
-    throw;
-  }
+  return importer::with_errors_of(name, [&] { return Importer(weights, name, options).run(json); });
 }
 
 Program import_keras(const importer::OpenedFile& file, const importer::ImportOptions& options) {

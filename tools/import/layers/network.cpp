@@ -193,19 +193,7 @@ graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> output
   if (!kinds.empty()) b.note(kinds + " converted in inference form");
   for (const auto& [type, count] : widened_)
     b.note(std::to_string(count) + " weights of " + type + " are kept as float32");
-  if (!b.unsupported.empty()) {
-    const graph::Unsupported& u = b.unsupported[0];
-    const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
-                              (u.node.empty() ? "" : " '" + u.node + "'");
-    const size_t count = b.unsupported.size();
-    throw graph::ConversionError{
-        4,
-        file_ + ": " +
-            (count == 1
-                 ? "1 thing is not supported: " + first + ": " + u.why
-                 : std::to_string(count) + " things are not supported, " + first + " first:"),
-        b.unsupported};
-  }
+  if (!b.unsupported.empty()) throw graph::refusal(file_, b.unsupported);
   if (model.graph.outputs.empty()) fail_conversion(2, file_ + ": the model has no outputs");
   for (const graph::Value& value : model.values)
     if (value.constant) model.fold_budget += 8 * value.constant->elements();

@@ -140,10 +140,8 @@ class BoundsSearch {
     if (first) throw *first;
     const std::string why =
         "chooses between branches of different shapes by whether " + undecided.condition.text();
-    throw graph::ConversionError{
-        4,
-        name_ + ": " + undecided.node + ": " + why + "; bind its dimensions with --dim",
-        {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}}};
+    throw graph::refusal(
+        name_, {{"If", "", undecided.node, "", why, "bind its dimensions with --dim NAME=VALUE"}});
   }
 
   /// In a branch that data decides, that branch alone gets the bounds from above: the model runs

@@ -7,6 +7,7 @@
 
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/onnx/bounds_search.h"
 #include "tools/import/onnx/narrow.h"
 #include "tools/import/onnx/source_file.h"
@@ -19,16 +20,6 @@ namespace {
 
 using graph::Dim;
 using graph::fail_conversion;
-
-/// The first; of several the caller lists all below.
-std::string one_line(const std::vector<graph::Unsupported>& all) {
-  const graph::Unsupported& u = all[0];
-  const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
-                            (u.node.empty() ? u.output.empty() ? "" : " (output '" + u.output + "')"
-                                            : " '" + u.node + "'");
-  if (all.size() == 1) return "1 thing is not supported: " + first + ": " + u.why;
-  return std::to_string(all.size()) + " things are not supported, " + first + " first:";
-}
 
 }  // namespace
 
@@ -246,9 +237,8 @@ std::optional<graph::Undecided> infer_translated(graph::Model& model, const Grap
     }
   } catch (graph::ConversionError& error) {
     if (forced && !forced->empty()) return std::nullopt;
-    if (!unsupported->empty())
-      throw graph::ConversionError{4, name + ": " + one_line(*unsupported), *unsupported};
-    error.message = name + ": " + error.message;
+    if (!unsupported->empty()) throw graph::refusal(name, *unsupported);
+    error.add_place(name);
     throw;
   }
   for (const ValueId id : model.graph.outputs) {
@@ -257,8 +247,7 @@ std::optional<graph::Undecided> infer_translated(graph::Model& model, const Grap
       unsupported->push_back(
           {"output", "", "", output.name, "nothing makes it in inference form", ""});
   }
-  if (!unsupported->empty())
-    throw graph::ConversionError{4, name + ": " + one_line(*unsupported), *unsupported};
+  if (!unsupported->empty()) throw graph::refusal(name, *unsupported);
   compare_outputs(model, source, name);
   return std::nullopt;
 }
@@ -270,10 +259,7 @@ graph::Model import_bytes(std::string_view bytes, const std::string& name,
   if (const std::string problem = why_no_model(bytes); !problem.empty())
     fail_conversion(2, name + ": " + problem);
   const Model source = parse_model(bytes, name);
-  if (auto text = text_to_cut(source.graph)) {
-    const std::vector<graph::Unsupported> all = {std::move(*text)};
-    throw graph::ConversionError{4, name + ": " + one_line(all), all};
-  }
+  if (auto text = text_to_cut(source.graph)) throw graph::refusal(name, {std::move(*text)});
   return allow_empty(options, [&](const std::set<std::string>& may_be_empty) {
     BoundsSearch search(source, name, folder, may_be_empty, true);
     try {
@@ -285,32 +271,11 @@ graph::Model import_bytes(std::string_view bytes, const std::string& name,
   });
 }
 
-/// Names in a source are anybody's: a message stays one line of readable length.
-std::string one_clean_line(std::string text) {
-  constexpr size_t kLongest = 2000;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + " ...";
-  for (char& c : text) {
-    if (uint8_t(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
-}
-
 }  // namespace
 
 graph::Model import_onnx_bytes(std::string_view bytes, const std::string& name,
                                const std::string& folder, const ImportOptions& options) {
-  try {
-    return import_bytes(bytes, name, folder, options);
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, name.size(), name) != 0)
-      error.message = name + ": " + error.message;
-    error.message = one_clean_line(error.message);
-    for (graph::Unsupported& u : error.unsupported) {
-      for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
-        *text = one_clean_line(*text);
-    }
-    throw;
-  }
+  return importer::with_errors_of(name, [&] { return import_bytes(bytes, name, folder, options); });
 }
 
 graph::Model import_onnx(const std::string& path, const ImportOptions& options) {

@@ -29,6 +29,7 @@ importer::SourceDescription describe_pt2(const importer::OpenedFile& file) {
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/report.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/pt2/archive.h"
 #include "tools/import/pt2/expression.h"
 #include "tools/import/pt2/translator.h"
@@ -116,39 +117,24 @@ importer::SourceDescription describe(const importer::OpenedFile& file) {
   ports("output_specs", "user_output", &out.outputs);
   const std::string prefix = "torch.ops.";
   for (const Json& node : array(graph, "nodes")) {
-    const std::string target = aten::clean_line(text(node, "target"));
+    const std::string target = importer::clean_line(text(node, "target"));
     out.op_counts[target.rfind(prefix, 0) == 0 ? target.substr(prefix.size()) : target]++;
   }
   return out;
 }
 
-/// Errors name the file; texts of the file in them stay one readable line.
-template <class Run>
-auto named(const std::string& path, Run run) {
-  try {
-    return run();
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, path.size(), path) != 0)
-      error.message = path + ": " + error.message;
-    error.message = aten::clean_line(error.message);
-    throw;
-  } catch (const graph::DimError& error) {
-    throw graph::ConversionError{
-        graph::exit_code(error), aten::clean_line(path + ": " + error.what()), {}};
-  }
-}
-
 }  // namespace
 
 graph::Model import_pt2(const importer::OpenedFile& file, const importer::ImportOptions& options) {
-  return named(file.path, [&] { return import(read_program(file), file.path, options); });
+  return importer::with_errors_of(file.path,
+                                  [&] { return import(read_program(file), file.path, options); });
 }
 graph::Model import_program(const std::vector<uint8_t>& program, const std::string& path,
                             const importer::ImportOptions& options) {
-  return named(path, [&] { return import(program, path, options); });
+  return importer::with_errors_of(path, [&] { return import(program, path, options); });
 }
 importer::SourceDescription describe_pt2(const importer::OpenedFile& file) {
-  return named(file.path, [&] { return describe(file); });
+  return importer::with_errors_of(file.path, [&] { return describe(file); });
 }
 
 }  // namespace ingot::pt2

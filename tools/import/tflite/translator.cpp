@@ -8,6 +8,7 @@
 #include "tools/graph/port_quantization.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/report.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/tflite/call.h"
 
 namespace ingot::tflite {
@@ -47,7 +48,7 @@ Translator::Translator(std::shared_ptr<const ModelFile> file,
       path_(file_->path()),
       options_(options) {
   if (file_->model().description())
-    net.model.source_producer = aten::clean_line(file_->model().description()->str());
+    net.model.source_producer = importer::clean_line(file_->model().description()->str());
 }
 
 const fb::SubGraph& Translator::subgraph(int64_t index) const {
@@ -307,8 +308,7 @@ void Translator::translate_operator(Scope& scope, size_t index) {
     fail_conversion(graph::exit_code(error),
                     std::string(row.name) + " '" + node + "': " + error.what());
   } catch (graph::ConversionError& error) {
-    if (error.message.find(node) == std::string::npos)
-      error.message = std::string(row.name) + " '" + node + "': " + error.message;
+    error.add_place(std::string(row.name) + " '" + node + "'");
     throw;
   }
   give_up();
@@ -432,21 +432,8 @@ void Translator::finish_variables(std::vector<std::pair<std::string, ValueId>>* 
 }
 
 Program import_tflite(const std::string& path, const importer::ImportOptions& options) {
-  try {
-    try {
-      return Translator(ModelFile::open(path), options).run();
-    } catch (const graph::DimError& error) {
-      fail_conversion(graph::exit_code(error), error.what());
-    }
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, path.size(), path) != 0)
-      error.message = path + ": " + error.message;
-    error.message = aten::clean_line(error.message);
-    for (graph::Unsupported& u : error.unsupported)
-      for (std::string* text : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
-        *text = aten::clean_line(*text);
-    throw;
-  }
+  return importer::with_errors_of(path,
+                                  [&] { return Translator(ModelFile::open(path), options).run(); });
 }
 
 }  // namespace ingot::tflite

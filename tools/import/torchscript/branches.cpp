@@ -141,7 +141,7 @@ Interpreter::Branch Interpreter::run_branch(const Frame& around, const Block& bl
     branch.raised = true;
     branch.why = raised.place + ": " + raised.message;
   } catch (const graph::ConversionError& error) {
-    if (error.exit_code != 2) throw;
+    if (error.exit_code != host::Exit::kCorrupt) throw;
     // it contradicts itself for these shapes: the program never takes it with them
     branch.raised = true;
     branch.why = error.message;

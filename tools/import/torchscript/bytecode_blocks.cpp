@@ -33,13 +33,14 @@ Function MethodWriter::write() {
   return out;
 }
 
-void MethodWriter::refuse(size_t at, const std::string& why, int exit_code) const {
+void MethodWriter::refuse(size_t at, const std::string& why, host::Exit exit_code) const {
   std::string where =
       path_ + ": bytecode of '" + method_.name + "', instruction " + std::to_string(at);
   if (at < method_.instructions.size())
     where += std::string(" (") + opcode_name(method_.instructions[at].opcode) + ")";
-  graph::fail_conversion(exit_code,
-                         where + ": " + why + (exit_code == 2 ? "; the file is damaged" : ""));
+  graph::fail_conversion(
+      exit_code,
+      where + ": " + why + (exit_code == host::Exit::kCorrupt ? "; the file is damaged" : ""));
 }
 
 size_t MethodWriter::target(size_t at, int64_t distance, size_t begin, size_t end) const {

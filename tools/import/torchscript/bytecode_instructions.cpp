@@ -115,7 +115,8 @@ void MethodWriter::plain(size_t at) {
     case Opcode::kCreateObject: return create_object(at);
     case Opcode::kInterfaceCall: return call_method(at);
     default:
-      refuse(at, "the instruction is not supported; convert the TorchScript or .pt2 program", 4);
+      refuse(at, "the instruction is not supported; convert the TorchScript or .pt2 program",
+             host::Exit::kUnsupported);
   }
 }
 std::string MethodWriter::register_of(size_t at) const {

@@ -30,7 +30,8 @@ class MethodWriter {
     bool is_own = true;     // the name is this value's alone: nobody reads it behind its use
   };
 
-  [[noreturn]] void refuse(size_t at, const std::string& why, int exit_code = 2) const;
+  [[noreturn]] void refuse(size_t at, const std::string& why,
+                           host::Exit exit_code = host::Exit::kCorrupt) const;
 
   // Values.
   Slot pop(size_t at) {

@@ -4,6 +4,7 @@
 
 #include "tools/graph/dim_limit.h"
 #include "tools/import/aten/report.h"
+#include "tools/import/common/source_errors.h"
 #include "tools/import/torchscript/follow.h"
 
 namespace ingot::torchscript {
@@ -140,19 +141,7 @@ class Import {
 }  // namespace
 
 Program import_torchscript(const importer::OpenedFile& file, const ImportOptions& options) {
-  const std::string& path = file.path;
-  try {
-    try {
-      return Import(file, options).run();
-    } catch (const graph::DimError& error) {
-      fail_conversion(graph::exit_code(error), error.what());
-    }
-  } catch (graph::ConversionError& error) {
-    if (error.message.compare(0, path.size(), path) != 0)
-      error.message = path + ": " + error.message;
-    error.message = aten::clean_line(error.message);
-    throw;
-  }
+  return importer::with_errors_of(file.path, [&] { return Import(file, options).run(); });
 }
 
 std::vector<Parameter> describe_parameters(const importer::OpenedFile& file) {

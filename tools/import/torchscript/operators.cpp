@@ -180,7 +180,7 @@ Value Interpreter::lower(Frame& frame, const std::string& name, Arguments given,
   try {
     results = aten::lower_call(builder_, call);
   } catch (graph::ConversionError& error) {
-    error.message = frame.file->place(line) + ": " + error.message;
+    error.add_place(frame.file->place(line));
     throw;
   }
   return results.size() == 1 ? results[0] : Value::tuple(std::move(results));

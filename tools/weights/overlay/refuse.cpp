@@ -176,7 +176,7 @@ void refuse_unpaired(const Pairing& p) {
                                   "names differ with --strip-prefix, --key or --map-key");
   if (missing + unexpected + mismatched + kept > 0) {
     table.close();
-    error.exit_code = 5;
+    error.exit_code = host::Exit::kMismatch;
     std::string counts;
     const auto count = [&](size_t n, const char* word) {
       if (n) counts += (counts.empty() ? "" : ", ") + std::to_string(n) + " " + word;

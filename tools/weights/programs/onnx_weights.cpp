@@ -210,9 +210,9 @@ checkpoint::Checkpoint read_onnx_weights(const std::string& path,
                                          const checkpoint::ReadLimits& limits) {
   try {
     return OnnxWeightReader(path, limits).read();
-  } catch (const graph::ConversionError& error) {
-    const bool named = error.message.rfind(path, 0) == 0;
-    host::fail(host::Exit(error.exit_code), named ? error.message : path + ": " + error.message);
+  } catch (graph::ConversionError& error) {
+    error.add_place(path);
+    host::fail(error.exit_code, error.message);
   }
 }
 
