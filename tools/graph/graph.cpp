@@ -109,7 +109,6 @@ using Words = const std::string&;
 void fail_conversion(Exit exit_code, Words begin, Words why) {
   throw ConversionError{exit_code, why.empty() ? begin : begin + ": " + why, {}, begin};
 }
-void fail_conversion(int exit_code, Words line) { fail_conversion(Exit(exit_code), line); }
 void fail_usage(Words begin, Words why) { fail_conversion(Exit::kUsage, begin, why); }
 void fail_corrupt(Words begin, Words why) { fail_conversion(Exit::kCorrupt, begin, why); }
 void fail_unsafe(Words begin, Words why) { fail_conversion(Exit::kUnsafe, begin, why); }

@@ -199,7 +199,6 @@ struct ConversionError {
 /// "BEGIN: WHY", or one line.
 [[noreturn]] void fail_conversion(host::Exit exit_code, const std::string& begin,
                                   const std::string& why = "");
-[[noreturn]] void fail_conversion(int exit_code, const std::string& line);
 [[noreturn]] void fail_usage(const std::string& begin, const std::string& why = "");
 [[noreturn]] void fail_corrupt(const std::string& begin, const std::string& why = "");
 [[noreturn]] void fail_unsafe(const std::string& begin, const std::string& why = "");

@@ -83,12 +83,12 @@ void quantise_linear_weights(graph::Model* model, const ConvertOptions& options,
   const passes::WeightQuantizationReport made = passes::quantise_weights(*model, how);
   for (const std::string& pattern : storage.keep_fp32)
     if (!used.count(pattern))
-      graph::fail_conversion(5, "--keep-fp32 " + pattern + ": no linear layer has such a name" +
-                                    host::did_you_mean(pattern, seen));
+      graph::fail_mismatch("--keep-fp32 " + pattern + ": no linear layer has such a name" +
+                           host::did_you_mean(pattern, seen));
   if (made.linears == 0)
-    graph::fail_conversion(5, "--dtype w" + std::to_string(how.bits) +
-                                  ": the network has no linear layer with constant weights that "
-                                  "it could store so; take --dtype fp16, or int8 with --calibrate");
+    graph::fail_mismatch("--dtype w" + std::to_string(how.bits) +
+                         ": the network has no linear layer with constant weights that "
+                         "it could store so; take --dtype fp16, or int8 with --calibrate");
   char text[256];
   std::snprintf(
       text, sizeof text,

@@ -42,8 +42,7 @@ bool has_integers(const graph::Model& model) {
 Program import_onnx(const OpenedFile& file, const ImportOptions& options) {
   graph::Model model = onnx::import_onnx(file.path, options);
   if (options.exact_to == ExactTo::kOnnx && !has_integers(model))
-    graph::fail_conversion(5,
-                           file.path + ": --exact-to onnx: the model computes nothing in integers");
+    graph::fail_mismatch(file.path, "--exact-to onnx: the model computes nothing in integers");
   return {std::move(model), {}};
 }
 

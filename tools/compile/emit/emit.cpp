@@ -83,9 +83,9 @@ class DimWriter {
     if (op == DimOp::kMul && a == 1) return b;
     if ((op == DimOp::kMul || op == DimOp::kFloorDiv) && b == 1) return a;
     if (const Dim most = std::max(a, b); most > kMaxNumber)
-      graph::fail_conversion(4, "a dimension is computed with the number " + std::to_string(most) +
-                                    ", at most " + std::to_string(kMaxNumber) +
-                                    " can be; bind it with --dim");
+      graph::fail_unsupported("a dimension is computed with the number " + std::to_string(most) +
+                              ", at most " + std::to_string(kMaxNumber) +
+                              " can be; bind it with --dim");
     return program_->add_dim_expr(op, a, b);
   }
 

@@ -42,7 +42,7 @@ const IsaBuild& build_of(const std::string& isa) {
     if (isa == build.name) return build;
     names += (names.empty() ? "" : ", ") + std::string(build.name);
   }
-  graph::fail_conversion(1, "instruction set '" + isa + "': expected one of " + names);
+  graph::fail_usage("instruction set '" + isa + "': expected one of " + names);
 }
 
 const char kTail[] = R"(
@@ -127,8 +127,7 @@ std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundPr
       missing += (missing.empty() ? "" : ", ") + std::to_string(i) + " " + op_name(instruction.op);
   }
   if (!missing.empty())
-    graph::fail_conversion(4,
-                           "no " + std::string(table.isa) + " kernel for instructions " + missing);
+    graph::fail_unsupported("no " + std::string(table.isa) + " kernel for instructions " + missing);
   std::vector<std::string> names;
   for (const KernelTable* t = &table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)

@@ -36,8 +36,8 @@ KernelTable all_contracts() {
                                     ? ", expected at most " + std::to_string(detail.need) +
                                           ", found " + std::to_string(detail.have)
                                     : "";
-    graph::fail_conversion(4, std::string("the model is beyond a limit of the format: ") +
-                                  detail.field + numbers + "; cut it into smaller models");
+    graph::fail_unsupported(std::string("the model is beyond a limit of the format: ") +
+                            detail.field + numbers + "; cut it into smaller models");
   }
   std::string where;
   if (status.instruction() != kNoInstruction) {
@@ -52,12 +52,12 @@ KernelTable all_contracts() {
       left -= uint32_t(subprogram.instructions.size());
     }
   }
-  graph::fail_conversion(
-      8, std::string("the converted program would be refused when it is ") + stage + where + ": " +
-             code_name(status.code()) + ", " + detail.field +
-             (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") + ", expected " +
-             std::to_string(detail.need) + ", found " + std::to_string(detail.have) +
-             "; a fault of ingot's converter, please report it with the model");
+  graph::fail_internal(std::string("the converted program would be refused when it is ") + stage +
+                       where + ": " + code_name(status.code()) + ", " + detail.field +
+                       (detail.name[0] ? " '" + std::string(detail.name) + "'" : "") +
+                       ", expected " + std::to_string(detail.need) + ", found " +
+                       std::to_string(detail.have) +
+                       "; a fault of ingot's converter, please report it with the model");
 }
 
 /// 16-byte aligned memory.
@@ -109,10 +109,10 @@ void list_missing_kernels(const ProgramDef& program, const BoundProgram& bound,
 void check_name(const char* what, const std::string& name) {
   constexpr size_t kMaxNameBytes = 1024;  // as runtime/format has it
   if (!name.empty() && name.size() <= kMaxNameBytes && name.find('\0') == std::string::npos) return;
-  graph::fail_conversion(4, std::string(what) + " '" + name.substr(0, 40) +
-                                (name.size() > 40 ? "...'" : "'") +
-                                ": names have 1 to 1024 bytes, none of them 0, found " +
-                                std::to_string(name.size()) + "; rename it in the source");
+  graph::fail_unsupported(std::string(what) + " '" + name.substr(0, 40) +
+                          (name.size() > 40 ? "...'" : "'") +
+                          ": names have 1 to 1024 bytes, none of them 0, found " +
+                          std::to_string(name.size()) + "; rename it in the source");
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ void check_file(const FileSpec& file, const LoweredProgram& lowered,
     type.row_stride = type.row_length();
     uint64_t bytes = 0;
     if (!storage_bytes(type, &bytes))
-      graph::fail_conversion(4, "constant '" + value.name + "' is too large");
+      graph::fail_unsupported("constant '" + value.name + "' is too large");
     value.bytes.held = nullptr;
     value.bytes.make = [bytes] { return host::zero_bytes(bytes); };
     sizes.insert(bytes);

@@ -413,10 +413,9 @@ class SourceFinder {
     if (small) small_ += bytes;
     kept_ += bytes;
     if (kept_ > kMaxKept)
-      graph::fail_conversion(
-          4,
+      graph::fail_unsupported(
           "--keep-weights: more than " + std::to_string(kMaxKept) +
-              " bytes would have to be kept; convert with --winograd off, or keep the source file");
+          " bytes would have to be kept; convert with --winograd off, or keep the source file");
     spec.data = checkpoint::tensor_bytes(*w.tensor);
   }
 

@@ -23,7 +23,7 @@ struct Insertion {
   ImageInput option;
 
   [[noreturn]] void refuse(const std::string& why) const {
-    graph::fail_conversion(5, "--image " + name + ": " + why);
+    graph::fail_mismatch("--image " + name + ": " + why);
   }
 
   static std::string dims_text(const Value& value) {

@@ -66,7 +66,7 @@ LoweredProgram lower(const graph::Model& model, const ConvertOptions& options,
 
 LoweredProgram Lowering::run() {
   const std::string flaw = passes::why_not_core_form(model_);
-  if (!flaw.empty()) graph::fail_conversion(8, "the passes left more than core form: " + flaw);
+  if (!flaw.empty()) graph::fail_internal("the passes left more than core form: " + flaw);
   check_state_pairs(model_, options_);
   lower_all();
   (void)choose_trials(&lowered_);  // none found: check_lowered() refuses
@@ -157,7 +157,7 @@ int32_t Lowering::value(graph::ValueId id) {
   if (lowered >= 0) return lowered;
   const graph::Value& source = model_.values[size_t(id)];
   if (!source.constant)
-    graph::fail_conversion(8, "value '" + source.name + "' has no dims after the passes");
+    graph::fail_internal("value '" + source.name + "' has no dims after the passes");
   LoweredValue constant;
   constant.name = source.name;
   constant.dtype = source.constant->dtype;

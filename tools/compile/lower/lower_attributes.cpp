@@ -12,8 +12,8 @@ namespace ingot::convert {
 constexpr const char* kOwnFault = "; a fault of ingot's passes, please report it with the model";
 
 void refuse_attribute(const graph::Node& node, graph::AttributeName key, const std::string& why) {
-  graph::fail_conversion(8, "node '" + node.name + "' (" + text(node.op) + "): attribute '" +
-                                text(key) + "': " + why + kOwnFault);
+  graph::fail_internal("node '" + node.name + "' (" + text(node.op) + "): attribute '" + text(key) +
+                       "': " + why + kOwnFault);
 }
 
 OpCode op_of(graph::Operator op) {

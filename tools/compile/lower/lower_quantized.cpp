@@ -45,9 +45,9 @@ int32_t Lowering::channels_of(const graph::Node& node, int64_t outputs) {
     const bool plain = type == DType::kF32 || has_halves(type);
     rows.push_back(weight(node, i, 1, plain ? type : DType::kI32));
     if (rows.back().dims[0] != outputs)
-      graph::fail_conversion(
-          8, "node '" + node.name + "': operand " + std::to_string(i) +
-                 " has not one number an output; a fault of ingot's passes, please report it");
+      graph::fail_internal(
+          "node '" + node.name + "': operand " + std::to_string(i) +
+          " has not one number an output; a fault of ingot's passes, please report it");
   }
   // multipliers, then biases
   for (const size_t i : {size_t{1}, size_t{0}}) {

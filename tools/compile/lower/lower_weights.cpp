@@ -44,10 +44,10 @@ const graph::Constant& Lowering::weight(const graph::Node& node, size_t operand,
   const graph::Constant* constant =
       operand < node.inputs.size() ? model_.constant(node.inputs[operand]) : nullptr;
   if (!constant || constant->dtype != dtype || constant->dims.size() != rank)
-    graph::fail_conversion(
-        8, "node '" + node.name + "' (" + text(node.op) + "): operand " + std::to_string(operand) +
-               " is not a constant of " + dtype_name(dtype) + " and " + std::to_string(rank) +
-               " dimensions; a fault of ingot's passes, please report it with the model");
+    graph::fail_internal("node '" + node.name + "' (" + text(node.op) + "): operand " +
+                         std::to_string(operand) + " is not a constant of " + dtype_name(dtype) +
+                         " and " + std::to_string(rank) +
+                         " dimensions; a fault of ingot's passes, please report it with the model");
   return *constant;
 }
 
@@ -69,7 +69,7 @@ int32_t Lowering::bias_vector(const graph::Node& node, size_t operand, int64_t o
   if (operand >= node.inputs.size() || node.inputs[operand] < 0) return -1;
   const graph::Constant bias = weight(node, operand, 1);
   if (bias.dims[0] != outputs)
-    graph::fail_conversion(8, "node '" + node.name + "': the bias has not one number an output");
+    graph::fail_internal("node '" + node.name + "': the bias has not one number an output");
   return packed(node.inputs[operand], Packing::kVector16, {outputs},
                 [bias] { return bytes_of(pack_vector16(numbers_of(bias))); });
 }

@@ -27,9 +27,9 @@ const graph::Value& find_port(const graph::Model& model, const StatePair& pair, 
   for (const graph::ValueId id : ports)
     if (model.values[size_t(id)].name == name && !(is_input && model.constant(id)))
       return model.values[size_t(id)];
-  graph::fail_conversion(5, "--state '" + pair.input + "=" + pair.output + "': the model has no " +
-                                (is_input ? "input" : "output") + " '" + name + "'" +
-                                host::did_you_mean(name, names_of(model, ports)));
+  graph::fail_mismatch("--state '" + pair.input + "=" + pair.output + "': the model has no " +
+                       (is_input ? "input" : "output") + " '" + name + "'" +
+                       host::did_you_mean(name, names_of(model, ports)));
 }
 
 DType type_of(const graph::Value& value) {
@@ -101,17 +101,17 @@ void check_state_pairs(const graph::Model& model, const ConvertOptions& options)
   for (const StatePair& pair : options.states) {
     const std::string where = "--state '" + pair.input + "=" + pair.output + "': ";
     if (!inputs.insert(pair.input).second)
-      graph::fail_conversion(
-          5, where + "the input '" + pair.input + "' is in two pairs; give each input once");
+      graph::fail_mismatch(where + "the input '" + pair.input +
+                           "' is in two pairs; give each input once");
     if (!outputs.insert(pair.output).second)
-      graph::fail_conversion(
-          5, where + "the output '" + pair.output + "' is in two pairs; give each output once");
+      graph::fail_mismatch(where + "the output '" + pair.output +
+                           "' is in two pairs; give each output once");
     const graph::Value &input = find_port(model, pair, true),
                        &output = find_port(model, pair, false);
     if (type_of(input) != type_of(output) || !may_be_same(dims_of(input), dims_of(output)))
-      graph::fail_conversion(
-          5, where + "a state is set to its output, so both have one type and shape; found input " +
-                 type_text(input) + " and output " + type_text(output));
+      graph::fail_mismatch(
+          where + "a state is set to its output, so both have one type and shape; found input " +
+          type_text(input) + " and output " + type_text(output));
   }
 }
 
@@ -120,19 +120,18 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
   int64_t elements = 1;
   for (const graph::Dim& dim : value.dims) {
     if (!dim.value())
-      graph::fail_conversion(5, "--state-init '" + pair.input + "': its dims " +
-                                    dims_text(value.dims) + " are open; fix them with --dim " +
-                                    dim.text() + "=NUMBER");
+      graph::fail_mismatch("--state-init '" + pair.input + "': its dims " + dims_text(value.dims) +
+                           " are open; fix them with --dim " + dim.text() + "=NUMBER");
     if (!checked_mul(elements, *dim.value(), &elements))
-      graph::fail_conversion(5, "--state-init '" + pair.input + "': its dims " +
-                                    dims_text(value.dims) + " are beyond 64 bits");
+      graph::fail_mismatch("--state-init '" + pair.input + "': its dims " + dims_text(value.dims) +
+                           " are beyond 64 bits");
   }
   host::charge_memory(uint64_t(elements) * sizeof(double));
   auto bytes = std::make_shared<std::vector<uint8_t>>();
   const auto fill = [&](auto one) {
     if (double(one) != pair.init && std::is_integral_v<decltype(one)>)
-      graph::fail_conversion(5, "--state-init '" + pair.input + "': " + std::to_string(pair.init) +
-                                    " is no " + dtype_name(value.dtype));
+      graph::fail_mismatch("--state-init '" + pair.input + "': " + std::to_string(pair.init) +
+                           " is no " + dtype_name(value.dtype));
     bytes->resize(size_t(elements) * sizeof one);
     for (int64_t i = 0; i < elements; i++)
       std::memcpy(bytes->data() + size_t(i) * sizeof one, &one, sizeof one);
@@ -146,10 +145,9 @@ std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
     case DType::kI8: fill(int8_t(std::clamp(pair.init, -128.0, 127.0))); break;
     case DType::kI16: fill(int16_t(std::clamp(pair.init, -32768.0, 32767.0))); break;
     default:
-      graph::fail_conversion(
-          5, "--state-init '" + pair.input +
-                 "': f32, f64, i64, i32, i16, i8 and u8 states take a number, found " +
-                 dtype_name(value.dtype));
+      graph::fail_mismatch("--state-init '" + pair.input +
+                           "': f32, f64, i64, i32, i16, i8 and u8 states take a number, found " +
+                           dtype_name(value.dtype));
   }
   return bytes;
 }

@@ -116,10 +116,10 @@ class Checker {
     const bool loop = node.op == op::Loop;
     if (node.subgraphs().empty()) return "has no branch or body";
     if (depth_ >= kMaxSubprogramDepth)
-      graph::fail_conversion(4, text(node.op) + " '" + node.name + "' lies in " +
-                                    std::to_string(depth_) + " others, at most " +
-                                    std::to_string(kMaxSubprogramDepth) +
-                                    " branches and loops inside each other are supported");
+      graph::fail_unsupported(text(node.op) + " '" + node.name + "' lies in " +
+                              std::to_string(depth_) + " others, at most " +
+                              std::to_string(kMaxSubprogramDepth) +
+                              " branches and loops inside each other are supported");
     if (loop && (node.dims(attr::most).size() != 1 ||
                  node.subgraphs()[0]->inputs.size() + 1 != node.inputs.size() ||
                  node.subgraphs()[0]->outputs.size() + 1 != node.inputs.size() ||
@@ -140,10 +140,10 @@ class Checker {
     auto known = kOperators.find(node.op);
     if (known == kOperators.end()) return "is no operator of core form";
     if (node.inputs.size() > known->second.most && known->second.most > kMaxOfOperator)
-      graph::fail_conversion(4, text(node.op) + " '" + node.name + "' has " +
-                                    std::to_string(node.inputs.size()) + " inputs, at most " +
-                                    std::to_string(known->second.most) +
-                                    " are supported; do it in several steps");
+      graph::fail_unsupported(text(node.op) + " '" + node.name + "' has " +
+                              std::to_string(node.inputs.size()) + " inputs, at most " +
+                              std::to_string(known->second.most) +
+                              " are supported; do it in several steps");
     if (node.inputs.size() < known->second.least || node.inputs.size() > known->second.most)
       return "has " + std::to_string(node.inputs.size()) + " operands";
     for (ValueId id : node.inputs) {

@@ -150,15 +150,14 @@ void check_ports(const Model& model, const PassOptions& options) {
     bool known = std::any_of(model.graph.inputs.begin(), model.graph.inputs.end(), is) ||
                  std::any_of(model.graph.outputs.begin(), model.graph.outputs.end(), is);
     if (!known)
-      graph::fail_conversion(5,
-                             "--io-layout: the model has no input or output named '" + port + "'");
+      graph::fail_mismatch("--io-layout: the model has no input or output named '" + port + "'");
     for (const graph::Value& value : model.values)
       if (value.name == port && value.dims.size() < 3 && layout == "nhwc")
-        graph::fail_conversion(
-            5, "--io-layout " + port + "=nhwc: it has " + std::to_string(value.dims.size()) +
-                   " dimensions, and a layout is of three or more; leave the option out");
+        graph::fail_mismatch("--io-layout " + port + "=nhwc: it has " +
+                             std::to_string(value.dims.size()) +
+                             " dimensions, and a layout is of three or more; leave the option out");
     if (layout != "nchw" && layout != "nhwc")
-      graph::fail_conversion(1, "--io-layout: '" + layout + "' is neither nchw nor nhwc");
+      graph::fail_usage("--io-layout: '" + layout + "' is neither nchw nor nhwc");
   }
 }
 
@@ -238,8 +237,8 @@ std::vector<PassRecord> run_passes(Model& model, const PassOptions& options) {
   }
   std::string why = why_not_core_form(model);
   if (!why.empty())
-    graph::fail_conversion(
-        8, "passes left the model outside core form: " + why + "; please report this model");
+    graph::fail_internal("passes left the model outside core form: " + why +
+                         "; please report this model");
   return records.take();
 }
 

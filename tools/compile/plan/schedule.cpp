@@ -97,13 +97,13 @@ ArenaEstimate place(const LoweredProgram& lowered, std::vector<Lifetime>& lifeti
                   {reinterpret_cast<uint8_t*>(workspace.data()), workspace.size() * 8},
                   {offsets.data(), offsets.size()}, &summary, &detail);
   if (status.code() == Code::kLimitExceeded)
-    graph::fail_conversion(
-        4, "too many values are alive at once (" + std::to_string(lifetimes.size()) +
-               " values in all, more outputs and states than the planner places); convert the "
-               "model in parts, or with fewer outputs");
+    graph::fail_unsupported(
+        "too many values are alive at once (" + std::to_string(lifetimes.size()) +
+        " values in all, more outputs and states than the planner places); convert the "
+        "model in parts, or with fewer outputs");
   if (!status.ok())
-    graph::fail_conversion(8, std::string("the planner refused a layout: ") +
-                                  code_name(status.code()) + " (" + detail.field + ")");
+    graph::fail_internal(std::string("the planner refused a layout: ") + code_name(status.code()) +
+                         " (" + detail.field + ")");
   return {summary.bytes, summary.lower_bound, 0, summary.peak_step, std::move(offsets)};
 }
 

@@ -244,9 +244,9 @@ void ViewElimination::visit_concat(const Use& at) {
     tree_.grow();
     if (const std::string flaw = tree_.attach(to, whole, slice_at(rank, axis, offset));
         !flaw.empty())
-      graph::fail_conversion(
-          8, "concat '" + instruction.node + "': a part has no place in its result: " + flaw +
-                 "; a fault of ingot's converter, please report it with the model");
+      graph::fail_internal("concat '" + instruction.node +
+                           "': a part has no place in its result: " + flaw +
+                           "; a fault of ingot's converter, please report it with the model");
     tree_.add_reader(part, {at.subprogram, at.index, uint32_t(copies.size())});
     tree_.add_writer(to, {at.subprogram, at.index, 0});
     copies.emplace_back(part, to);

@@ -37,17 +37,15 @@ TensorType evaluate_type(const LoweredValue& value, const Bindings& bindings) {
   type.dtype = value.dtype;
   type.packing = value.packing;
   if (value.dims.size() > size_t(kMaxRank))
-    graph::fail_conversion(4, "value '" + value.name + "': " + std::to_string(value.dims.size()) +
-                                  " dimensions, at most " + std::to_string(kMaxRank) +
-                                  " are supported");
+    graph::fail_unsupported("value '" + value.name + "': " + std::to_string(value.dims.size()) +
+                            " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
   type.rank = uint8_t(value.dims.size());
   for (size_t i = 0; i < value.dims.size(); i++) {
     const int64_t extent = value.dims[i].evaluate(bindings);
     if (!is_extent(extent))
-      graph::fail_conversion(5, "value '" + value.name + "': dimension " + value.dims[i].text() +
-                                    " is " + std::to_string(extent) +
-                                    " under the bindings tried, expected 0.." +
-                                    std::to_string(INT32_MAX));
+      graph::fail_mismatch("value '" + value.name + "': dimension " + value.dims[i].text() +
+                           " is " + std::to_string(extent) +
+                           " under the bindings tried, expected 0.." + std::to_string(INT32_MAX));
     type.dims[i] = extent;
   }
   const int64_t stride = value.row_stride.evaluate(bindings);
@@ -181,9 +179,8 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
       if (why.empty()) continue;
       const std::string op = op_name(instruction.op());
       if (!is_fresh)
-        graph::fail_conversion(
-            8, op + " made from '" + instruction.node + "': " + why +
-                   "; a fault of ingot's converter, please report it with the model");
+        graph::fail_internal(op + " made from '" + instruction.node + "': " + why +
+                             "; a fault of ingot's converter, please report it with the model");
       const int32_t output = instruction.outputs.empty() ? -1 : instruction.outputs[0];
       error.unsupported.push_back({op, "", instruction.node,
                                    output < 0 ? "" : lowered.at(output).name, why,

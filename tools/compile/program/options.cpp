@@ -12,7 +12,7 @@ std::pair<std::string, std::string> split_pair(const std::string& option,
                                                const std::string& argument) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || equals == 0)
-    graph::fail_conversion(1, option + " '" + argument + "': expected NAME=VALUE");
+    graph::fail_usage(option + " '" + argument + "': expected NAME=VALUE");
   return {argument.substr(0, equals), argument.substr(equals + 1)};
 }
 
@@ -27,8 +27,7 @@ void set_winograd(ConvertOptions& options, const std::string& argument) {
     const char* end = argument.data() + argument.size();
     const auto [rest, error] = std::from_chars(argument.data(), end, options.winograd_bytes);
     if (error != std::errc() || rest != end || argument.empty())
-      graph::fail_conversion(
-          1, "--winograd '" + argument + "': expected auto, off or a number of bytes");
+      graph::fail_usage("--winograd '" + argument + "': expected auto, off or a number of bytes");
     options.winograd = WinogradMode::kBudget;
   }
 }
@@ -37,22 +36,21 @@ void set_precision(ConvertOptions& options, const std::string& argument) {
   const std::array<const char*, 4> names = {"exact", "fast", "fp16", "bf16"};
   for (size_t i = 0; i < names.size(); i++)
     if (argument == names[i]) return void(options.precision = uint8_t(i));
-  graph::fail_conversion(1, "--precision '" + argument + "': expected exact, fast, fp16 or bf16");
+  graph::fail_usage("--precision '" + argument + "': expected exact, fast, fp16 or bf16");
 }
 
 void add_io_layout(ConvertOptions& options, const std::string& argument) {
   const auto [name, layout] = split_pair("--io-layout", argument);
   if (layout != "nchw" && layout != "nhwc")
-    graph::fail_conversion(
-        1, "--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout + "'");
+    graph::fail_usage("--io-layout '" + argument + "': expected nchw or nhwc, found '" + layout +
+                      "'");
   options.io_layout[name] = layout;
 }
 
 void add_state(ConvertOptions& options, const std::string& argument) {
   const auto [input, output] = split_pair("--state", argument);
   if (output.empty())
-    graph::fail_conversion(1,
-                           "--state '" + argument + "': expected IN=OUT, an input and an output");
+    graph::fail_usage("--state '" + argument + "': expected IN=OUT, an input and an output");
   options.states.push_back({input, output, 0});
 }
 
@@ -62,15 +60,14 @@ void set_state_init(ConvertOptions& options, const std::string& argument) {
   const char* end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, value);
   if (error != std::errc() || rest != end || number.empty())
-    graph::fail_conversion(
-        1, "--state-init '" + argument + "': expected NAME=NUMBER, found '" + number + "'");
+    graph::fail_usage("--state-init '" + argument + "': expected NAME=NUMBER, found '" + number +
+                      "'");
   for (StatePair& pair : options.states)
     if (pair.input == input) {
       pair.init = value;
       return;
     }
-  graph::fail_conversion(
-      5, "--state-init '" + argument + "': no --state has the input '" + input + "'");
+  graph::fail_mismatch("--state-init '" + argument + "': no --state has the input '" + input + "'");
 }
 
 void add_metadata(ConvertOptions& options, const std::string& argument) {
@@ -84,9 +81,9 @@ void set_targets(ConvertOptions& options, const std::string& argument) {
     const size_t comma = std::min(argument.find(',', begin), argument.size());
     const std::string target = argument.substr(begin, comma - begin);
     if (target != "cpu" && target != "cuda" && target != "mcu")
-      graph::fail_conversion(1, "--target '" + argument +
-                                    "': expected cpu, cuda or mcu, separated by commas, found '" +
-                                    target + "'");
+      graph::fail_usage("--target '" + argument +
+                        "': expected cpu, cuda or mcu, separated by commas, found '" + target +
+                        "'");
     options.targets.push_back(target);
     begin = comma + 1;
   }

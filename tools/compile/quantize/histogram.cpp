@@ -26,12 +26,12 @@ RangeRule parse_range_rule(const std::string& argument) {
     const double percentile = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && percentile >= 50 && percentile <= 100)
       return {RangeMethod::kPercentile, percentile};
-    graph::fail_conversion(1, "--calibrate-method " + argument + ": '" + text +
-                                  "' is no percentage from 50 to 100, as in percentile=99.99");
+    graph::fail_usage("--calibrate-method " + argument + ": '" + text +
+                      "' is no percentage from 50 to 100, as in percentile=99.99");
   }
-  graph::fail_conversion(1, "--calibrate-method: '" + argument +
-                                "' is unknown; expected auto, minmax, mse, percentile or "
-                                "percentile=NUMBER");
+  graph::fail_usage("--calibrate-method: '" + argument +
+                    "' is unknown; expected auto, minmax, mse, percentile or "
+                    "percentile=NUMBER");
 }
 
 ByteScale scale_of(const Range& range) {

@@ -70,7 +70,7 @@ class Inserter {
     }
     inference_.leave();
     if (!unsupported_.empty())
-      graph::fail_conversion(8, "quantization: " + unsupported_[0].op + ": " + unsupported_[0].why);
+      graph::fail_internal("quantization: " + unsupported_[0].op + ": " + unsupported_[0].why);
     model_.graph.nodes = std::move(made_);
   }
 
@@ -298,10 +298,10 @@ void require_finite(const Constant& constant, const std::string& op, const std::
                     const char* what) {
   for (int64_t i = 0; i < constant.elements(); i++)
     if (!std::isfinite(constant.as<float>()[i]))
-      graph::fail_conversion(4, op + " '" + name + "': its " + what +
-                                    " have NaN or infinite numbers, which no byte stands for; "
-                                    "leave it in floating point with --keep-fp32 '" +
-                                    name + "'");
+      graph::fail_unsupported(op + " '" + name + "': its " + what +
+                              " have NaN or infinite numbers, which no byte stands for; "
+                              "leave it in floating point with --keep-fp32 '" +
+                              name + "'");
 }
 
 void add_outputs(Model& model, const Sites& sites) {

@@ -15,7 +15,9 @@
 namespace ingot::convert {
 namespace {
 
-using graph::fail_conversion;
+using graph::fail_mismatch;
+using graph::fail_unsupported;
+using graph::fail_usage;
 using graph::Graph;
 using graph::Model;
 using graph::Node;
@@ -62,28 +64,27 @@ class Streaming {
     std::string all;
     for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
     if (options_.input.empty() && names.size() != 1)
-      fail_conversion(
-          5, where_ + "the network has " + std::to_string(names.size()) +
-                 " inputs; say of which: --stream INPUT:" + std::to_string(options_.axis) + "=" +
-                 std::to_string(options_.frames) + "; there are " + all);
+      fail_mismatch(where_ + "the network has " + std::to_string(names.size()) +
+                    " inputs; say of which: --stream INPUT:" + std::to_string(options_.axis) + "=" +
+                    std::to_string(options_.frames) + "; there are " + all);
     if (input_ < 0)
-      fail_conversion(5, where_ + "the network has no input '" + options_.input + "'" +
-                             host::did_you_mean(options_.input, names));
+      fail_mismatch(where_ + "the network has no input '" + options_.input + "'" +
+                    host::did_you_mean(options_.input, names));
     const graph::Dims& dims = model_.values[size_t(input_)].dims;
     if (options_.axis >= dims.size())
-      fail_conversion(5, where_ + "input '" + name(input_) + "' has no axis " +
-                             std::to_string(options_.axis) + ", its shape is " + text(dims));
+      fail_mismatch(where_ + "input '" + name(input_) + "' has no axis " +
+                    std::to_string(options_.axis) + ", its shape is " + text(dims));
     const graph::Dim& extent = dims[options_.axis];
     if (!extent.value())
-      fail_conversion(5, where_ + "axis " + std::to_string(options_.axis) + " of input '" +
-                             name(input_) + "' is open (" + extent.text() +
-                             "); say how many frames the whole network has with --dim or "
-                             "--input-shape");
+      fail_mismatch(where_ + "axis " + std::to_string(options_.axis) + " of input '" +
+                    name(input_) + "' is open (" + extent.text() +
+                    "); say how many frames the whole network has with --dim or "
+                    "--input-shape");
     whole_frames_ = *extent.value();
     if (options_.frames > whole_frames_)
-      fail_conversion(5, where_ + "axis " + std::to_string(options_.axis) + " of input '" +
-                             name(input_) + "' has " + std::to_string(whole_frames_) +
-                             " frames, expected at most as many new ones a run");
+      fail_mismatch(where_ + "axis " + std::to_string(options_.axis) + " of input '" +
+                    name(input_) + "' has " + std::to_string(whole_frames_) +
+                    " frames, expected at most as many new ones a run");
     Timeline& timeline = timelines_[input_];
     timeline.axis = options_.axis;
     timeline.extent = timeline.exact_to = whole_frames_;
@@ -193,23 +194,22 @@ class Streaming {
       const int64_t waits = found->second.look_ahead(whole_frames_) * found->second.rate;
       if (waits <= options_.latency) continue;
       const Node* node = waiting_node(id);
-      fail_conversion(4, where_ + (node ? text(node->op) + " '" + node->name + "'" : "a port") +
-                             " looks ahead: output '" + name(id) + "' waits for " +
-                             std::to_string(waits) + " more frames of the input, allowed are " +
-                             std::to_string(options_.latency) + "; --latency " +
-                             std::to_string(waits) + " allows it");
+      fail_unsupported(where_ + (node ? text(node->op) + " '" + node->name + "'" : "a port") +
+                       " looks ahead: output '" + name(id) + "' waits for " +
+                       std::to_string(waits) + " more frames of the input, allowed are " +
+                       std::to_string(options_.latency) + "; --latency " + std::to_string(waits) +
+                       " allows it");
     }
-    if (!has_frames)
-      fail_conversion(5, where_ + "no output has frames of input '" + name(input_) + "'");
+    if (!has_frames) fail_mismatch(where_ + "no output has frames of input '" + name(input_) + "'");
   }
 
   void check_frames() {
     int64_t together = 1;
     for (const auto& entry : timelines_) together = std::lcm(together, entry.second.rate);
     if (options_.frames % together == 0) return;
-    fail_conversion(5, where_ + "its strides along the axis take " + std::to_string(together) +
-                           " frames together, expected a multiple of that; take --stream " +
-                           std::to_string(options_.axis) + "=" + std::to_string(together));
+    fail_mismatch(where_ + "its strides along the axis take " + std::to_string(together) +
+                  " frames together, expected a multiple of that; take --stream " +
+                  std::to_string(options_.axis) + "=" + std::to_string(together));
   }
 
   std::string new_name(const std::string& wanted) {
@@ -381,7 +381,7 @@ int64_t parse_count(const std::string& text, const std::string& where, const cha
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || rest != end || number < low)
-    fail_conversion(1, where + "expected " + what + ", found '" + text + "'");
+    fail_usage(where + "expected " + what + ", found '" + text + "'");
   return number;
 }
 
@@ -391,7 +391,7 @@ void set_stream(StreamOptions& options, const std::string& argument) {
   const std::string where = "--stream '" + argument + "': ";
   const size_t equals = argument.rfind('=');
   if (equals == std::string::npos)
-    fail_conversion(1, where + "expected [INPUT:]AXIS=N, as 1=4 or features:1=4");
+    fail_usage(where + "expected [INPUT:]AXIS=N, as 1=4 or features:1=4");
   std::string axis = argument.substr(0, equals);
   const size_t colon = axis.rfind(':');
   if (colon != std::string::npos) {

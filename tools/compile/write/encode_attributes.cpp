@@ -25,7 +25,7 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
 }
 
 Table encode(Builder&, const std::monostate&) {
-  graph::fail_conversion(8, "an instruction without an operator cannot be written");
+  graph::fail_internal("an instruction without an operator cannot be written");
 }
 #define FIELD(name) , a.name
 #define CHOICE(op, name, Enum) , fb::Enum(uint8_t(a.name))

@@ -83,7 +83,7 @@ class Writer {
     const size_t expected = program.size();
     program = encode_program(spec_.program, places_);
     if (program.size() != expected)
-      graph::fail_conversion(8, "the program changed its size while it was written");
+      graph::fail_internal("the program changed its size while it was written");
     parts_[0].digest = digest_of(program);
     output_->write_at(parts_[0].offset, program.data(), program.size());
     output_->write_at(parts_[1].offset, metadata.data(), metadata.size());

@@ -108,8 +108,7 @@ uint64_t constant_bytes(const ValueSpec& value) {
   for (size_t i = 0; sound && i < value.dims.size(); i++) type.dims[i] = value.dims[i];
   type.row_stride = type.row_length();
   if (!sound || !storage_bytes(type, &bytes))
-    graph::fail_conversion(8,
-                           "constant '" + value.name + "': its dimensions do not fit its packing");
+    graph::fail_internal("constant '" + value.name + "': its dimensions do not fit its packing");
   return bytes;
 }
 
@@ -121,9 +120,9 @@ std::shared_ptr<const std::vector<uint8_t>> make_constant(const ValueSpec& value
     bytes = std::make_shared<const std::vector<uint8_t>>(value.bytes.make ? value.bytes.make()
                                                                           : std::vector<uint8_t>());
   if (bytes->size() != constant_bytes(value))
-    graph::fail_conversion(8, "constant '" + value.name + "': its type needs " +
-                                  std::to_string(constant_bytes(value)) + " bytes, " +
-                                  std::to_string(bytes->size()) + " were made");
+    graph::fail_internal("constant '" + value.name + "': its type needs " +
+                         std::to_string(constant_bytes(value)) + " bytes, " +
+                         std::to_string(bytes->size()) + " were made");
   return bytes;
 }
 

@@ -131,9 +131,9 @@ std::set<int32_t> kept_constants(const StorageOptions& options, const WeightName
     for (const std::string& name : list) offer(id, name);
   for (size_t p = 0; p < used.size(); p++)
     if (!used[p])
-      graph::fail_conversion(5, "--keep-fp32 " + options.keep_fp32[p] +
-                                    ": no weight of the converted program has such a name" +
-                                    host::did_you_mean(options.keep_fp32[p], all));
+      graph::fail_mismatch("--keep-fp32 " + options.keep_fp32[p] +
+                           ": no weight of the converted program has such a name" +
+                           host::did_you_mean(options.keep_fp32[p], all));
   return kept;
 }
 
@@ -149,11 +149,11 @@ void refuse_overflow(const StorageReport& report) {
   if (count > kNamedAtMost)
     list += ", and " + std::to_string(count - kNamedAtMost) + " more weights";
   const bool f16 = report.dtype == DType::kF16;
-  graph::fail_conversion(
-      4, std::string("--dtype ") + (f16 ? "fp16" : "bf16") + ": " + std::to_string(count) +
-             (count == 1 ? " weight" : " weights") + " would become infinite, expected at most " +
-             (f16 ? "65504" : "3.39e+38") + ": " + list + "; keep them with --keep-fp32 NAME, " +
-             (f16 ? "take --dtype bf16, " : "") + "or let them with --allow-overflow");
+  graph::fail_unsupported(
+      std::string("--dtype ") + (f16 ? "fp16" : "bf16") + ": " + std::to_string(count) +
+      (count == 1 ? " weight" : " weights") + " would become infinite, expected at most " +
+      (f16 ? "65504" : "3.39e+38") + ": " + list + "; keep them with --keep-fp32 NAME, " +
+      (f16 ? "take --dtype bf16, " : "") + "or let them with --allow-overflow");
 }
 
 /// "w8", "w4", with ":" and the size of blocks.
@@ -183,9 +183,9 @@ void set_storage(StorageOptions& options, const std::string& argument) {
   else if (argument == "bf16")
     options.dtype = DType::kBF16;
   else if (!set_weight_bits(options, argument))
-    graph::fail_conversion(1, "--dtype " + argument +
-                                  ": expected fp32, fp16, bf16, int8, w8, w8:BLOCK, w4 or "
-                                  "w4:BLOCK, where a block is a multiple of 8");
+    graph::fail_usage("--dtype " + argument +
+                      ": expected fp32, fp16, bf16, int8, w8, w8:BLOCK, w4 or "
+                      "w4:BLOCK, where a block is a multiple of 8");
   options.chosen = true;
 }
 

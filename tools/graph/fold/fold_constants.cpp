@@ -46,8 +46,8 @@ void fold_graph(Model& model, Graph& graph) {
       const auto branch =
           node.subgraph(*condition->as<uint8_t>() != 0 ? attr::then_branch : attr::else_branch);
       if (!branch)
-        fail_conversion(
-            4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
+        fail_unsupported("If '" + node.name +
+                         "': always takes a branch that cannot run with these shapes");
       fold_graph(model, *branch);
       std::move(branch->nodes.begin(), branch->nodes.end(), std::back_inserter(made));
       for (size_t i = 0; i < node.outputs.size(); i++) {

@@ -52,9 +52,9 @@ bool Inference::merge_branches(Node& node, Graph& then_branch, Graph& else_branc
     const Value a = value(then_branch.outputs[i]);
     const Value b = value(else_branch.outputs[i]);
     if (a.dtype != b.dtype) {
-      fail_conversion(2, describe(node) + ": output " + std::to_string(i) + " is " +
-                             dtype_text(a.dtype) + " in one branch and " + dtype_text(b.dtype) +
-                             " in the other");
+      fail_corrupt(describe(node), "output " + std::to_string(i) + " is " + dtype_text(a.dtype) +
+                                       " in one branch and " + dtype_text(b.dtype) +
+                                       " in the other");
     }
     if (a.dims != b.dims && can_join_extents && can_join(node, then_branch, else_branch, i)) {
       join_output(node, then_branch, else_branch, i, cuts);
@@ -96,7 +96,7 @@ void Inference::infer_if(Node& node) {
   auto then_branch = node.subgraph(attr::then_branch),
        else_branch = node.subgraph(attr::else_branch);
   if ((!then_branch && !else_branch) || node.inputs.size() != 1)
-    fail_conversion(2, describe(node) + ": lacks a branch or its condition");
+    fail_corrupt(describe(node), "lacks a branch or its condition");
   if (!then_branch || !else_branch) {  // left out in an earlier walk
     walk(then_branch ? *then_branch : *else_branch);
     out_->push_back(std::move(node));
@@ -116,9 +116,8 @@ void Inference::infer_if(Node& node) {
   const Value& given = value(node.inputs[0]);
   const auto elements = product(given.dims).value();
   if (given.dtype != DType::kBool || !elements || *elements != 1) {
-    fail_conversion(2, describe(node) + ": its condition is " +
-                           std::string(dtype_text(given.dtype)) + " " + text(given.dims) +
-                           ", expected one bool");
+    fail_corrupt(describe(node), "its condition is " + std::string(dtype_text(given.dtype)) + " " +
+                                     text(given.dims) + ", expected one bool");
   }
   const size_t before = unsupported_->size();
   std::string why;

@@ -22,7 +22,7 @@ constexpr int64_t kEndless = int64_t(1) << 40;
 
 LoopBuilder::LoopBuilder(Inference& run, Node& node, Growths growths)
     : run_(run), node_(node), body_(node.subgraph(attr::body)), growths_(std::move(growths)) {
-  if (!body_) fail_conversion(2, describe(node) + ": lacks its body");
+  if (!body_) fail_corrupt(describe(node), "lacks its body");
   for (const Node& each : body_->nodes)
     for (const ValueId id : each.outputs)
       if (id != kAbsent) made_by_[id] = &each;
@@ -246,9 +246,9 @@ void LoopBuilder::check_carried() {
     if (each.next == kAbsent) continue;
     const Value &before = run_.value(each.inner), &after = run_.value(run_.resolve(each.next));
     if (before.dtype != after.dtype)
-      fail_conversion(2, describe(node_) + ": what it carries as '" + before.name + "' is " +
-                             dtype_text(before.dtype) + " before an iteration and " +
-                             dtype_text(after.dtype) + " after it");
+      fail_corrupt(describe(node_), "what it carries as '" + before.name + "' is " +
+                                        dtype_text(before.dtype) + " before an iteration and " +
+                                        dtype_text(after.dtype) + " after it");
     if (before.dims.size() + after.dims.size() == 1 &&
         product(before.dims) == product(after.dims)) {
       run_.model.notes.push_back(describe(node_) + ": what it carries as '" + before.name +
@@ -292,9 +292,9 @@ void LoopBuilder::finish(const std::vector<Written>& rows) {
     NodeContext context(run_, node_);
     for (const ValueId id : {condition, next})
       if (run_.value(id).dtype != DType::kBool || product(run_.value(id).dims) != Dim(1))
-        fail_conversion(2, describe(node_) + ": its condition is " +
-                               std::string(dtype_text(run_.value(id).dtype)) + " " +
-                               text(run_.value(id).dims) + ", expected one bool");
+        fail_corrupt(describe(node_), "its condition is " +
+                                          std::string(dtype_text(run_.value(id).dtype)) + " " +
+                                          text(run_.value(id).dims) + ", expected one bool");
     if (!run_.value(condition).dims.empty()) condition = context.reshape(condition, {});
     if (!run_.value(next).dims.empty()) next = inside(op::Reshape, {next}, {{attr::shape, Dims{}}});
     if (is_bounded_) {
@@ -361,8 +361,7 @@ void LoopBuilder::place_stacks() {
                                                            {attr::axes, std::vector<int64_t>{0}}});
     const int64_t rank = int64_t(run_.value(stacked).dims.size());
     const int64_t axis = written.axis < 0 ? written.axis + rank : written.axis;
-    if (axis < 0 || axis >= rank)
-      fail_conversion(2, describe(node_) + ": an output axis is out of range");
+    if (axis < 0 || axis >= rank) fail_corrupt(describe(node_), "an output axis is out of range");
     if (axis == 0) {
       run_.replace(written.result, stacked);
       continue;

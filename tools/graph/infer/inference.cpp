@@ -202,7 +202,7 @@ void Inference::visit(Node node) {
   host::charge_work(4 + node.inputs.size() + node.outputs.size());
   for (ValueId& id : node.inputs) id = resolve(id);
   while (!node.inputs.empty() && node.inputs.back() == kAbsent) node.inputs.pop_back();
-  if (++depth_ > kMaxRewriteDepth) fail_conversion(8, describe(node) + ": rewriting does not end");
+  if (++depth_ > kMaxRewriteDepth) fail_internal(describe(node), "rewriting does not end");
   struct Leave {
     int& depth;
     ~Leave() { depth--; }
@@ -244,8 +244,8 @@ void Inference::visit(Node node) {
 void Inference::commit(Node& node) {
   for (const ValueId id : node.outputs) {
     if (!known(id))
-      fail_conversion(2, describe(node) + ": has " + std::to_string(node.outputs.size()) +
-                             " outputs, more than its operator makes");
+      fail_corrupt(describe(node), "has " + std::to_string(node.outputs.size()) +
+                                       " outputs, more than its operator makes");
   }
   if (fold_node(model, node)) return;
   try {

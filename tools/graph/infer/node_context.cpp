@@ -271,9 +271,7 @@ void NodeContext::refuse(const std::string& attribute, const std::string& why,
                          const std::string& hint) const {
   throw Refusal{attribute, why, hint};
 }
-void NodeContext::corrupt(const std::string& what) const {
-  fail_conversion(2, describe(node) + ": " + what);
-}
+void NodeContext::corrupt(const std::string& what) const { fail_corrupt(describe(node), what); }
 void NodeContext::note(const std::string& sentence) {
   std::vector<std::string>& notes = run_.model.notes;
   if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);

@@ -11,10 +11,10 @@ void LoopBuilder::read_loop_ports() {
   const size_t carried = node_.inputs.size() - 2;
   if (body_->inputs.size() != carried + 2 || body_->outputs.size() < carried + 1 ||
       node_.outputs.size() > body_->outputs.size() - 1)
-    fail_conversion(2, describe(node_) + ": carries " + std::to_string(carried) +
-                           " values; its body has " + std::to_string(body_->inputs.size()) +
-                           " inputs and " + std::to_string(body_->outputs.size()) +
-                           " outputs, the node " + std::to_string(node_.outputs.size()));
+    fail_corrupt(describe(node_), "carries " + std::to_string(carried) + " values; its body has " +
+                                      std::to_string(body_->inputs.size()) + " inputs and " +
+                                      std::to_string(body_->outputs.size()) +
+                                      " outputs, the node " + std::to_string(node_.outputs.size()));
   node_.outputs.resize(body_->outputs.size() - 1, kAbsent);
   const bool yes = true;
   always_ = run_.model.add_constant("true" + std::to_string(run_.model.values.size()),
@@ -28,8 +28,7 @@ void LoopBuilder::read_loop_ports() {
   inner_condition_ = body_->inputs[1];
   next_condition_ = body_->outputs[0];
   for (size_t i = 0; i < carried; i++) {
-    if (node_.inputs[i + 2] == kAbsent)
-      fail_conversion(2, describe(node_) + ": a carried input is missing");
+    if (node_.inputs[i + 2] == kAbsent) fail_corrupt(describe(node_), "a carried input is missing");
     carried_.push_back(
         {node_.inputs[i + 2], body_->inputs[i + 2], body_->outputs[i + 1], node_.outputs[i], i});
   }
@@ -58,8 +57,7 @@ void LoopBuilder::read_row(ValueId sequence, ValueId row, int64_t axis, bool rev
   const Dims& dims = run_.value(sequence).dims;
   if (axis < 0) axis += int64_t(dims.size());
   if (axis < 0 || axis >= int64_t(dims.size()))
-    fail_conversion(2,
-                    describe(node_) + ": a sequence of shape " + text(dims) + " has no such axis");
+    fail_corrupt(describe(node_), "a sequence of shape " + text(dims) + " has no such axis");
   if (trips_ == Dim(-1)) trips_ = dims[size_t(axis)];
   if (trips_ != dims[size_t(axis)])
     throw Refusal{
@@ -74,7 +72,7 @@ void LoopBuilder::read_scan() {
       body_->inputs.size() != node_.inputs.size() ||
       body_->outputs.size() != node_.outputs.size() ||
       body_->outputs.size() < node_.inputs.size() - sequences)
-    fail_conversion(2, describe(node_) + ": its inputs and outputs do not match its body's");
+    fail_corrupt(describe(node_), "its inputs and outputs do not match its body's");
   const size_t carried = node_.inputs.size() - sequences;
   const auto at = [&](AttributeName key, size_t i) {
     const std::vector<int64_t> all = node_.integers(key);

@@ -65,8 +65,8 @@ std::string spelled(const Value& value) {
 int64_t wrapped_axis(int64_t axis, int64_t rank, const std::string& owner) {
   const int64_t count = std::max<int64_t>(rank, 1);
   if (axis < -count || axis >= count)
-    graph::fail_conversion(2, owner + ": dimension " + std::to_string(axis) +
-                                  " is out of range for rank " + std::to_string(rank));
+    graph::fail_corrupt(owner, "dimension " + std::to_string(axis) + " is out of range for rank " +
+                                   std::to_string(rank));
   return axis < 0 ? axis + count : axis;
 }
 
@@ -188,8 +188,6 @@ void Operands::refuse(const std::string& argument, const std::string& why,
                       const std::string& hint) const {
   throw Refused{argument, why, hint};
 }
-void Operands::corrupt(const std::string& what) const {
-  graph::fail_conversion(2, qualified() + ": " + what);
-}
+void Operands::corrupt(const std::string& what) const { graph::fail_corrupt(qualified(), what); }
 
 }  // namespace ingot::aten

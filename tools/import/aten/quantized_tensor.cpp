@@ -109,8 +109,8 @@ void check_zero_point(const TensorQuantization& by) {
     default: throw Refused{"dtype", std::string("quantisation to ") + dtype_name(by.integers), ""};
   }
   if (by.zero_point < low || by.zero_point > high)
-    graph::fail_conversion(2, "its zero point is " + std::to_string(by.zero_point) + ", expected " +
-                                  std::to_string(low) + " to " + std::to_string(high));
+    graph::fail_corrupt("its zero point is " + std::to_string(by.zero_point) + ", expected " +
+                        std::to_string(low) + " to " + std::to_string(high));
 }
 
 void each_tensor(Value* value, const std::function<void(Value*)>& change) {

@@ -34,8 +34,8 @@ thread_local std::vector<std::vector<Value>>* dropping = nullptr;
 Nesting::Nesting() {
   host::charge_work(1);
   if (nesting >= kMaxNesting)
-    graph::fail_conversion(
-        4, "a list nests more than " + std::to_string(kMaxNesting) + " levels, or holds itself");
+    graph::fail_unsupported("a list nests more than " + std::to_string(kMaxNesting) +
+                            " levels, or holds itself");
   nesting++;
 }
 Nesting::~Nesting() { nesting--; }

@@ -10,7 +10,7 @@ namespace ingot::importer {
 namespace {
 
 using graph::Dim;
-using graph::fail_conversion;
+using graph::fail_usage;
 using Text = std::string_view;
 
 bool parse_integer(Text text, int64_t* out) {
@@ -22,7 +22,7 @@ bool parse_integer(Text text, int64_t* out) {
 std::pair<std::string, std::string> split_argument(const std::string& argument, const char* form) {
   const size_t at = argument.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == argument.size()) {
-    fail_conversion(1, "'" + argument + "': expected " + form);
+    fail_usage("'" + argument + "': expected " + form);
   }
   return {argument.substr(0, at), argument.substr(at + 1)};
 }
@@ -43,8 +43,7 @@ void add_input_shape(ImportOptions& options, const std::string& argument) {
     const std::string part = shape.substr(at, end - at);
     int64_t number = 0;
     const bool digits = parse_integer(part, &number);
-    if (part.empty() || (digits && number < 0))
-      fail_conversion(1, "'" + argument + "': expected " + kForm);
+    if (part.empty() || (digits && number < 0)) fail_usage("'" + argument + "': expected " + kForm);
     dims.push_back(digits ? Dim(number) : Dim::symbol(part));
     at = end + 1;
   }
@@ -61,7 +60,7 @@ void add_dim(ImportOptions& options, const std::string& argument) {
                         : parse_integer(Text(text).substr(0, dots), &bounds.low) &&
                               parse_integer(Text(text).substr(dots + 2), &bounds.high);
   if (!good || bounds.low < 0 || bounds.high < bounds.low)
-    fail_conversion(1, "'" + argument + "': expected " + kForm);
+    fail_usage("'" + argument + "': expected " + kForm);
   options.dims[name] = bounds;
 }
 
@@ -69,7 +68,7 @@ void add_input_type(ImportOptions& options, const std::string& argument) {
   const auto [name, type] = split_argument(argument, "NAME=TYPE, as in ids=i64");
   for (int i = 1; i <= int(DType::kBool); i++)
     if (type == dtype_name(DType(i))) return void(options.input_types[name] = DType(i));
-  fail_conversion(1, "'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
+  fail_usage("'" + argument + "': expected a type such as f32, f16, i64, i32, u8 or bool");
 }
 
 void add_argument(ImportOptions& options, const std::string& argument) {
@@ -84,7 +83,7 @@ void set_exact_to(ImportOptions& options, const std::string& argument) {
     options.exact_to = to;
     return;
   }
-  fail_conversion(1, "--exact-to " + argument + ": expected litert, builtin, tflm or onnx");
+  fail_usage("--exact-to " + argument + ": expected litert, builtin, tflm or onnx");
 }
 const char* exact_to_name(ExactTo to) {
   switch (to) {

@@ -50,8 +50,8 @@ class Importer {
   graph::Model run() {
     const JuliaId model = find_model(tree_);
     if (model == kNoJulia)
-      graph::fail_conversion(
-          4, tree_.file + ": holds no Chain, or several; save one: BSON.@save \"NAME.bson\" model");
+      graph::fail_unsupported(
+          tree_.file, "holds no Chain, or several; save one: BSON.@save \"NAME.bson\" model");
     const ValueId x = make_input(model);
     const ValueId y = layer(model, x, "model", 0);
     fields_.refuse_unread(&b_.unsupported);
@@ -73,8 +73,7 @@ class Importer {
       const Weight w = weight_of(first, "weight", "W", 1);
       const int64_t groups = integer(tree_.field(first, "groups", 6), 1);
       if (w.dims.size() < 3)
-        graph::fail_conversion(2,
-                               tree_.file + ": a kernel of rank " + std::to_string(w.dims.size()));
+        graph::fail_corrupt(tree_.file, "a kernel of rank " + std::to_string(w.dims.size()));
       dims.assign(w.dims.size(), -1);
       dims[1] = w.dims[1] * groups;
       symbols = {"N", "", "H", "W"};
@@ -83,8 +82,7 @@ class Importer {
       symbols.resize(dims.size());
     } else if (kind == "LSTM" || kind == "GRU" || kind == "RNN") {
       const JuliaId cell = tree_.field(first, "cell", 0);
-      if (cell == kNoJulia)
-        graph::fail_conversion(2, tree_.file + ": a recurrent layer without a cell");
+      if (cell == kNoJulia) graph::fail_corrupt(tree_.file, "a recurrent layer without a cell");
       dims = {-1, -1, weight_of(cell, "Wi", "Wi", kind == "RNN" ? 1 : 0).dims[0]};
       symbols = {"N", "T", ""};
     } else if (kind == "Embedding") {
@@ -95,10 +93,10 @@ class Importer {
       const auto& given = options().input_shapes;
       const auto found = given.find("x");
       if (found == given.end())
-        graph::fail_conversion(5, tree_.file +
-                                      ": no layer tells the shape of the input; give it as it "
-                                      "lies in memory, slowest first: --input-shape "
-                                      "x=1x3x224x224");
+        graph::fail_mismatch(tree_.file,
+                             "no layer tells the shape of the input; give it as it "
+                             "lies in memory, slowest first: --input-shape "
+                             "x=1x3x224x224");
       dims.assign(found->second.size(), -1);
       for (size_t i = 0; i < dims.size(); i++)
         symbols.push_back(i == 0 ? "N" : "x_dim" + std::to_string(i));
@@ -148,8 +146,8 @@ class Importer {
   }
   Weight array(JuliaId id, const char* what) {
     if (!has_array(id))
-      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its " + what +
-                                    " is no array of numbers; the file is damaged");
+      graph::fail_corrupt(
+          tree_.file, where_ + ": its " + what + " is no array of numbers; the file is damaged");
     checkpoint::Tensor turned = *tree_.at(id).tensor;
     std::reverse(turned.dims.begin(), turned.dims.end());
     std::reverse(turned.strides.begin(), turned.strides.end());
@@ -241,8 +239,8 @@ class Importer {
 
   ValueId layer(JuliaId id, ValueId x, const std::string& name, int depth) {
     if (depth > kMaxDepth)
-      graph::fail_conversion(
-          2, tree_.file + ": layers nest more than " + std::to_string(kMaxDepth) + " deep");
+      graph::fail_corrupt(tree_.file,
+                          "layers nest more than " + std::to_string(kMaxDepth) + " deep");
     const std::string kind = tree_.short_type(id);
     if (kind == "Chain" || kind == "SkipConnection" || kind == "Parallel")
       return container(id, kind, x, name, depth);
@@ -358,8 +356,7 @@ class Importer {
 
   ValueId dense(JuliaId id, ValueId x) {
     const Weight w = weight_of(id, "weight", "W", 0);
-    if (w.dims.size() != 2)
-      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weight is no matrix");
+    if (w.dims.size() != 2) graph::fail_corrupt(tree_.file, where_ + ": its weight is no matrix");
     ValueId y = b_.emit(op::MatMul, {x, net_.constant(w)});
     const JuliaId bias = named(id, "bias", "b", 1);
     if (has_bias(bias)) y = b_.emit(op::Add, {y, net_.constant(array(bias, "bias"))});
@@ -387,9 +384,9 @@ class Importer {
       pads = both;
     }
     if (w.strides.size() != spatial || w.dilations.size() != spatial || pads.size() != 2 * spatial)
-      graph::fail_conversion(
-          2, tree_.file + ": " + where_ +
-                 ": its window has another rank than its kernel; the file is damaged");
+      graph::fail_corrupt(
+          tree_.file,
+          where_ + ": its window has another rank than its kernel; the file is damaged");
     std::reverse(w.strides.begin(), w.strides.end());
     std::reverse(w.dilations.begin(), w.dilations.end());
     for (size_t side = 0; side < 2; side++)
@@ -397,14 +394,14 @@ class Importer {
     for (const std::vector<int64_t>* list : {&w.strides, &w.dilations, &w.pads})
       for (const int64_t n : *list)
         if (n < (list == &w.pads ? 0 : 1) || n > (1 << 24))
-          graph::fail_conversion(
-              2, tree_.file + ": " + where_ + ": its window has an extent of " + std::to_string(n));
+          graph::fail_corrupt(tree_.file,
+                              where_ + ": its window has an extent of " + std::to_string(n));
     return w;
   }
   ValueId convolution(JuliaId id, bool correlation, ValueId x) {
     const JuliaId kernel = named(id, "weight", "W", 1);
     if (!has_array(kernel) || tree_.at(kernel).tensor->dims.size() < 3)
-      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weight is no kernel");
+      graph::fail_corrupt(tree_.file, where_ + ": its weight is no kernel");
     const Weight w = net_.weight(checkpoint::turned_kernel(*tree_.at(kernel).tensor, correlation));
     const size_t spatial = w.dims.size() - 2;
     const Window at =
@@ -463,8 +460,9 @@ class Importer {
     const Dims in = b_.dims(x);
     for (size_t i = 0; i < size.size(); i++)
       if (const Dim& extent = in[in.size() - 1 - i]; extent.is_static() && extent != Dim(size[i]))
-        graph::fail_conversion(2, tree_.file + ": " + where_ + ": normalizes an extent of " +
-                                      std::to_string(size[i]) + ", its input has " + extent.text());
+        graph::fail_corrupt(tree_.file, where_ + ": normalizes an extent of " +
+                                            std::to_string(size[i]) + ", its input has " +
+                                            extent.text());
     std::vector<int64_t> axes;
     for (int64_t d = b_.rank(x) - int64_t(size.size()); d < b_.rank(x); d++) axes.push_back(d);
     const ValueId centred = b_.emit(op::Sub, {x, b_.reduce(op::ReduceMean, x, axes, true)});
@@ -489,14 +487,14 @@ class Importer {
     const Weight input = weight_of(at, "Wi", "Wi", first),
                  state = weight_of(at, "Wh", "Wh", first + 1);
     if (input.dims.size() != 2 || state.dims.size() != 2)
-      graph::fail_conversion(2, tree_.file + ": " + where_ + ": its weights are no matrices");
+      graph::fail_corrupt(tree_.file, where_ + ": its weights are no matrices");
     layers::Recurrent cell;
     cell.op = graph::find_operator(kind);
     cell.hidden = state.dims[0];
     const int64_t gates = kind == "LSTM" ? 4 : kind == "GRU" ? 3 : 1;
     if (state.dims[1] != gates * cell.hidden || input.dims[1] != gates * cell.hidden)
-      graph::fail_conversion(2, tree_.file + ": " + where_ +
-                                    ": its weights do not fit each other; the file is damaged");
+      graph::fail_corrupt(tree_.file,
+                          where_ + ": its weights do not fit each other; the file is damaged");
     // LSTM i f c o to i o f c; GRU r z h to z r h.
     const std::vector<size_t> order = kind == "LSTM"  ? std::vector<size_t>{0, 3, 1, 2}
                                       : kind == "GRU" ? std::vector<size_t>{1, 0, 2}
@@ -509,7 +507,7 @@ class Importer {
     if (has_bias(bias)) {
       const Weight values = array(bias, "bias");
       if (int64_t(values.values.size()) != gates * cell.hidden)
-        graph::fail_conversion(2, tree_.file + ": " + where_ + ": its bias does not fit");
+        graph::fail_corrupt(tree_.file, where_ + ": its bias does not fit");
       layers::append_bias(values.values.data(), cell.hidden, order, &cell.bias.values);
       layers::append_bias(nullptr, cell.hidden, order, &cell.bias.values);
       cell.bias.dims = {1, 2 * gates * cell.hidden};
@@ -565,7 +563,7 @@ graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,
     try {
       return Importer(tree, options).run();
     } catch (const Refused& why) {
-      graph::fail_conversion(host::Exit::kUnsupported, tree.file, why.why);
+      graph::fail_unsupported(tree.file, why.why);
     }
   });
 }

@@ -5,17 +5,17 @@
 namespace ingot::keras {
 namespace {
 
-using graph::fail_conversion;
+using graph::fail_corrupt;
 
 const Json& member(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object() || !object.contains(key))
-    fail_conversion(2, where + ": lacks '" + key + "'; the configuration is damaged");
+    fail_corrupt(where, std::string("lacks '") + key + "'; the configuration is damaged");
   return object[key];
 }
 std::string text(const Json& object, const char* key, const std::string& where) {
   const Json& found = member(object, key, where);
   if (!found.is_string())
-    fail_conversion(2, where + ": '" + key + "' is no text; the configuration is damaged");
+    fail_corrupt(where, std::string("'") + key + "' is no text; the configuration is damaged");
   return found.get<std::string>();
 }
 
@@ -108,7 +108,7 @@ Layer read_layer(const Json& at, const std::string& where) {
   layer.kind = text(at, "class_name", where);
   layer.config = member(at, "config", where);
   if (!layer.config.is_object() && !layer.config.is_array())
-    fail_conversion(2, where + ": a layer without a configuration");
+    fail_corrupt(where, "a layer without a configuration");
   if (at.contains("module") && at["module"].is_string())
     layer.module = at["module"].get<std::string>();
   if (at.contains("name") && at["name"].is_string())
@@ -136,8 +136,7 @@ Config read_config(const Json& model, const std::string& where) {
   const Json& layers =
       // the oldest Sequential is the list itself
       config.is_array() ? config : member(config, "layers", where);
-  if (!layers.is_array())
-    fail_conversion(2, where + ": 'layers' is no list; the configuration is damaged");
+  if (!layers.is_array()) fail_corrupt(where, "'layers' is no list; the configuration is damaged");
   if (config.is_object() && config.contains("name") && config["name"].is_string())
     out.name = config["name"].get<std::string>();
   for (const Json& layer : layers) out.layers.push_back(read_layer(layer, where));

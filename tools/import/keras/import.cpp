@@ -22,6 +22,8 @@ namespace ingot::keras {
 namespace {
 
 using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_unsupported;
 
 constexpr size_t kMaxCalls = 1u << 16;
 constexpr int kMaxDepth = 16;  // of models inside of models
@@ -66,7 +68,7 @@ class Importer {
   std::vector<std::pair<std::string, Outputs>> model(const Config& config, const std::string& place,
                                                      const Outputs& given, int depth) {
     if (depth > kMaxDepth)
-      fail_conversion(2, name_ + ": models nest more than " + std::to_string(kMaxDepth) + " deep");
+      fail_corrupt(name_, "models nest more than " + std::to_string(kMaxDepth) + " deep");
     return config.is_sequential ? sequential(config, place, given, depth)
                                 : functional(config, place, given, depth);
   }
@@ -85,9 +87,9 @@ class Importer {
       }
       if (!begun) {  // Keras 2 may put the shape into the first layer
         if (!shape_of(layer))
-          fail_conversion(
-              4,
-              name_ + ": layer '" + layer.name +
+          fail_unsupported(
+              name_,
+              "layer '" + layer.name +
                   "' comes first and no shape of its input is known; save a model that was built");
         Layer input = layer;
         input.name = layer.name + "_input";
@@ -106,21 +108,20 @@ class Importer {
     std::map<std::string, const Layer*> layers;
     for (const Layer& layer : config.layers)
       if (!layers.emplace(layer.name, &layer).second)
-        fail_conversion(
-            2, name_ + ": two layers are named '" + layer.name + "'; the configuration is damaged");
+        fail_corrupt(name_,
+                     "two layers are named '" + layer.name + "'; the configuration is damaged");
     std::map<Key, Outputs> done;
     if (depth > 0) {
       if (given.size() != config.inputs.size())
-        fail_conversion(2, name_ + ": model '" + config.name + "' has " +
-                               std::to_string(config.inputs.size()) +
-                               " inputs and is called with " + std::to_string(given.size()));
+        fail_corrupt(name_, "model '" + config.name + "' has " +
+                                std::to_string(config.inputs.size()) +
+                                " inputs and is called with " + std::to_string(given.size()));
       for (size_t i = 0; i < given.size(); i++)
         done[{config.inputs[i].layer, config.inputs[i].call}] = {given[i]};
     } else {
       for (const Reference& input : config.inputs) {
         const auto found = layers.find(input.layer);
-        if (found == layers.end())
-          fail_conversion(2, name_ + ": input '" + input.layer + "' is no layer");
+        if (found == layers.end()) fail_corrupt(name_, "input '" + input.layer + "' is no layer");
         if (!done.count({input.layer, input.call}))
           done[{input.layer, input.call}] = {{make_input(*found->second)}};
       }
@@ -130,12 +131,12 @@ class Importer {
     for (const Reference& output : config.outputs) {
       const auto found = done.find({output.layer, output.call});
       if (found == done.end())
-        fail_conversion(2, name_ + ": output '" + output.layer + "' is made by no layer");
+        fail_corrupt(name_, "output '" + output.layer + "' is made by no layer");
       Outputs one;
       if (!found->second.empty()) {
         if (output.output < 0 || size_t(output.output) >= found->second.size())
-          fail_conversion(2, name_ + ": output '" + output.layer + "' has no output " +
-                                 std::to_string(output.output));
+          fail_corrupt(name_, "output '" + output.layer + "' has no output " +
+                                  std::to_string(output.output));
         one = {found->second[size_t(output.output)]};
       }
       out.emplace_back(output.layer, one);
@@ -192,8 +193,8 @@ class Importer {
     if (ran == pending.size()) return;
     for (const Pending& each : pending)
       if (each.waits)
-        fail_conversion(2, name_ + ": layer '" + each.layer->name +
-                               "' reads what nothing makes; the configuration is damaged");
+        fail_corrupt(name_, "layer '" + each.layer->name +
+                                "' reads what nothing makes; the configuration is damaged");
   }
 
   Outputs run_call(const Pending& each, const std::map<std::string, std::string>& places, int depth,
@@ -205,9 +206,9 @@ class Importer {
       if (from.empty())
         whole = false;
       else if (input.output < 0 || size_t(input.output) >= from.size())
-        fail_conversion(2, name_ + ": layer '" + each.layer->name + "' reads output " +
-                               std::to_string(input.output) + " of '" + input.layer +
-                               "', which has " + std::to_string(from.size()));
+        fail_corrupt(name_, "layer '" + each.layer->name + "' reads output " +
+                                std::to_string(input.output) + " of '" + input.layer +
+                                "', which has " + std::to_string(from.size()));
       else
         inputs.push_back(from[size_t(input.output)]);
     }
@@ -260,8 +261,7 @@ class Importer {
   ValueId make_input(const Layer& layer) {
     const Json* shape = shape_of(layer);
     if (!shape)
-      fail_conversion(
-          2, name_ + ": input '" + layer.name + "' has no shape; the configuration is damaged");
+      fail_corrupt(name_, "input '" + layer.name + "' has no shape; the configuration is damaged");
     if (layer.kind == "InputLayer")
       if (const std::string key = unread_field(layer.kind, layer.config, {}); !key.empty())
         refused(layer, key,
@@ -273,7 +273,7 @@ class Importer {
       const bool open = item.is_null();
       if (!open && (!item.is_number_integer() || item.get<int64_t>() < 0 ||
                     item.get<int64_t>() > (int64_t{1} << 31)))
-        fail_conversion(2, name_ + ": input '" + layer.name + "' has a strange shape");
+        fail_corrupt(name_, "input '" + layer.name + "' has a strange shape");
       dims.push_back(open ? -1 : item.get<int64_t>());
       symbols.push_back(dims.size() == 1 ? "N"
                                          : layer.name + "_dim" + std::to_string(dims.size() - 1));
@@ -301,7 +301,7 @@ class Importer {
   Outputs call(const Layer& layer, const Call& how, const Outputs& inputs, const std::string& place,
                int depth) {
     if (++calls_ > kMaxCalls)
-      fail_conversion(2, name_ + ": more than " + std::to_string(kMaxCalls) + " calls of layers");
+      fail_corrupt(name_, "more than " + std::to_string(kMaxCalls) + " calls of layers");
     for (const auto& [name, value] : how.arguments) {
       // Layers that prepare images are called so unless one says otherwise; a model that predicts
       // calls them without.
@@ -441,7 +441,7 @@ Layer inner_layer(const Json& at) {
   Layer layer;
   if (!at.is_object() || !at.contains("class_name") || !at["class_name"].is_string() ||
       !at.contains("config") || !at["config"].is_object())
-    fail_conversion(2, "a wrapper's layer has no configuration; the file is damaged");
+    fail_corrupt("a wrapper's layer has no configuration; the file is damaged");
   layer.kind = at["class_name"].get<std::string>();
   layer.config = at["config"];
   if (layer.config.contains("name") && layer.config["name"].is_string())
@@ -480,9 +480,9 @@ Program import_keras(const importer::OpenedFile& file, const importer::ImportOpt
     program.model.notes.insert(program.model.notes.end(), notes.begin(), notes.end());
     return program;
   }
-  fail_conversion(4, path +
-                         ": holds weights and no configuration; save the whole model with "
-                         "model.save('NAME.keras')");
+  fail_unsupported(path,
+                   "holds weights and no configuration; save the whole model with "
+                   "model.save('NAME.keras')");
 }
 
 }  // namespace ingot::keras

@@ -22,7 +22,7 @@ LayerCall::LayerCall(Network& network, const Layer& l, const Weights& weights, s
       masks_(std::move(masks)) {}
 
 void LayerCall::corrupt(const std::string& why) const {
-  graph::fail_conversion(2, layer.kind + " '" + layer.name + "': " + why);
+  graph::fail_corrupt(layer.kind + " '" + layer.name + "': " + why);
 }
 bool LayerCall::is_masked() const {
   return std::any_of(masks_.begin(), masks_.end(), [](ValueId mask) { return mask != kAbsent; });
@@ -208,10 +208,10 @@ std::vector<Weight> LayerCall::all_weights(const std::string& of) {
 std::vector<Weight> LayerCall::weights(size_t count, const std::string& of) {
   std::vector<Weight> out = all_weights(of);
   if (out.size() != count)
-    graph::fail_conversion(5, layer.kind + " '" + layer.name + "': has " +
-                                  std::to_string(out.size()) + " weights at '" + place +
-                                  "', its configuration asks for " + std::to_string(count) +
-                                  "; configuration and weights belong to different models");
+    graph::fail_mismatch(layer.kind + " '" + layer.name + "': has " + std::to_string(out.size()) +
+                         " weights at '" + place + "', its configuration asks for " +
+                         std::to_string(count) +
+                         "; configuration and weights belong to different models");
   return out;
 }
 void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& dims,
@@ -222,9 +222,9 @@ void LayerCall::expect_dims(const Weight& weight, const std::vector<int64_t>& di
     for (const int64_t d : all) text += (text.empty() ? "" : ", ") + std::to_string(d);
     return "[" + text + "]";
   };
-  graph::fail_conversion(5, layer.kind + " '" + layer.name + "': its " + what + " has shape " +
-                                shape(weight.dims) + ", expected " + shape(dims) +
-                                "; configuration and weights belong to different models");
+  graph::fail_mismatch(layer.kind + " '" + layer.name + "': its " + what + " has shape " +
+                       shape(weight.dims) + ", expected " + shape(dims) +
+                       "; configuration and weights belong to different models");
 }
 
 bool LayerCall::channels_last() {

@@ -10,7 +10,9 @@
 namespace ingot::layers {
 
 using graph::Dim;
-using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_mismatch;
+using graph::fail_unsupported;
 
 Weight transposed(const Weight& weight, const std::vector<int64_t>& perm) {
   const size_t rank = perm.size();
@@ -53,8 +55,8 @@ Dim Network::open_dim(const std::string& input, size_t axis, const std::string& 
   const auto bind = [&](const Dim& to) {
     const auto [found, added] = bound_.emplace(symbol, to);
     if (!added && found->second != to)
-      fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " +
-                             found->second.text() + " and to " + to.text());
+      fail_mismatch(where, "dimension '" + symbol + "' is bound to " + found->second.text() +
+                               " and to " + to.text());
     return to;
   };
   symbols_.insert(symbol);
@@ -79,12 +81,13 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
                        const std::vector<std::string>& symbols) {
   const auto given = options_.input_shapes.find(name);
   if (given != options_.input_shapes.end() && given->second.size() != dims.size())
-    fail_conversion(5, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                           " dimensions, --input-shape gives " +
-                           std::to_string(given->second.size()));
+    fail_mismatch(file_, "input '" + name + "' has " + std::to_string(dims.size()) +
+                             " dimensions, --input-shape gives " +
+                             std::to_string(given->second.size()));
   if (dims.size() > size_t(kMaxRank))
-    fail_conversion(4, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                           " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
+    fail_unsupported(file_, "input '" + name + "' has " + std::to_string(dims.size()) +
+                                " dimensions, at most " + std::to_string(kMaxRank) +
+                                " are supported");
   const ValueId id = model.add_value(name, dtype);
   graph::Dims made;
   for (size_t axis = 0; axis < dims.size(); axis++) {
@@ -95,9 +98,9 @@ ValueId Network::input(const std::string& name, DType dtype, const std::vector<i
     made.push_back(Dim(dims[axis]));
     if (given != options_.input_shapes.end() && given->second[axis].is_static() &&
         given->second[axis] != made.back())
-      fail_conversion(5, file_ + ": input '" + name + "' dimension " + std::to_string(axis) +
-                             ": the model declares " + std::to_string(dims[axis]) +
-                             ", --input-shape says " + given->second[axis].text());
+      fail_mismatch(file_, "input '" + name + "' dimension " + std::to_string(axis) +
+                               ": the model declares " + std::to_string(dims[axis]) +
+                               ", --input-shape says " + given->second[axis].text());
   }
   graph::Value& value = model.values[size_t(id)];
   value.dims = std::move(made);
@@ -115,16 +118,16 @@ void Network::check_options() const {
         model.graph.inputs.begin(), model.graph.inputs.end(),
         [&, &wanted = name](ValueId id) { return model.values[size_t(id)].name == wanted; });
     if (!found)
-      fail_conversion(5, file_ + ": --input-shape names '" + name +
-                             "', which is no input; the inputs are " + inputs);
+      fail_mismatch(
+          file_, "--input-shape names '" + name + "', which is no input; the inputs are " + inputs);
   }
   for (const std::string& symbol : symbols_)
     symbols += (symbols.empty() ? "'" : ", '") + symbol + "'";
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
-      fail_conversion(
-          5, file_ + ": --dim " + name + ": the model has no dynamic dimension of that name; " +
-                 (symbols.empty() ? "all of its dimensions are fixed" : "it has " + symbols));
+      fail_mismatch(
+          file_, "--dim " + name + ": the model has no dynamic dimension of that name; " +
+                     (symbols.empty() ? "all of its dimensions are fixed" : "it has " + symbols));
 }
 
 Weight Network::weight(const checkpoint::Tensor& tensor) {
@@ -194,7 +197,7 @@ graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> output
   for (const auto& [type, count] : widened_)
     b.note(std::to_string(count) + " weights of " + type + " are kept as float32");
   if (!b.unsupported.empty()) throw graph::refusal(file_, b.unsupported);
-  if (model.graph.outputs.empty()) fail_conversion(2, file_ + ": the model has no outputs");
+  if (model.graph.outputs.empty()) fail_corrupt(file_, "the model has no outputs");
   for (const graph::Value& value : model.values)
     if (value.constant) model.fold_budget += 8 * value.constant->elements();
   graph::fold_constants(model);

@@ -65,7 +65,7 @@ uint64_t external_data_bytes(const std::string& path) {
 importer::SourceDescription describe_onnx(const std::string& path) {
   const auto file = SourceFile::open(path);
   if (const std::string problem = why_no_model(file->bytes()); !problem.empty())
-    graph::fail_conversion(2, path + ": " + problem);
+    graph::fail_corrupt(path, problem);
   const Model model = parse_model(file->bytes(), path);
   importer::SourceDescription out;
   out.producer = std::string(model.producer_name);

@@ -19,15 +19,17 @@ namespace ingot::onnx {
 namespace {
 
 using graph::Dim;
-using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_mismatch;
+using graph::fail_unsupported;
 
 }  // namespace
 
 void Translator::bind(const std::string& symbol, const Dim& to, const std::string& where) {
   const auto [found, added] = bound_.emplace(symbol, to);
   if (!added && found->second != to) {
-    fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() +
-                           " and to " + to.text());
+    fail_mismatch(where, "dimension '" + symbol + "' is bound to " + found->second.text() +
+                             " and to " + to.text());
   }
 }
 
@@ -41,9 +43,9 @@ Dim Translator::input_dim(const ValueInfo& info, size_t axis) {
   const bool anonymous = is_anonymous(declared.symbol);
   if (fixed) {
     if (wanted && wanted->is_static() && *wanted->value() != declared.value) {
-      fail_conversion(5, where + ": the model declares " + std::to_string(declared.value) +
-                             ", --input-shape says " + wanted->text() +
-                             "; export the model with a dynamic dimension there");
+      fail_mismatch(where, "the model declares " + std::to_string(declared.value) +
+                               ", --input-shape says " + wanted->text() +
+                               "; export the model with a dynamic dimension there");
     }
     return Dim(declared.value);
   }
@@ -84,20 +86,20 @@ graph::Dims Translator::input_dims(const ValueInfo& info) {
   ValueInfo declared = info;
   if (!info.has_shape) {
     if (given == options_.input_shapes.end()) {
-      fail_conversion(5, name_ + ": input '" + name + "' has no shape; give one: --input-shape " +
-                             name + "=1x3x224x224");
+      fail_mismatch(name_, "input '" + name + "' has no shape; give one: --input-shape " + name +
+                               "=1x3x224x224");
     }
     declared.dims.assign(given->second.size(), Dimension());
   }
   if (declared.dims.size() > size_t(kMaxRank)) {
-    fail_conversion(4, name_ + ": input '" + name + "' has " +
-                           std::to_string(declared.dims.size()) + " dimensions, at most " +
-                           std::to_string(kMaxRank) + " are supported");
+    fail_unsupported(name_, "input '" + name + "' has " + std::to_string(declared.dims.size()) +
+                                " dimensions, at most " + std::to_string(kMaxRank) +
+                                " are supported");
   }
   if (given != options_.input_shapes.end() && given->second.size() != declared.dims.size()) {
-    fail_conversion(5,
-                    name_ + ": input '" + name + "' has " + std::to_string(declared.dims.size()) +
-                        " dimensions, --input-shape gives " + std::to_string(given->second.size()));
+    fail_mismatch(name_, "input '" + name + "' has " + std::to_string(declared.dims.size()) +
+                             " dimensions, --input-shape gives " +
+                             std::to_string(given->second.size()));
   }
   graph::Dims dims;
   for (size_t axis = 0; axis < declared.dims.size(); axis++)
@@ -162,8 +164,8 @@ void Translator::check_options() {
       known += (known.empty() ? "'" : ", '") + model.values[size_t(id)].name + "'";
     }
     if (!found)
-      fail_conversion(5, name_ + ": --input-shape names '" + name +
-                             "', which is no input; the inputs are " + known);
+      fail_mismatch(
+          name_, "--input-shape names '" + name + "', which is no input; the inputs are " + known);
   }
   for (const auto& [name, bounds] : options_.dims)
     if (!declared_symbols_.count(name))
@@ -178,9 +180,9 @@ void Translator::check_dims(graph::Model& inferred) const {
     std::string known;
     for (const std::string& symbol : declared_symbols_)
       known += (known.empty() ? "'" : ", '") + symbol + "'";
-    fail_conversion(5, name_ + ": --dim " + name +
-                           ": the model has no dynamic dimension of that name; " +
-                           (known.empty() ? "all of its dimensions are fixed" : "it has " + known));
+    fail_mismatch(name_,
+                  "--dim " + name + ": the model has no dynamic dimension of that name; " +
+                      (known.empty() ? "all of its dimensions are fixed" : "it has " + known));
   }
 }
 
@@ -195,7 +197,7 @@ void compare_outputs(graph::Model& model, const Graph& source, const std::string
     const auto narrow = narrow_type(declared.element_type);
     const DType dtype = narrow ? narrow->widened : dtype_of(declared.element_type);
     if (declared.is_tensor && dtype != DType::kInvalid && dtype != made.dtype) {
-      fail_conversion(2, name + ": output '" + made.name + "' is declared as " +
+      fail_corrupt(name, "output '" + made.name + "' is declared as " +
                              element_type_name(declared.element_type) + ", its nodes compute " +
                              dtype_name(made.dtype));
     }
@@ -257,7 +259,7 @@ namespace {
 graph::Model import_bytes(std::string_view bytes, const std::string& name,
                           const std::string& folder, const ImportOptions& options) {
   if (const std::string problem = why_no_model(bytes); !problem.empty())
-    fail_conversion(2, name + ": " + problem);
+    fail_corrupt(name, problem);
   const Model source = parse_model(bytes, name);
   if (auto text = text_to_cut(source.graph)) throw graph::refusal(name, {std::move(*text)});
   return allow_empty(options, [&](const std::set<std::string>& may_be_empty) {

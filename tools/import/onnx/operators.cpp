@@ -156,8 +156,8 @@ std::vector<OperatorForm> operator_forms() {
   for (const auto& [name, translate] : translate_table()) forms.push_back(form_of(name, translate));
   for (const auto& [name, limits] : kLimits)
     if (!translate_table().count(name))
-      graph::fail_conversion(
-          8, "limits are written of " + std::string(name) + ", which is not translated: " + limits);
+      graph::fail_internal("limits are written of " + std::string(name) +
+                           ", which is not translated: " + limits);
   std::sort(forms.begin(), forms.end(),
             [](const OperatorForm& a, const OperatorForm& b) { return a.name < b.name; });
   return forms;

@@ -53,7 +53,7 @@ class OrtReader {
 
  private:
   [[noreturn]] void corrupt(const std::string& why) const {
-    graph::fail_conversion(2, source_ + ": no valid ONNX Runtime model (.ort): " + why);
+    graph::fail_corrupt(source_, "no valid ONNX Runtime model (.ort): " + why);
   }
   /// Files hold each part once.
   void count(uint64_t bytes) {
@@ -91,9 +91,10 @@ class OrtReader {
       out.raw = Text(reinterpret_cast<const char*>(from.raw()->data()), from.raw()->size());
       out.has_raw = true;
     } else if (from.external_offset() >= 0) {
-      graph::fail_conversion(4, source_ + ": the weights of '" + *out.own_name +
-                                    "' are in a file of their own, which is not supported for "
-                                    ".ort; convert the .onnx file that it was made from");
+      graph::fail_unsupported(source_,
+                              "the weights of '" + *out.own_name +
+                                  "' are in a file of their own, which is not supported for "
+                                  ".ort; convert the .onnx file that it was made from");
     }
     return out;
   }
@@ -158,10 +159,11 @@ class OrtReader {
     out.domain = text(from.domain());
     if (out.op.empty()) corrupt("a node without operator");
     if (from.kind() != 0)
-      graph::fail_conversion(
-          4, source_ + ": node '" + std::string(out.name) + "' was compiled by ONNX Runtime for '" +
-                 std::string(text(from.provider())) +
-                 "', which nothing else can run; convert the .onnx file that it was made from");
+      graph::fail_unsupported(
+          source_,
+          "node '" + std::string(out.name) + "' was compiled by ONNX Runtime for '" +
+              std::string(text(from.provider())) +
+              "', which nothing else can run; convert the .onnx file that it was made from");
     out.inputs = texts(from.inputs());
     out.outputs = texts(from.outputs());
     for (const fb::OrtAttribute* one : of(from.attributes()))

@@ -38,15 +38,15 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
     for (const Text name : nodes[i].outputs) {
       if (name.empty()) continue;
       if (scope.names.count(name)) {
-        graph::fail_conversion(
-            2, where + ": " + describe(nodes[i]) + " makes '" + std::string(name) +
-                   "', which is an input or initialiser already; names must be made once");
+        graph::fail_corrupt(
+            where, describe(nodes[i]) + " makes '" + std::string(name) +
+                       "', which is an input or initialiser already; names must be made once");
       }
       const auto [found, added] = edges.maker.emplace(name, i);
       if (!added) {
-        graph::fail_conversion(2, where + ": '" + std::string(name) + "' is made twice, by " +
-                                      describe(nodes[found->second]) + " and by " +
-                                      describe(nodes[i]) + "; names must be made once");
+        graph::fail_corrupt(where, "'" + std::string(name) + "' is made twice, by " +
+                                       describe(nodes[found->second]) + " and by " +
+                                       describe(nodes[i]) + "; names must be made once");
       }
     }
   }
@@ -62,9 +62,9 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
       if (found != edges.maker.end()) {
         edges.needs[i].push_back(found->second);
       } else if (!scope.find(name)) {
-        graph::fail_conversion(2,
-                               where + ": " + describe(nodes[i]) + " reads '" + std::string(name) +
-                                   "', which is no input, no initialiser and no output of a node");
+        graph::fail_corrupt(where,
+                            describe(nodes[i]) + " reads '" + std::string(name) +
+                                "', which is no input, no initialiser and no output of a node");
       }
     }
   }
@@ -110,9 +110,8 @@ std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope
         while (from > 0 && path[from - 1].first != need) from--;
         for (size_t i = from ? from - 1 : 0; i < path.size() && i < from + 4; i++)
           cycle += describe(nodes[path[i].first]) + " <- ";
-        graph::fail_conversion(2, where + ": the graph has a cycle: " + cycle +
-                                      describe(nodes[need]) +
-                                      "; a node must not need its own result");
+        graph::fail_corrupt(where, "the graph has a cycle: " + cycle + describe(nodes[need]) +
+                                       "; a node must not need its own result");
       }
       if (state[need] == kNew) {
         state[need] = kOpen;

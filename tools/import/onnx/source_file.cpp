@@ -22,7 +22,9 @@ namespace {
 // below, a copy is cheap and cannot be cut short by another process
 constexpr size_t kMapFrom = 256u << 20;
 
-using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_unavailable;
+using graph::fail_unsafe;
 
 struct Descriptor {
   int fd = -1;
@@ -45,15 +47,13 @@ bool starts_with_word(std::string_view bytes, std::string_view word) {  // ASCII
 std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
   Descriptor file;
   file.fd = host::open_input(path, O_NONBLOCK);
-  if (file.fd < 0) fail_conversion(7, path + ": cannot be opened: " + std::strerror(errno));
+  if (file.fd < 0) fail_unavailable(path, std::string("cannot be opened: ") + std::strerror(errno));
   struct stat status = {};
   if (::fstat(file.fd, &status) != 0)
-    fail_conversion(7, path + ": cannot be read: " + std::strerror(errno));
+    fail_unavailable(path, std::string("cannot be read: ") + std::strerror(errno));
   if (S_ISDIR(status.st_mode))
-    fail_conversion(
-        7, path + ": is a directory, expected a model file; name the .onnx file inside it");
-  if (!S_ISREG(status.st_mode))
-    fail_conversion(7, path + ": is no regular file, expected a model file");
+    fail_unavailable(path, "is a directory, expected a model file; name the .onnx file inside it");
+  if (!S_ISREG(status.st_mode)) fail_unavailable(path, "is no regular file, expected a model file");
   std::shared_ptr<SourceFile> out(new SourceFile());
   out->size_ = size_t(status.st_size);
   if (out->size_ == 0) return out;
@@ -61,8 +61,8 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
     out->mapping_ = ::mmap(nullptr, out->size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (out->mapping_ == MAP_FAILED) {
       out->mapping_ = nullptr;
-      fail_conversion(7, path + ": cannot be mapped (" + std::to_string(out->size_) +
-                             " B): " + std::strerror(errno));
+      fail_unavailable(
+          path, "cannot be mapped (" + std::to_string(out->size_) + " B): " + std::strerror(errno));
     }
     out->data_ = static_cast<const char*>(out->mapping_);
     host::add_mapped_file(out->mapping_, out->size_);
@@ -75,7 +75,7 @@ std::shared_ptr<const SourceFile> SourceFile::open(const std::string& path) {
     const ssize_t got =
         ::read(file.fd, out->copy_.get() + done, std::min(kPiece, out->size_ - done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_conversion(7, path + ": cannot be read: " + std::strerror(errno));
+    if (got < 0) fail_unavailable(path, std::string("cannot be read: ") + std::strerror(errno));
     if (got == 0) break;
     done += size_t(got);
     host::note_touched(uint64_t(got));
@@ -119,45 +119,44 @@ std::string_view ExternalData::read(const std::string& owner, const std::string&
   const std::string where = "external data of '" + owner + "': location '" + location + "'";
   const fs::path relative(location);
   if (location.empty() || location.find('\0') != std::string::npos)
-    fail_conversion(2, where + ": is no file name");
+    fail_corrupt(where, "is no file name");
   if (relative.is_absolute())
-    fail_conversion(3, where + ": is absolute, expected a path inside the folder of the model");
+    fail_unsafe(where, "is absolute, expected a path inside the folder of the model");
   for (const fs::path& part : relative) {
-    if (part == "..") fail_conversion(3, where + ": leaves the folder of the model by '..'");
+    if (part == "..") fail_unsafe(where, "leaves the folder of the model by '..'");
   }
   auto& file = files_[location];
   if (!file) {
     std::error_code error;
     const fs::path folder = fs::canonical(directory_.empty() ? "." : directory_, error);
-    if (error)
-      fail_conversion(7, where + ": the folder of the model is not there: " + error.message());
+    if (error) fail_unavailable(where, "the folder of the model is not there: " + error.message());
     const fs::path target = fs::canonical(folder / relative, error);
     if (error)
-      fail_conversion(
-          7, where + ": cannot be opened: " + error.message() + "; it belongs beside the model");
+      fail_unavailable(where,
+                       "cannot be opened: " + error.message() + "; it belongs beside the model");
     const fs::path inside = target.lexically_relative(folder);
     if (inside.empty() || *inside.begin() == "..") {
-      fail_conversion(
-          3, where + ": a link leads out of the folder of the model; replace the link by the file");
+      fail_unsafe(where,
+                  "a link leads out of the folder of the model; replace the link by the file");
     }
     file = SourceFile::open(target.string());
     if (const std::string problem = why_no_model(file->bytes());
         file->bytes().size() < 1024 && !problem.empty() &&
         problem.find("LFS") != std::string::npos) {
-      fail_conversion(2, where + ": " + problem);
+      fail_corrupt(where, problem);
     }
   }
   const uint64_t size = file->bytes().size();
   const std::string range =
       "bytes [" + std::to_string(offset) + ", +" + std::to_string(length) + ")";
   if (offset < 0 || uint64_t(offset) > size) {
-    fail_conversion(2, where + ": " + range + " start past the end of the file (" +
-                           std::to_string(size) + " B); truncated?");
+    fail_corrupt(where, range + " start past the end of the file (" + std::to_string(size) +
+                            " B); truncated?");
   }
   if (length < 0) length = int64_t(size - uint64_t(offset));
   if (uint64_t(length) > size - uint64_t(offset)) {
-    fail_conversion(2, where + ": " + range + " pass the end of the file (" + std::to_string(size) +
-                           " B); truncated?");
+    fail_corrupt(where,
+                 range + " pass the end of the file (" + std::to_string(size) + " B); truncated?");
   }
   return file->bytes().substr(size_t(offset), size_t(length));
 }

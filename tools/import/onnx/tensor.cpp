@@ -14,7 +14,7 @@ namespace ingot::onnx {
 namespace {
 
 using graph::Constant;
-using graph::fail_conversion;
+using graph::fail_corrupt;
 
 // of a sparse tensor, whose dense size its file does not bound
 constexpr int64_t kMaxDenseBytes = int64_t(1) << 28;
@@ -27,9 +27,9 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
   }
   for (const int64_t d : dims) {
     if (d < 0)
-      fail_conversion(2, "tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
+      fail_corrupt("tensor '" + name + "': dimension " + std::to_string(d) + " is negative");
     if (__builtin_mul_overflow(n, d, &n) || n > std::numeric_limits<int64_t>::max() / 16) {
-      fail_conversion(2, "tensor '" + name + "': its dimensions overflow 64 bits");
+      fail_corrupt("tensor '" + name + "': its dimensions overflow 64 bits");
     }
   }
   return n;
@@ -37,8 +37,8 @@ int64_t checked_elements(const std::vector<int64_t>& dims, const std::string& na
 
 [[noreturn]] void wrong_count(const std::string& name, const char* field, size_t found,
                               int64_t expected) {
-  fail_conversion(2, "tensor '" + name + "': " + field + " holds " + std::to_string(found) +
-                         " elements, its shape says " + std::to_string(expected) + "; truncated?");
+  fail_corrupt("tensor '" + name + "': " + field + " holds " + std::to_string(found) +
+               " elements, its shape says " + std::to_string(expected) + "; truncated?");
 }
 
 template <class Out, class In>
@@ -87,8 +87,8 @@ Constant read_narrow(const Tensor& t, const NarrowType& type, const std::string&
   if (t.external || t.has_raw) {
     raw = t.external ? external_bytes(t, name, size, external) : t.raw;
     if (int64_t(raw.size()) != size)
-      fail_conversion(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
-                             " B long, its shape says " + std::to_string(size) + " B; truncated?");
+      fail_corrupt("tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
+                   " B long, its shape says " + std::to_string(size) + " B; truncated?");
   } else {
     typed = narrowed<uint8_t>(t.int32s, size, name, "int32_data");
     raw = Text(reinterpret_cast<const char*>(typed.data()), typed.size());
@@ -104,8 +104,8 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    fail_conversion(2, "tensor '" + name + "': external data has " + key + " '" +
-                           std::string(text.substr(0, 40)) + "', expected a number");
+    fail_corrupt("tensor '" + name + "': external data has " + key + " '" +
+                 std::string(text.substr(0, 40)) + "', expected a number");
   }
   return value;
 }
@@ -161,11 +161,10 @@ Text external_bytes(const Tensor& t, const std::string& name, int64_t size,
     if (entry.key == "offset") offset = parse_number(entry.value, name, "offset");
     if (entry.key == "length") length = parse_number(entry.value, name, "length");
   }
-  if (!external)
-    fail_conversion(2, "tensor '" + name + "': external data where no folder is known");
+  if (!external) fail_corrupt("tensor '" + name + "': external data where no folder is known");
   if (length >= 0 && length != size) {
-    fail_conversion(2, "tensor '" + name + "': external data is " + std::to_string(length) +
-                           " B long, its shape says " + std::to_string(size) + " B");
+    fail_corrupt("tensor '" + name + "': external data is " + std::to_string(length) +
+                 " B long, its shape says " + std::to_string(size) + " B");
   }
   return external->read(name, location, offset, size);
 }
@@ -186,8 +185,8 @@ Constant read_tensor(const Tensor& t, const std::string& name, ExternalData* ext
   if (t.external || t.has_raw) {
     const Text raw = t.external ? external_bytes(t, name, size, external) : t.raw;
     if (int64_t(raw.size()) != size) {
-      fail_conversion(2, "tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
-                             " B long, its shape says " + std::to_string(size) + " B; truncated?");
+      fail_corrupt("tensor '" + name + "': raw_data is " + std::to_string(raw.size()) +
+                   " B long, its shape says " + std::to_string(size) + " B; truncated?");
     }
     bytes.reserve(raw.size());
     host::append_weights(bytes, reinterpret_cast<const uint8_t*>(raw.data()), raw.size());
@@ -215,8 +214,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
   const bool linear = indices.dims.size() == 1;
   if (indices.dtype != DType::kI64 || (!linear && indices.dims.size() != 2) ||
       indices.elements() != count * (linear ? 1 : rank)) {
-    fail_conversion(2, "sparse tensor '" + name + "': its indices do not match its " +
-                           std::to_string(count) + " values");
+    fail_corrupt("sparse tensor '" + name + "': its indices do not match its " +
+                 std::to_string(count) + " values");
   }
   std::vector<uint8_t> bytes(size_t(elements * width));
   const int64_t* index = indices.as<int64_t>();
@@ -226,8 +225,8 @@ Constant read_sparse(const SparseTensor& sparse, const std::string& name, Extern
       const int64_t limit = linear ? elements : sparse.dims[size_t(k)];
       const int64_t position = *index++;
       if (position < 0 || position >= limit) {
-        fail_conversion(2, "sparse tensor '" + name + "': index " + std::to_string(position) +
-                               " is outside of " + std::to_string(limit));
+        fail_corrupt("sparse tensor '" + name + "': index " + std::to_string(position) +
+                     " is outside of " + std::to_string(limit));
       }
       at = linear ? position : at * limit + position;
     }

@@ -65,9 +65,7 @@ class Translator {
   void translate_graph(const Graph& source, Scope& scope);
   std::string source_name() const { return name_; }
   ExternalData* external() { return &external_; }
-  [[noreturn]] void corrupt(const std::string& what) const {
-    graph::fail_conversion(2, name_ + ": " + what);
-  }
+  [[noreturn]] void corrupt(const std::string& what) const { graph::fail_corrupt(name_, what); }
 
  private:
   void declare_inputs(const Graph& source, Scope& scope);

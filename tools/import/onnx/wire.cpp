@@ -366,7 +366,7 @@ Model parse_model(Text bytes, const std::string& source) {
   } catch (const protozero::exception& error) {
     problem = std::string("bad protobuf (") + error.what() + ")";
   }
-  graph::fail_conversion(2, source + ": no valid ONNX model: " + problem);
+  graph::fail_corrupt(source, "no valid ONNX model: " + problem);
 }
 
 }  // namespace ingot::onnx

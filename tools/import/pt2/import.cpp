@@ -48,10 +48,10 @@ void check_version(const Json& program) {
   if (!major.is_number_integer()) corrupt("its program states no schema version");
   const int64_t found = integer(major, "schema_version");
   if (found < kOldestSchema || found > kNewestSchema)
-    graph::fail_conversion(4, "its program has schema version " + std::to_string(found) +
-                                  ", supported are " + std::to_string(kOldestSchema) + " to " +
-                                  std::to_string(kNewestSchema) +
-                                  "; export it again with a torch of that time");
+    graph::fail_unsupported("its program has schema version " + std::to_string(found) +
+                            ", supported are " + std::to_string(kOldestSchema) + " to " +
+                            std::to_string(kNewestSchema) +
+                            "; export it again with a torch of that time");
 }
 
 std::string producer_of(const Json& program) {

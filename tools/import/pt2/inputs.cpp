@@ -8,20 +8,21 @@ namespace ingot::pt2 {
 
 using graph::Dim;
 using graph::Dims;
-using graph::fail_conversion;
+using graph::fail_mismatch;
 
 void Inputs::bind(const std::string& symbol, const Dim& to, const std::string& where) {
   const auto [found, added] = bound_.emplace(symbol, to);
   if (!added && found->second != to)
-    fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " + found->second.text() +
-                           " and to " + to.text());
+    fail_mismatch(where, "dimension '" + symbol + "' is bound to " + found->second.text() +
+                             " and to " + to.text());
   const auto stated = stated_.find(symbol);
   const auto n = to.value();
   if (stated == stated_.end() || !n) return;
   if (*n < stated->second.low || (stated->second.high != 0 && *n > stated->second.high))
-    fail_conversion(5, where + ": dimension '" + symbol + "' is bound to " + to.text() +
-                           ", the program was exported for " + std::to_string(stated->second.low) +
-                           ".." + (stated->second.high ? std::to_string(stated->second.high) : ""));
+    fail_mismatch(where, "dimension '" + symbol + "' is bound to " + to.text() +
+                             ", the program was exported for " +
+                             std::to_string(stated->second.low) + ".." +
+                             (stated->second.high ? std::to_string(stated->second.high) : ""));
 }
 
 Dim Inputs::free_symbol(const std::string& where, const std::string& name) {
@@ -37,10 +38,10 @@ Dim Inputs::free_symbol(const std::string& where, const std::string& name) {
     }
     if (asked->second.low < least ||
         (bounds.high != 0 && (asked->second.high == 0 || asked->second.high > bounds.high)))
-      fail_conversion(5, where + ": --dim gives '" + name +
-                             "' bounds that the program was not exported for, which are " +
-                             std::to_string(bounds.low) + ".." +
-                             (bounds.high ? std::to_string(bounds.high) : ""));
+      fail_mismatch(where, "--dim gives '" + name +
+                               "' bounds that the program was not exported for, which are " +
+                               std::to_string(bounds.low) + ".." +
+                               (bounds.high ? std::to_string(bounds.high) : ""));
     bounds = asked->second;
   }
   model_.symbols[name] = bounds;
@@ -50,9 +51,9 @@ Dim Inputs::free_symbol(const std::string& where, const std::string& name) {
 Dim Inputs::resolved(const std::string& where, const Dim& declared, const Dim* wanted) {
   if (declared.is_static()) {
     if (wanted && wanted->is_static() && *wanted != declared)
-      fail_conversion(5, where + ": the program was exported for " + declared.text() +
-                             ", --input-shape says " + wanted->text() +
-                             "; export it with a dynamic dimension there");
+      fail_mismatch(where, "the program was exported for " + declared.text() +
+                               ", --input-shape says " + wanted->text() +
+                               "; export it with a dynamic dimension there");
     return declared;
   }
   const std::vector<std::string> symbols = declared.symbols();
@@ -69,8 +70,8 @@ Dim Inputs::resolved(const std::string& where, const Dim& declared, const Dim* w
     by[symbol] = bound_.count(symbol) ? bound_.at(symbol) : free_symbol(where, symbol);
   const Dim made = declared.substitute(by);
   if (wanted && wanted->is_static() && made != *wanted)
-    fail_conversion(5, where + ": is " + made.text() + ", --input-shape says " + wanted->text() +
-                           "; bind its symbols with --dim");
+    fail_mismatch(where, "is " + made.text() + ", --input-shape says " + wanted->text() +
+                             "; bind its symbols with --dim");
   return made;
 }
 
@@ -78,9 +79,9 @@ graph::ValueId Inputs::declare(const std::string& name, DType dtype, Dims dims) 
   inputs_.insert(name);
   const auto given = options_.input_shapes.find(name);
   if (given != options_.input_shapes.end() && given->second.size() != dims.size())
-    fail_conversion(5, file_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                           " dimensions, --input-shape gives " +
-                           std::to_string(given->second.size()));
+    fail_mismatch(file_, "input '" + name + "' has " + std::to_string(dims.size()) +
+                             " dimensions, --input-shape gives " +
+                             std::to_string(given->second.size()));
   for (size_t axis = 0; axis < dims.size(); axis++) {
     const std::string where = file_ + ": input '" + name + "' dimension " + std::to_string(axis);
     dims[axis] = resolved(where, dims[axis],
@@ -110,14 +111,14 @@ void Inputs::check_options() const {
   };
   for (const auto& [name, dims] : options_.input_shapes)
     if (!inputs_.count(name))
-      fail_conversion(5, file_ + ": --input-shape names '" + name +
-                             "', which is no input; the inputs are " + listed(inputs_));
+      fail_mismatch(file_, "--input-shape names '" + name +
+                               "', which is no input; the inputs are " + listed(inputs_));
   for (const auto& [name, bounds] : options_.dims)
     if (!symbols_.count(name))
-      fail_conversion(5, file_ + ": --dim " + name +
-                             ": the program has no dynamic dimension of that name; " +
-                             (symbols_.empty() ? "all of its dimensions are fixed"
-                                               : "it has " + listed(symbols_)));
+      fail_mismatch(file_, "--dim " + name +
+                               ": the program has no dynamic dimension of that name; " +
+                               (symbols_.empty() ? "all of its dimensions are fixed"
+                                                 : "it has " + listed(symbols_)));
 }
 
 }  // namespace ingot::pt2

@@ -12,7 +12,7 @@ namespace ingot::pt2 {
 
 using Json = nlohmann::json;
 
-[[noreturn]] inline void corrupt(const std::string& what) { graph::fail_conversion(2, what); }
+[[noreturn]] inline void corrupt(const std::string& what) { graph::fail_corrupt(what); }
 
 /// @throws host::Failure when it is no JSON, has a key twice, or nests deeper than any program
 /// does.

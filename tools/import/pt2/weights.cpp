@@ -32,8 +32,8 @@ graph::ValueId Weights::load(graph::Model& model, const std::string& name) {
   if (found == state_.end()) {
     found = constants_.find(name);
     if (found == constants_.end())
-      graph::fail_conversion(
-          2, "its program reads the tensor '" + name + "', which the file does not hold");
+      graph::fail_corrupt("its program reads the tensor '" + name +
+                          "', which the file does not hold");
   }
   const checkpoint::Tensor& tensor = *found->second;
   const DType dtype = dtype_of(tensor.type);

@@ -19,7 +19,7 @@ Call::Call(Translator& t, Scope& s, const fb::Operator& o, const OperatorRow& r,
       reads_(reads) {}
 
 void Call::corrupt(const std::string& why) const {
-  graph::fail_conversion(2, std::string(row.name) + ": " + why);
+  graph::fail_corrupt(std::string(row.name), why);
 }
 
 bool Call::has(size_t i) const { return i < input_count() && op.inputs()->Get(uint32_t(i)) >= 0; }

@@ -77,7 +77,7 @@ size_t size_of(const Vector* vector) {
 }  // namespace
 
 void ModelFile::corrupt(const std::string& why) const {
-  graph::fail_conversion(2, path_ + ": is no sound TFLite model: " + why);
+  graph::fail_corrupt(path_, "is no sound TFLite model: " + why);
 }
 
 std::shared_ptr<const ModelFile> ModelFile::open(const std::string& path) {
@@ -97,8 +97,8 @@ std::shared_ptr<const ModelFile> ModelFile::open(const std::string& path) {
 
 void ModelFile::check() const {
   if (model_->version() != 3)
-    graph::fail_conversion(4, path_ + ": is a TFLite model of version " +
-                                  std::to_string(model_->version()) + ", supported is 3");
+    graph::fail_unsupported(path_, "is a TFLite model of version " +
+                                       std::to_string(model_->version()) + ", supported is 3");
   if (subgraph_count() == 0) corrupt("it has no subgraphs");
   check_buffers();
   for (size_t i = 0; i < subgraph_count(); i++) check_graph(subgraph(i), i);
@@ -239,9 +239,9 @@ Options ModelFile::options(const fb::Operator& op, const OptionTable* expected) 
 ModelFile::Bytes ModelFile::bytes(const fb::Tensor& t) const {
   const auto where = [&] { return "tensor '" + name(t, 0) + "'"; };
   if (t.external_buffer() != 0)
-    graph::fail_conversion(4, path_ + ": " + where() +
-                                  " lies in another file, which is not supported; export the "
-                                  "model with its weights inside");
+    graph::fail_unsupported(path_, where() +
+                                       " lies in another file, which is not supported; export the "
+                                       "model with its weights inside");
   if (t.buffer() == 0) return {};
   if (t.buffer() >= size_of(model_->buffers()))
     corrupt(where() + " has buffer " + std::to_string(t.buffer()) + " of " +

@@ -41,7 +41,7 @@ size_t bytes_of(FieldType type) {
     default: return 4;
   }
 }
-[[noreturn]] void corrupt(const std::string& why) { graph::fail_conversion(2, why); }
+[[noreturn]] void corrupt(const std::string& why) { graph::fail_corrupt(why); }
 
 }  // namespace
 

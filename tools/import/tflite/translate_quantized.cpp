@@ -239,8 +239,9 @@ ValueId Translator::quantized(ValueId x, const Steps& steps) {
 
 void Translator::check_exact_to() const {
   if (options_.exact_to == importer::ExactTo::kDefault || on_bytes_ > 0) return;
-  graph::fail_conversion(5, path_ + ": --exact-to " + importer::exact_to_name(options_.exact_to) +
-                                ": the model computes nothing in integers");
+  graph::fail_mismatch(path_, std::string("--exact-to ") +
+                                  importer::exact_to_name(options_.exact_to) +
+                                  ": the model computes nothing in integers");
 }
 
 void Translator::note_arithmetic() {

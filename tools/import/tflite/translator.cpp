@@ -15,6 +15,9 @@ namespace ingot::tflite {
 namespace {
 
 using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_mismatch;
+using graph::fail_unsupported;
 
 constexpr int kMaxDepth = 16;               // of subgraphs inside of subgraphs
 constexpr size_t kMaxOperators = 1u << 18;  // with those of subgraphs that are called again
@@ -78,9 +81,9 @@ Translator::Ports Translator::choose_ports() const {
       add(each.outputs(), &ports.outputs);
       return ports;
     }
-    fail_conversion(5, path_ + ": --signature names '" + options_.signature +
-                           "', which the model does not have; " +
-                           (known.empty() ? "it has none" : "there are " + known));
+    fail_mismatch(path_, "--signature names '" + options_.signature +
+                             "', which the model does not have; " +
+                             (known.empty() ? "it has none" : "there are " + known));
   }
   const fb::SubGraph& graph = file_->subgraph(0);
   const auto add = [&](const flatbuffers::Vector<int32_t>* from, std::vector<Ports::Port>* to) {
@@ -275,8 +278,8 @@ void Translator::translate(Scope& scope) {
 
 void Translator::translate_operator(Scope& scope, size_t index) {
   if (++operators_ > kMaxOperators)
-    fail_conversion(4, path_ + ": more than " + std::to_string(kMaxOperators) +
-                           " operators when the subgraphs that it calls are followed");
+    fail_unsupported(path_, "more than " + std::to_string(kMaxOperators) +
+                                " operators when the subgraphs that it calls are followed");
   const fb::Operator& op = *scope.graph->operators()->Get(uint32_t(index));
   host::charge_work(1 + (op.inputs() ? op.inputs()->size() : 0));
   const size_t outputs = op.outputs() ? op.outputs()->size() : 0;
@@ -316,17 +319,16 @@ void Translator::translate_operator(Scope& scope, size_t index) {
 
 std::vector<Slot> Translator::call(int64_t index, const std::vector<Slot>& inputs) {
   if (depth_ >= kMaxDepth)
-    fail_conversion(2, "subgraphs call each other more than " + std::to_string(kMaxDepth) +
-                           " deep, or themselves");
+    fail_corrupt("subgraphs call each other more than " + std::to_string(kMaxDepth) +
+                 " deep, or themselves");
   Scope scope;
   scope.index = uint32_t(index);
   scope.graph = &subgraph(index);
   scope.slots.resize(ModelFile::tensor_count(*scope.graph));
   const size_t wanted = scope.graph->inputs() ? scope.graph->inputs()->size() : 0;
   if (inputs.size() != wanted)
-    fail_conversion(2, "calls subgraph " + std::to_string(index) + " with " +
-                           std::to_string(inputs.size()) + " inputs, it has " +
-                           std::to_string(wanted));
+    fail_corrupt("calls subgraph " + std::to_string(index) + " with " +
+                 std::to_string(inputs.size()) + " inputs, it has " + std::to_string(wanted));
   for (uint32_t i = 0; i < wanted; i++) {
     const int32_t at = scope.graph->inputs()->Get(i);
     scope.slots[size_t(at)] = inputs[i];
@@ -342,8 +344,8 @@ std::vector<Slot> Translator::call(int64_t index, const std::vector<Slot>& input
     const Slot& made = scope.slots[size_t(at)];
     if (made.refused) throw aten::Reported{};
     if (made.id == kAbsent && made.variable.empty())
-      fail_conversion(
-          2, "nothing makes output " + std::to_string(i) + " of subgraph " + std::to_string(index));
+      fail_corrupt("nothing makes output " + std::to_string(i) + " of subgraph " +
+                   std::to_string(index));
     outputs.push_back(made);
   }
   if (net.b.unsupported.size() != reported) throw aten::Reported{};

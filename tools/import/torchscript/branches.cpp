@@ -42,8 +42,8 @@ std::optional<bool> Interpreter::truth(const Value& value, const std::string& pl
   const ValueId id = builder_.read(value.tensor);
   const auto elements = product(builder_.dims(id)).value();
   if (!elements || *elements != 1)
-    graph::fail_conversion(2, place + ": the truth of a tensor of shape " +
-                                  graph::text(builder_.dims(id)) + ", expected one element");
+    graph::fail_corrupt(place, "the truth of a tensor of shape " + graph::text(builder_.dims(id)) +
+                                   ", expected one element");
   if (const auto content = builder_.content(id)) {
     if (const auto number = content->number()) return *number != 0;
     if (content->kind == graph::Scalar::Kind::kTruth)

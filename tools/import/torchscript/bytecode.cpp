@@ -84,19 +84,18 @@ class BytecodeReader {
     if (all.empty()) refuse("the program has no version");
     const int64_t version = integer(all[0], "the program's version");
     if (version < kOldest || version > kNewest)
-      graph::fail_conversion(4, path_ + ": bytecode of version " + std::to_string(version) +
-                                    ", expected " + std::to_string(kOldest) + " to " +
-                                    std::to_string(kNewest) +
-                                    "; save the program again with _save_for_lite_interpreter()");
+      graph::fail_unsupported(path_,
+                              "bytecode of version " + std::to_string(version) + ", expected " +
+                                  std::to_string(kOldest) + " to " + std::to_string(kNewest) +
+                                  "; save the program again with _save_for_lite_interpreter()");
     for (size_t i = 1; i < all.size(); i++) add_method(all[i]);
     return std::move(out_);
   }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    graph::fail_conversion(2, path_ + ": bytecode" +
-                                  (method_.empty() ? "" : " of '" + method_ + "'") + ": " + why +
-                                  "; the file is damaged");
+    graph::fail_corrupt(path_, "bytecode" + (method_.empty() ? "" : " of '" + method_ + "'") +
+                                   ": " + why + "; the file is damaged");
   }
   const Node& at(NodeId id) const { return tree_.at(id); }
   const std::vector<NodeId>& tuple(NodeId id, const std::string& what) const {
@@ -166,8 +165,8 @@ class BytecodeReader {
                            ? std::begin(kNames) + at(items[0]).integer
                            : end;
     if (found == end)
-      graph::fail_conversion(4, path_ + ": bytecode of '" + method_ + "': the instruction '" +
-                                    name + "' is not known; it was saved by a newer torch");
+      graph::fail_unsupported(path_, "bytecode of '" + method_ + "': the instruction '" + name +
+                                         "' is not known; it was saved by a newer torch");
     return {Opcode(found - std::begin(kNames)), integer(items[1], "an operand"),
             integer(items[2], "an operand")};
   }

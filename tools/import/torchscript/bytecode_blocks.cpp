@@ -253,8 +253,7 @@ std::unique_ptr<File> file_of_bytecode(const Bytecode& bytecode, const std::stri
     Function made = MethodWriter(method, *file, path).write();
     const std::string name = made.name;
     if (!type.methods.emplace(name, std::move(made)).second)
-      graph::fail_conversion(
-          2, path + ": bytecode has '" + method.name + "' twice; the file is damaged");
+      graph::fail_corrupt(path, "bytecode has '" + method.name + "' twice; the file is damaged");
   }
   return file;
 }

@@ -72,8 +72,7 @@ Value Interpreter::evaluate(Frame& frame, ExpressionId id) {
       arguments.positional.push_back(evaluate(frame, file.item(e, 0)));
       return call_operator(frame, "aten::neg", std::move(arguments), e.line);
     }
-    default:
-      graph::fail_conversion(2, place + ": an argument's name stands where a value is expected");
+    default: graph::fail_corrupt(place, "an argument's name stands where a value is expected");
   }
 }
 
@@ -93,7 +92,7 @@ Value Interpreter::evaluate_name(Frame& frame, ExpressionId id) {
   if (name.compare(0, 10, "CONSTANTS.") == 0) return constant(name.substr(10), file.place(e.line));
   const bool known = name.compare(0, 10, "__torch__.") == 0 || name.compare(0, 6, "torch.") == 0 ||
                      name.compare(0, 4, "ops.") == 0;
-  if (!known) graph::fail_conversion(2, file.place(e.line) + ": '" + name + "' is not defined");
+  if (!known) graph::fail_corrupt(file.place(e.line), "'" + name + "' is not defined");
   // A value of an enumeration: __torch__.Colour.RED
   const size_t dot = name.rfind('.');
   if (name[0] == '_' && dot != std::string::npos) {
@@ -118,8 +117,8 @@ Value Interpreter::constant(const std::string& name, const std::string& place) {
     number = number * 10 + size_t(name[used] - '0');
   const size_t count = constants_.items ? constants_.items->size() : 0;
   if (name.size() < 2 || name[0] != 'c' || used != name.size() || number >= count)
-    graph::fail_conversion(2, place + ": refers to CONSTANTS." + name + ", the archive has " +
-                                  std::to_string(count) + " constants");
+    graph::fail_corrupt(place, "refers to CONSTANTS." + name + ", the archive has " +
+                                   std::to_string(count) + " constants");
   Value made = (*constants_.items)[number];
   // x * 2.0, traced
   if (made.is(Kind::kTensor) && builder_.rank(builder_.read(made.tensor)) == 0) made.wrapped = true;
@@ -147,7 +146,7 @@ Value Interpreter::attribute(const Value& owner, const std::string& name,
     made->name = named->name + "." + name;
     return Value::of(std::shared_ptr<aten::Foreign>(made));
   }
-  graph::fail_conversion(2, place + ": " + describe(owner) + " has no '" + name + "'");
+  graph::fail_corrupt(place, describe(owner) + " has no '" + name + "'");
 }
 
 /// Of an object that the program made itself only the slot is known.
@@ -181,7 +180,7 @@ Value Interpreter::index(const Value& owner, const Value& index, const std::stri
     throw Raised{place, "a dictionary has no key " + describe(index)};
   }
   if (!owner.items && !owner.is(Kind::kString))
-    graph::fail_conversion(2, place + ": takes an item of " + describe(owner));
+    graph::fail_corrupt(place, "takes an item of " + describe(owner));
   const Value number = to_integer(index, place);
   const std::optional<int64_t> at = number.is(Kind::kInt) ? number.integer.value() : std::nullopt;
   if (!at)
@@ -198,7 +197,7 @@ Value Interpreter::index(const Value& owner, const Value& index, const std::stri
 Value Interpreter::slice(const Value& owner, const Value& begin, const Value& end,
                          const std::string& place) {
   if (owner.is(Kind::kUnknown)) return owner;
-  if (!owner.items) graph::fail_conversion(2, place + ": takes a part of " + describe(owner));
+  if (!owner.items) graph::fail_corrupt(place, "takes a part of " + describe(owner));
   const int64_t count = int64_t(owner.items->size());
   const auto bound = [&](const Value& v, int64_t otherwise) {
     if (v.is(Kind::kNone)) return otherwise;
@@ -243,7 +242,7 @@ Value Interpreter::call(Frame& frame, ExpressionId id) {
     } else {
       const Value function = evaluate(frame, callee);
       if (function.is(Kind::kUnknown)) return function;
-      if (!as<Named>(function)) graph::fail_conversion(2, place + ": calls " + describe(function));
+      if (!as<Named>(function)) graph::fail_corrupt(place, "calls " + describe(function));
       name = as<Named>(function)->name;
     }
   }
@@ -258,7 +257,7 @@ Value Interpreter::call(Frame& frame, ExpressionId id) {
       return Value::of(std::shared_ptr<aten::Foreign>(object));
     }
     const Library::Found found = library_.find(name);
-    if (!found) graph::fail_conversion(2, place + ": '" + name + "' is not in the archive");
+    if (!found) graph::fail_corrupt(place, "'" + name + "' is not in the archive");
     if (found.type) return make_object(name, arguments(frame, e), place);
     return call_function(*found.file, *found.function, arguments(frame, e), frame.path, place);
   }
@@ -308,7 +307,7 @@ Value Interpreter::call_builtin(Frame& frame, const std::string& name, const Exp
   const File& file = *frame.file;
   const std::string place = file.place(e.line);
   const auto argument = [&](uint32_t i) {
-    if (i + 1 >= e.count) graph::fail_conversion(2, place + ": '" + name + "' lacks an argument");
+    if (i + 1 >= e.count) graph::fail_corrupt(place, "'" + name + "' lacks an argument");
     return file.item(e, i + 1);
   };
   *done = true;
@@ -381,7 +380,7 @@ Value Interpreter::call_object(Frame& frame, const Value& owner, const std::stri
   const Object* const object = as<Object>(owner);
   if (!object) {
     if (as<Unreadable>(owner)) refuse(method, place, describe(owner));
-    graph::fail_conversion(2, place + ": calls '" + method + "' of " + describe(owner));
+    graph::fail_corrupt(place, "calls '" + method + "' of " + describe(owner));
   }
   const Library::Found found = library_.find(object->type);
   if (!found.type) {
@@ -390,8 +389,7 @@ Value Interpreter::call_object(Frame& frame, const Value& owner, const std::stri
   }
   const auto function = found.type->methods.find(method);
   if (function == found.type->methods.end())
-    graph::fail_conversion(
-        2, place + ": the class '" + object->type + "' has no method '" + method + "'");
+    graph::fail_corrupt(place, "the class '" + object->type + "' has no method '" + method + "'");
   Arguments given = arguments(frame, e);
   given.positional.insert(given.positional.begin(), owner);
   const std::string path = object->path;

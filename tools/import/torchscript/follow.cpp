@@ -15,7 +15,10 @@ namespace {
 
 using Kind = Value::Kind;
 using graph::Dim;
-using graph::fail_conversion;
+using graph::fail_corrupt;
+using graph::fail_internal;
+using graph::fail_mismatch;
+using graph::fail_unsupported;
 using graph::ValueId;
 
 std::string key_of(const Object& object, const std::string& name) {
@@ -89,8 +92,9 @@ class Inputs {
       return Value::none();
     }
     if (dims.size() > size_t(kMaxRank))
-      fail_conversion(4, path_ + ": input '" + name + "' has " + std::to_string(dims.size()) +
-                             " dimensions, at most " + std::to_string(kMaxRank) + " are supported");
+      fail_unsupported(path_, "input '" + name + "' has " + std::to_string(dims.size()) +
+                                  " dimensions, at most " + std::to_string(kMaxRank) +
+                                  " are supported");
     const auto type = options_.input_types.find(name);
     const bool traced_type = traced && traced->dtype != DType::kInvalid;
     const DType dtype = type != options_.input_types.end() ? type->second
@@ -155,34 +159,32 @@ class Inputs {
     const double number = std::strtod(text.c_str(), &rest);
     if (!text.empty() && *rest == 0 && type.find("float") != std::string::npos)
       return Value::of(number);
-    fail_conversion(5,
-                    path_ + ": --argument " + name + "=" + text + ": '" + name + "' is a " + type);
+    fail_mismatch(path_, "--argument " + name + "=" + text + ": '" + name + "' is a " + type);
   }
 
   void check() const {
     if (!missing_.empty())
-      fail_conversion(5, path_ +
-                             ": a TorchScript file has no shapes of inputs and no values of other "
-                             "arguments; give what is missing: " +
-                             missing_);
+      fail_mismatch(path_,
+                    "a TorchScript file has no shapes of inputs and no values of other "
+                    "arguments; give what is missing: " +
+                        missing_);
     const std::string takes = "; forward() takes " + (names_.empty() ? "nothing" : names_);
     for (const auto& [name, dims] : options_.input_shapes)
       if (!used_.count(name))
-        fail_conversion(5,
-                        path_ + ": --input-shape names '" + name + "', which is no input" + takes);
+        fail_mismatch(path_, "--input-shape names '" + name + "', which is no input" + takes);
     for (const auto& [name, dtype] : options_.input_types)
       if (!used_.count(name))
-        fail_conversion(5,
-                        path_ + ": --input-type names '" + name + "', which is no input" + takes);
+        fail_mismatch(path_, "--input-type names '" + name + "', which is no input" + takes);
     for (const auto& [name, text] : options_.arguments)
       if (!used_.count(name))
-        fail_conversion(5, path_ + ": --argument names '" + name +
-                               "', which is no argument but tensors" + takes);
+        fail_mismatch(path_,
+                      "--argument names '" + name + "', which is no argument but tensors" + takes);
     for (const auto& [name, bounds] : options_.dims)
       if (!used_dims_.count(name))
-        fail_conversion(5, path_ + ": --dim " + name +
-                               ": no dimension of that name; name one in --input-shape, as in x=" +
-                               name + "x3x224x224");
+        fail_mismatch(
+            path_, "--dim " + name +
+                       ": no dimension of that name; name one in --input-shape, as in x=" + name +
+                       "x3x224x224");
   }
 
   const std::string& path_;
@@ -224,12 +226,12 @@ class Outputs {
     if (value.is(Kind::kNone)) return;
     if (value.is(Kind::kInt))
       return add(builder_.extent(value.integer), name.empty() ? "output" : name);
-    fail_conversion(4, "forward() gives " + describe(value) + ", expected tensors");
+    fail_unsupported("forward() gives " + describe(value) + ", expected tensors");
   }
   void add(ValueId id, const std::string& name) {
     constexpr size_t kMax = 65535;  // more than any file holds
     if (builder_.model.graph.outputs.size() >= kMax)
-      fail_conversion(4, "forward() gives more than " + std::to_string(kMax) + " tensors");
+      fail_unsupported("forward() gives more than " + std::to_string(kMax) + " tensors");
     builder_.model.graph.outputs.push_back(expose(builder_.model, id, name));
   }
 
@@ -260,15 +262,16 @@ void gather(const std::string& path, aten::Builder& builder, const std::function
   } catch (const Stopped&) {
     if (builder.unsupported.empty()) {
       const auto& nodes = builder.model.source_nodes;
-      fail_conversion(8, path + ": the program could not be followed behind " +
-                             (nodes.empty() ? "its first line"
-                                            : "'" + nodes.back().op + "' at " + nodes.back().name));
+      fail_internal(path,
+                    "the program could not be followed behind " +
+                        (nodes.empty() ? "its first line"
+                                       : "'" + nodes.back().op + "' at " + nodes.back().name));
     }
   } catch (const Raised& raised) {
     if (builder.unsupported.empty())
-      fail_conversion(5, raised.place + ": the program raises for these inputs: " +
-                             (raised.message.empty() ? "an exception" : raised.message) +
-                             "; give others with --input-shape or --argument");
+      fail_mismatch(raised.place, "the program raises for these inputs: " +
+                                      (raised.message.empty() ? "an exception" : raised.message) +
+                                      "; give others with --input-shape or --argument");
   } catch (const aten::Refused& refused) {
     builder.unsupported.push_back(
         {"forward()", refused.argument, "", "", refused.why, refused.hint});
@@ -300,8 +303,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
   const Value root = data.load("");
   const auto module = std::dynamic_pointer_cast<Object>(root.foreign);
   if (!module)
-    fail_conversion(2,
-                    archive.path() + ": data.pkl holds " + describe(root) + ", expected a module");
+    fail_corrupt(archive.path(), "data.pkl holds " + describe(root) + ", expected a module");
   Value constants = Value::tuple({});
   std::vector<ValueId> weights = data.constants();
   std::optional<Loader> loader;  // as long as what it loaded
@@ -320,11 +322,10 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
 
   const Library::Found type = library.find(module->type);
   if (!type.type)
-    fail_conversion(2, archive.path() + ": the class '" + module->type + "' is not in the archive");
+    fail_corrupt(archive.path(), "the class '" + module->type + "' is not in the archive");
   const auto forward = type.type->methods.find("forward");
   if (forward == type.type->methods.end())
-    fail_conversion(
-        4, archive.path() + ": the module of class '" + module->type + "' has no forward()");
+    fail_unsupported(archive.path(), "the module of class '" + module->type + "' has no forward()");
   Interpreter interpreter(builder, library, constants);
   gather(archive.path(), builder, [&] {
     if (loader) restore_objects(*loader, interpreter);
@@ -377,7 +378,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
     Outputs outputs(builder);
     outputs.add(result, "");
     if (pass.model.graph.outputs.empty())
-      fail_conversion(4, archive.path() + ": forward() gives no tensor");
+      fail_unsupported(archive.path(), "forward() gives no tensor");
     for (const Seen& before : seen) {
       const Value& now = before.object->attributes[before.name];
       const std::string key = key_of(*before.object, before.name);
@@ -388,8 +389,9 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
                                : !same(now, before.value);
       if (!changed) continue;
       if (now.items || now.foreign)
-        fail_conversion(4, archive.path() + ": the program changes its attribute '" + key + "', " +
-                               describe(now) + "; only tensors and numbers can be kept");
+        fail_unsupported(archive.path(), "the program changes its attribute '" + key + "', " +
+                                             describe(now) +
+                                             "; only tensors and numbers can be kept");
       Attribute& to = pass.changed[key];
       to.plain = now;
       to.is_tensor = now.is(Kind::kTensor);

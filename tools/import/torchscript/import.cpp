@@ -10,7 +10,8 @@
 namespace ingot::torchscript {
 namespace {
 
-using graph::fail_conversion;
+using graph::fail_internal;
+using graph::fail_unsupported;
 
 constexpr int kMaxPasses = 4;
 
@@ -31,9 +32,9 @@ class Import {
     }
     std::string names;
     for (const auto& [key, value] : attributes) names += (names.empty() ? "'" : ", '") + key + "'";
-    fail_conversion(
-        4,
-        archive_.path() + ": the attributes " + names +
+    fail_unsupported(
+        archive_.path(),
+        "the attributes " + names +
             " change in another way from run to run; only what keeps type and shape can be kept");
   }
 
@@ -51,7 +52,7 @@ class Import {
         return made;
       } catch (const TakenAsIndex& index) {
         if (!retyped_.emplace(index.input, DType::kI64).second)
-          fail_conversion(8, archive_.path() + ": input '" + index.input + "' has no type");
+          fail_internal(archive_.path(), "input '" + index.input + "' has no type");
         options_.input_types[index.input] = DType::kI64;
       }
     }
@@ -105,9 +106,9 @@ class Import {
       std::string names;
       for (const auto& [key, value] : attributes)
         names += (names.empty() ? "'" : ", '") + key + "'";
-      fail_conversion(4, archive_.path() +
-                             ": the first run of the program differs from later ones (attributes " +
-                             names + "), and not only as if they began at zero");
+      fail_unsupported(archive_.path(),
+                       "the first run of the program differs from later ones (attributes " + names +
+                           "), and not only as if they began at zero");
     }
     for (const auto& [key, attribute] : made)
       if (attribute.is_tensor) out[key] = 0;

@@ -21,8 +21,7 @@ const File* Library::file(const std::string& member) {
   } else if (const std::optional<std::string> source = read_(member)) {
     bytes_ += source->size();
     if (bytes_ > kMaxBytes)
-      graph::fail_conversion(
-          2, name_ + ": has more than " + std::to_string(kMaxBytes) + " bytes of code");
+      graph::fail_corrupt(name_, "has more than " + std::to_string(kMaxBytes) + " bytes of code");
     made = std::make_unique<File>(parse_file(*source, name_ + ": code/" + member));
   }
   return (files_[member] = std::move(made)).get();

@@ -30,8 +30,8 @@ Value Loader::load(const std::vector<NodeId>& nodes, const std::string& name) {
 Value Loader::value(NodeId id, const std::string& path, int depth) {
   if (id == kNoNode) return Value::none();
   if (depth > kMaxLevels)
-    graph::fail_conversion(
-        2, "'" + path + "': objects nest deeper than " + std::to_string(kMaxLevels) + " levels");
+    graph::fail_corrupt("'" + path + "': objects nest deeper than " + std::to_string(kMaxLevels) +
+                        " levels");
   const Node& node = pickled_.tree().at(id);
   switch (node.kind) {
     case NodeKind::kNone: return Value::none();
@@ -121,9 +121,9 @@ Value Loader::quantized_rows(const Pickled::Loaded& loaded, const std::string& p
   const int64_t count = int64_t(by.scales.size());
   if (dims.size() != 2 || by.axis != 0 || dims[0] != count ||
       by.float_zero_points.size() != by.scales.size())
-    graph::fail_conversion(2, "'" + path + "': has " + std::to_string(count) +
-                                  " scales along dimension " + std::to_string(by.axis) + " of " +
-                                  graph::text(graph::Dims(dims.begin(), dims.end())));
+    graph::fail_corrupt("'" + path + "': has " + std::to_string(count) +
+                        " scales along dimension " + std::to_string(by.axis) + " of " +
+                        graph::text(graph::Dims(dims.begin(), dims.end())));
   auto made = std::make_shared<QuantizedRows>();
   const auto column = [&](const std::vector<double>& numbers) {
     const std::vector<float> floats(numbers.begin(), numbers.end());
@@ -145,10 +145,10 @@ Value Loader::quantized(const Pickled::Loaded& loaded, const std::string& path) 
   const int64_t count = int64_t(by.scales.size()), axis = in_channels ? by.axis : 0;
   const int64_t rank = int64_t(loaded.constant.dims.size());
   if (in_channels && (axis < 0 || axis >= rank || loaded.constant.dims[size_t(axis)] != count))
-    graph::fail_conversion(
-        2, "'" + path + "': has " + std::to_string(count) + " scales along dimension " +
-               std::to_string(axis) + " of " +
-               graph::text(graph::Dims(loaded.constant.dims.begin(), loaded.constant.dims.end())));
+    graph::fail_corrupt(
+        "'" + path + "': has " + std::to_string(count) + " scales along dimension " +
+        std::to_string(axis) + " of " +
+        graph::text(graph::Dims(loaded.constant.dims.begin(), loaded.constant.dims.end())));
   const std::vector<float> scales(by.scales.begin(), by.scales.end());
   const std::vector<int64_t> dims =
       in_channels ? std::vector<int64_t>{count} : std::vector<int64_t>{};

@@ -20,8 +20,8 @@ constexpr size_t kMaxValues = size_t{4} << 20;  // of the graph
 
 void Interpreter::check_growth(const std::string& place) {
   if (builder_.model.values.size() > kMaxValues)
-    graph::fail_conversion(
-        4, place + ": the unrolled loop makes more than " + std::to_string(kMaxValues) + " values");
+    graph::fail_unsupported(
+        place, "the unrolled loop makes more than " + std::to_string(kMaxValues) + " values");
 }
 
 void Interpreter::run_for(Frame& frame, const Statement& s) {
@@ -50,9 +50,8 @@ void Interpreter::run_for(Frame& frame, const Statement& s) {
     return run_loop(frame, s, rounds, place);
   }
   if (*known > kMaxRounds)
-    graph::fail_conversion(4, place + ": a loop of " + std::to_string(*known) +
-                                  " rounds, at most " + std::to_string(kMaxRounds) +
-                                  " are unrolled");
+    graph::fail_unsupported(place, "a loop of " + std::to_string(*known) + " rounds, at most " +
+                                       std::to_string(kMaxRounds) + " are unrolled");
   for (int64_t i = 0; i < *known && !frame.returned; i++) {
     frame.names[name] = Value::of(Dim(i));
     run_block(frame, s.body);
@@ -68,8 +67,8 @@ void Interpreter::run_while(Frame& frame, const Statement& s) {
     if (!known) return run_loop(frame, s, kAbsent, place);
     if (!*known) return;
     if (i >= kMaxRounds)
-      graph::fail_conversion(
-          4, place + ": a loop of more than " + std::to_string(kMaxRounds) + " rounds");
+      graph::fail_unsupported(place,
+                              "a loop of more than " + std::to_string(kMaxRounds) + " rounds");
     run_block(frame, s.body);
     check_growth(place);
   }

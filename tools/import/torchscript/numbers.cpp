@@ -208,7 +208,7 @@ aten::Tensor Interpreter::tensor_of(const Value& value, const std::string& place
     if (!value.text.empty()) report("number", place, value.text);
     throw Stopped{};
   }
-  graph::fail_conversion(2, place + ": takes " + describe(value) + " for a number");
+  graph::fail_corrupt(place, "takes " + describe(value) + " for a number");
 }
 
 /// A plain value where it is known, else a tensor of rank 0.

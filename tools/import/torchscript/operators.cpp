@@ -133,7 +133,7 @@ Value Interpreter::row_of(const std::vector<Value>& v, const std::string& place)
   const aten::Tensor of = tensor_of(v[0], place);
   const int64_t rank = builder_.rank(builder_.read(of));
   if (at >= rank || at < -rank)
-    graph::fail_conversion(2, place + ": a row along dimension " + describe(v[1]));
+    graph::fail_corrupt(place, "a row along dimension " + describe(v[1]));
   if (at < 0) at += rank;
   const ValueId row = builder_.read(v[2].tensor);
   const auto take = [at, row](aten::Builder& b, ValueId whole) {
@@ -191,7 +191,7 @@ Value Interpreter::plain_operator(const std::string& name, Arguments& given,
   const ReadValues v(given);
   *done = true;
   if (name == "NumToTensor" || name == "ScalarImplicit") {
-    if (v.empty()) graph::fail_conversion(2, place + ": '" + name + "' lacks its argument");
+    if (v.empty()) graph::fail_corrupt(place, "'" + name + "' lacks its argument");
     if (name == "ScalarImplicit") return v[0];
     return Value::of(tensor_of(v[0], place));
   }
@@ -399,7 +399,7 @@ Value Interpreter::list_operator(const std::string& name, Arguments& given,
     std::vector<Value> all;
     const int64_t times = *v[1].integer.value();
     if (times > 0 && uint64_t(times) > (uint64_t{1} << 20) / std::max<size_t>(items.size(), 1))
-      graph::fail_conversion(4, place + ": a list of more than a million items");
+      graph::fail_unsupported(place, "a list of more than a million items");
     for (int64_t i = 0; i < times; i++) all.insert(all.end(), items.begin(), items.end());
     return Value::list(std::move(all));
   }

@@ -15,7 +15,7 @@ class PackedState {
       : state_(state), builder_(builder), owner_(std::move(owner)) {}
 
   [[noreturn]] void corrupt(const std::string& what) const {
-    graph::fail_conversion(2, owner_ + ": " + what + "; the file is damaged");
+    graph::fail_corrupt(owner_, what + "; the file is damaged");
   }
   const Value& part(size_t i) const { return item(state_, i); }
   const Value& item(const Value& list, size_t i) const {
@@ -89,8 +89,8 @@ std::vector<Value> convolution_arguments(const PackedState& state) {
     weight = state.tensor(state.item(state.part(2), 1));
     bias = state.tensor_or_none(state.item(state.part(2), 2));
   } else {
-    graph::fail_conversion(4, "packed convolutions of version " + version.describe() +
-                                  " are not read; save the program again with torch 1.6 or newer");
+    graph::fail_unsupported("packed convolutions of version " + version.describe() +
+                            " are not read; save the program again with torch 1.6 or newer");
   }
   const Value groups = Value::of(Dim(c.groups));
   if (c.transposed)

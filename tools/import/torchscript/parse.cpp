@@ -60,7 +60,7 @@ class Parser {
     }
   }
   [[noreturn]] void refuse(const std::string& what) const {
-    graph::fail_conversion(2, file_.place(now_.line) + ": " + what);
+    graph::fail_corrupt(file_.place(now_.line), what);
   }
   [[noreturn]] void expected(const std::string& what) const {
     refuse("expected " + what + ", found " + found());
@@ -513,7 +513,7 @@ class Parser {
 
 File parse_file(std::string_view source, const std::string& name) {
   if (source.size() > kMaxCode)
-    graph::fail_conversion(2, name + ": has " + std::to_string(source.size()) + " bytes, at most " +
+    graph::fail_corrupt(name, "has " + std::to_string(source.size()) + " bytes, at most " +
                                   std::to_string(kMaxCode) + " are read");
   return Parser(source, name).run();
 }

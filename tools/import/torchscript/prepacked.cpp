@@ -36,9 +36,9 @@ Value Interpreter::run_prepacked(Frame& frame, const std::string& name, Argument
            given.positional.size() == 2 ? "reads " + describe(given.positional[1])
                                         : "has another number of arguments than 2");
   if (packed->arguments.size() != layer->places.size() + 2)
-    graph::fail_conversion(
-        2, place + ": 'prepacked::" + name + "' takes " + std::to_string(packed->arguments.size()) +
-               " packed values, expected " + std::to_string(layer->places.size() + 2));
+    graph::fail_corrupt(
+        place, "'prepacked::" + name + "' takes " + std::to_string(packed->arguments.size()) +
+                   " packed values, expected " + std::to_string(layer->places.size() + 2));
   Arguments of_layer, of_bounds;
   of_layer.positional = {given.positional[0]};
   for (const size_t at : layer->places) of_layer.positional.push_back(packed->arguments[at]);

@@ -41,17 +41,16 @@ Interpreter::Deeper::Deeper(Interpreter* i, const std::string& place) : interpre
   if (i->depth_ == 0) i->stack_ = here, i->most_stack_ = most_stack();
   if (++i->depth_ > kMaxDepth || (here < i->stack_ && i->stack_ - here > i->most_stack_)) {
     i->depth_--;
-    graph::fail_conversion(
-        2, place + ": functions call each other deeper than a program can be followed");
+    graph::fail_corrupt(place, "functions call each other deeper than a program can be followed");
   }
 }
 
 void Interpreter::count_step(const std::string& place) {
   host::charge_work(kStepWork);
   if (++steps_ > most_steps)
-    graph::fail_conversion(
-        4, place + ": the program takes more than " + std::to_string(most_steps) +
-               " steps while it is converted; does a loop run over the elements of a tensor?");
+    graph::fail_unsupported(
+        place, "the program takes more than " + std::to_string(most_steps) +
+                   " steps while it is converted; does a loop run over the elements of a tensor?");
 }
 
 Value Interpreter::report(const std::string& op, const std::string& place, const std::string& why,
@@ -139,11 +138,11 @@ void Interpreter::assign(Frame& frame, const Statement& s) {
   if (!unpacks) return store(frame, file.items[s.first], value);
   const std::string place = file.place(s.line);
   if (!value.is(Value::Kind::kUnknown) && !value.items)
-    graph::fail_conversion(
-        2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
+    graph::fail_corrupt(
+        place, "unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
   if (value.items && value.items->size() != s.count)
-    graph::fail_conversion(
-        2, place + ": unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
+    graph::fail_corrupt(
+        place, "unpacks " + describe(value) + " into " + std::to_string(s.count) + " names");
   for (uint32_t i = 0; i < s.count; i++)
     store(frame, file.items[s.first + i], value.items ? (*value.items)[i] : value);
 }
@@ -170,7 +169,7 @@ void Interpreter::set_attribute(const Value& owner, const std::string& name, Val
                                 const std::string& place) {
   Object* const object = as<Object>(owner);
   if (owner.is(Value::Kind::kUnknown)) return;
-  if (!object) graph::fail_conversion(2, place + ": sets '" + name + "' of " + describe(owner));
+  if (!object) graph::fail_corrupt(place, "sets '" + name + "' of " + describe(owner));
   note_setting(std::static_pointer_cast<Object>(owner.foreign), name);
   containers_.note(owner, value);
   object->attributes[name] = std::move(value);
@@ -184,17 +183,16 @@ Value Interpreter::call_function(const File& file, const Function& function, Arg
   frame.file = &file;
   frame.path = path;
   if (arguments.positional.size() > function.parameters.size())
-    graph::fail_conversion(2, place + ": gives '" + function.name + "' " +
-                                  std::to_string(arguments.positional.size()) +
-                                  " arguments, it takes " +
-                                  std::to_string(function.parameters.size()));
+    graph::fail_corrupt(
+        place, "gives '" + function.name + "' " + std::to_string(arguments.positional.size()) +
+                   " arguments, it takes " + std::to_string(function.parameters.size()));
   for (auto& [name, value] : arguments.keywords) {
     bool known = false;
     for (size_t i = arguments.positional.size(); i < function.parameters.size(); i++)
       known = known || function.parameters[i].name == name;
     if (!known || !frame.names.emplace(name, std::move(value)).second)
-      graph::fail_conversion(2, place + ": gives '" + function.name + "' the argument '" + name +
-                                    "', which it does not take (again)");
+      graph::fail_corrupt(place, "gives '" + function.name + "' the argument '" + name +
+                                     "', which it does not take (again)");
   }
   for (size_t i = 0; i < function.parameters.size(); i++) {
     const FunctionParameter& p = function.parameters[i];
@@ -202,8 +200,8 @@ Value Interpreter::call_function(const File& file, const Function& function, Arg
       frame.names[p.name] = std::move(arguments.positional[i]);
     } else if (!frame.names.count(p.name)) {
       if (p.otherwise == kNone)
-        graph::fail_conversion(
-            2, place + ": does not give '" + function.name + "' its argument '" + p.name + "'");
+        graph::fail_corrupt(place,
+                            "does not give '" + function.name + "' its argument '" + p.name + "'");
       frame.names[p.name] = evaluate(frame, p.otherwise);
     }
   }
@@ -216,11 +214,10 @@ Value Interpreter::call_method(const std::shared_ptr<Object>& self, const std::s
   const Library::Found found = library_.find(self->type);
   const std::string place = found.file ? found.file->name : "code";
   if (!found.type)
-    graph::fail_conversion(2, place + ": the class '" + self->type + "' is not in the archive");
+    graph::fail_corrupt(place, "the class '" + self->type + "' is not in the archive");
   const auto function = found.type->methods.find(method);
   if (function == found.type->methods.end())
-    graph::fail_conversion(
-        2, place + ": the class '" + self->type + "' has no method '" + method + "'");
+    graph::fail_corrupt(place, "the class '" + self->type + "' has no method '" + method + "'");
   Arguments arguments;
   arguments.positional.push_back(Value::of(std::static_pointer_cast<aten::Foreign>(self)));
   for (Value& value : given) arguments.positional.push_back(std::move(value));

@@ -21,7 +21,7 @@ std::string shown(char c) {
 }  // namespace
 
 void Tokens::refuse(const std::string& what) const {
-  graph::fail_conversion(2, name_ + ":" + std::to_string(line_) + ": " + what);
+  graph::fail_corrupt(name_ + ":" + std::to_string(line_) + ": " + what);
 }
 
 /// At the start of a line: blocks that begin or end there. Lines without anything say nothing.
@@ -125,8 +125,8 @@ Token Tokens::number_token() {
   }
   if (at_ < source_.size() && is_name_start(source_[at_])) {
     if (source_[at_] == 'j')
-      graph::fail_conversion(
-          4, name_ + ":" + std::to_string(line_) + ": complex numbers are not supported");
+      graph::fail_unsupported(name_ + ":" + std::to_string(line_) +
+                              ": complex numbers are not supported");
     refuse("a number is followed by " + shown(source_[at_]));
   }
   return {real ? TokenKind::kFloat : TokenKind::kInteger, line_, source_.substr(from, at_ - from)};
@@ -192,8 +192,8 @@ std::string unquoted(const Token& token, const std::string& place) {
       out += char(value);
       i += used;
     } else {
-      graph::fail_conversion(
-          2, place + ": a string has the unknown escape '\\" + (c ? std::string(1, c) : "") + "'");
+      graph::fail_corrupt(
+          place, "a string has the unknown escape '\\" + (c ? std::string(1, c) : "") + "'");
     }
   }
   return out;

@@ -178,11 +178,12 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint,
   }
   for (const auto& [key, group] : groups)
     if (!key.empty()) out.keys.push_back(key);
-  if (!chosen && groups.empty()) graph::fail_conversion(5, checkpoint.file + ": holds no tensors");
+  if (!chosen && groups.empty()) graph::fail_mismatch(checkpoint.file, "holds no tensors");
   if (!chosen)
-    graph::fail_conversion(5, checkpoint.file + ": --key '" + options.key + "' holds no tensors" +
-                                  (out.keys.empty() ? "; it has none below any key"
-                                                    : "; keys that do: " + key_list(out.keys)));
+    graph::fail_mismatch(checkpoint.file,
+                         "--key '" + options.key + "' holds no tensors" +
+                             (out.keys.empty() ? "; it has none below any key"
+                                               : "; keys that do: " + key_list(out.keys)));
   for (const Candidate& c : *chosen) {
     if (!begins(c.name, out.prefix)) {
       out.outside += checkpoint::is_floating(c.tensor->type);

@@ -96,14 +96,16 @@ class Overlay {
       if (slot.source) parts.push_back(slot.source);
       for (const Candidate* c : parts) {
         if (c->tensor->quantization)
-          graph::fail_conversion(4, options_.checkpoint + ": '" + c->original +
-                                        "' is quantised; overlay needs the weights as floats");
+          graph::fail_unsupported(
+              options_.checkpoint,
+              "'" + c->original + "' is quantised; overlay needs the weights as floats");
         const bool exact = slot.source && same_type(slot.dtype, c->tensor->type);
         if (!exact && slot.dtype != DType::kF32 && slot.dtype != DType::kF64)
-          graph::fail_conversion(4, options_.checkpoint + ": '" + c->original + "' is " +
-                                        checkpoint::element_name(c->tensor->type) +
-                                        " and the architecture keeps it in a half-size type; "
-                                        "export the architecture in float32");
+          graph::fail_unsupported(options_.checkpoint,
+                                  "'" + c->original + "' is " +
+                                      checkpoint::element_name(c->tensor->type) +
+                                      " and the architecture keeps it in a half-size type; "
+                                      "export the architecture in float32");
       }
     }
   }
@@ -226,23 +228,21 @@ class Overlay {
 void add_rename(OverlayOptions& options, const std::string& argument) {
   const size_t equals = argument.find('=');
   if (equals == std::string::npos || equals == 0)
-    graph::fail_conversion(1,
-                           "--map-key " + argument + ": expected OLD=NEW, each with at most one *");
+    graph::fail_usage("--map-key " + argument + ": expected OLD=NEW, each with at most one *");
   const std::string from = argument.substr(0, equals), to = argument.substr(equals + 1);
   const auto stars = [](const std::string& text) {
     return std::count(text.begin(), text.end(), '*');
   };
   if (stars(from) > 1 || stars(to) > stars(from))
-    graph::fail_conversion(
-        1, "--map-key " + argument +
-               ": expected at most one * on each side, and none on the right alone");
+    graph::fail_usage("--map-key " + argument +
+                      ": expected at most one * on each side, and none on the right alone");
   options.renames.emplace_back(from, to);
 }
 
 void add_allowed(std::vector<std::string>& patterns, const std::string& flag,
                  const std::string& argument) {
   if (argument.empty() || std::count(argument.begin(), argument.end(), '*') > 1)
-    graph::fail_conversion(1, flag + " " + argument + ": expected a name with at most one *");
+    graph::fail_usage(flag + " " + argument + ": expected a name with at most one *");
   patterns.push_back(argument);
 }
 
@@ -250,7 +250,7 @@ void set_batch_norm_epsilon(OverlayOptions& options, const std::string& argument
   char* end = nullptr;
   const double value = std::strtod(argument.c_str(), &end);
   if (argument.empty() || *end || !std::isfinite(value) || value < 0)
-    graph::fail_conversion(1, "--bn-eps " + argument + ": expected a number such as 1e-5");
+    graph::fail_usage("--bn-eps " + argument + ": expected a number such as 1e-5");
   options.batch_norm_epsilon = value;
 }
 
@@ -263,10 +263,11 @@ void index_candidates(Pairing& p) {
   for (const Candidate& c : p.selection.candidates) {
     const auto [found, added] = p.by_name.emplace(c.name, &c);
     if (!added)
-      graph::fail_conversion(5, p.options.checkpoint + ": '" + found->second->original + "' and '" +
-                                    c.original + "' are both called '" + c.name +
-                                    "' once prefix and names are mapped; say which with "
-                                    "--strip-prefix, --key or --map-key");
+      graph::fail_mismatch(p.options.checkpoint,
+                           "'" + found->second->original + "' and '" + c.original +
+                               "' are both called '" + c.name +
+                               "' once prefix and names are mapped; say which with "
+                               "--strip-prefix, --key or --map-key");
   }
 }
 

@@ -170,10 +170,10 @@ void refuse_unpaired(const Pairing& p) {
   const bool found_none =
       std::none_of(p.slots.begin(), p.slots.end(), [](const Slot& s) { return s.filled(); });
   if (p.options.partial && mismatched == 0 && found_none && !p.slots.empty())
-    graph::fail_conversion(5, p.options.checkpoint +
-                                  ": not one of its tensors has a place in the architecture, so "
-                                  "--partial would convert the architecture as it is; say how "
-                                  "names differ with --strip-prefix, --key or --map-key");
+    graph::fail_mismatch(p.options.checkpoint,
+                         "not one of its tensors has a place in the architecture, so "
+                         "--partial would convert the architecture as it is; say how "
+                         "names differ with --strip-prefix, --key or --map-key");
   if (missing + unexpected + mismatched + kept > 0) {
     table.close();
     error.exit_code = host::Exit::kMismatch;
@@ -202,15 +202,16 @@ void refuse_unpaired(const Pairing& p) {
     throw error;
   }
   if (p.folds_without_epsilon)
-    graph::fail_conversion(
-        4, p.options.checkpoint + ": the architecture has " +
-               counted(p.folds_without_epsilon, "batch normalisation", "batch normalisations") +
-               " folded into the layers before, and the checkpoint has them apart; their epsilon "
-               "is in neither file: say it with "
-               "--bn-eps (the eps of the network's BatchNorm: torch's default is 1e-5; "
-               "MobileNetV3, Inception and much that comes from TensorFlow have 1e-3), "
-               "or export the architecture unfolded (training=TrainingMode.PRESERVE, "
-               "do_constant_folding=False; or optimize=False)");
+    graph::fail_unsupported(
+        p.options.checkpoint,
+        "the architecture has " +
+            counted(p.folds_without_epsilon, "batch normalisation", "batch normalisations") +
+            " folded into the layers before, and the checkpoint has them apart; their epsilon "
+            "is in neither file: say it with "
+            "--bn-eps (the eps of the network's BatchNorm: torch's default is 1e-5; "
+            "MobileNetV3, Inception and much that comes from TensorFlow have 1e-3), "
+            "or export the architecture unfolded (training=TrainingMode.PRESERVE, "
+            "do_constant_folding=False; or optimize=False)");
 }
 
 }  // namespace ingot::overlay

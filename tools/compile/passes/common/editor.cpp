@@ -184,7 +184,7 @@ const std::vector<size_t>& Editor::sorted() const {
       if (!--missing[next]) ready.push({entries_[next].place, next});
   }
   if (order_.size() != entries_.size())
-    graph::fail_conversion(8, "passes: a rewrite made the graph cyclic; please report this model");
+    graph::fail_internal("passes: a rewrite made the graph cyclic; please report this model");
   is_sorted_ = true;
   return order_;
 }

@@ -95,10 +95,10 @@ void spell_product(Editor& e, Node& node) {
   int64_t count = image ? 1 : *w_dims[0].value();
   for (size_t i = 1; image && i < w_dims.size(); i++) count *= *w_dims[i].value();
   if (count > kWhole / (kMaxByte * 16))
-    graph::fail_conversion(4, "node '" + node.name + "' (" + text(node.op) + "): sums of " +
-                                  std::to_string(count) + " products of bytes, at most " +
-                                  std::to_string(kWhole / (kMaxByte * 16)) +
-                                  " are supported without integer kernels; leave out --target");
+    graph::fail_unsupported("node '" + node.name + "' (" + text(node.op) + "): sums of " +
+                            std::to_string(count) + " products of bytes, at most " +
+                            std::to_string(kWhole / (kMaxByte * 16)) +
+                            " are supported without integer kernels; leave out --target");
   Speller s(e, node);
   const ValueId y = node.outputs[0], x = whole_numbers(e, s, node),
                 w = whole_weights(e, node, image ? 0 : 1);

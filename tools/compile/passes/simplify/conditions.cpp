@@ -39,8 +39,8 @@ uint32_t inline_constant_conditions(Model& model, Graph& graph) {
     std::shared_ptr<Graph> taken =
         node.subgraph(*condition != 0 ? attr::then_branch : attr::else_branch);
     if (!taken)
-      graph::fail_conversion(
-          4, "If '" + node.name + "': always takes a branch that cannot run with these shapes");
+      graph::fail_unsupported("If '" + node.name +
+                              "': always takes a branch that cannot run with these shapes");
     changed += 1 + inline_constant_conditions(model, *taken);
     for (size_t i = 0; i < node.outputs.size(); i++) {
       ValueId inner = taken->outputs[i], outer = node.outputs[i];
