@@ -9,6 +9,7 @@
 #include <exception>
 #include <new>
 
+#include "tools/files/failure.h"
 #include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
 
@@ -19,8 +20,8 @@ namespace {
   static constexpr char kLine[] =
       "ingot: out of memory; close other programs or use a smaller input\n";
   ingot::host::remove_temporary_files();
-  if (write(STDERR_FILENO, kLine, sizeof kLine - 1) < 0) _exit(7);
-  _exit(7);
+  (void)!write(STDERR_FILENO, kLine, sizeof kLine - 1);
+  _exit(ingot::host::Exit::kUnavailable);
 }
 
 [[noreturn]] void refuse() {

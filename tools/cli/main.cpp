@@ -230,7 +230,7 @@ int parse_and_act(int argc, char** argv, bool all_options) {
   add_commands(app, &chosen);
   if (asks_for_help(argc, argv)) {
     fputs(help_text(app, argc, argv).c_str(), stdout);
-    return printed(0);
+    return printed(Exit::kOk);
   }
   try {
     app.parse(argc, argv);

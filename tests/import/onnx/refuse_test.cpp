@@ -54,6 +54,23 @@ OnnxGraph relu() {
 
 }  // namespace
 
+TEST_CASE("errors: a place stands in front once, and one reason is in the line") {
+  graph::ConversionError error;
+  try {
+    graph::fail_mismatch("Add 'a'", "its shapes differ");
+  } catch (const graph::ConversionError& thrown) {
+    error = thrown;
+  }
+  CHECK(error.exit_code == host::Exit::kMismatch);
+  for (const char* place : {"Add 'a'", "net.onnx", "net.onnx"}) error.add_place(place);
+  CHECK(error.message == "net.onnx: Add 'a': its shapes differ");
+  const graph::Unsupported one = {"Foo", "", "n", "", "is unknown", "export it"};
+  CHECK(graph::refusal("net.onnx", {one}).says == graph::Says::kWhy);
+  check_line(graph::refusal("net.onnx", {one}), 4,
+             "net.onnx: 1 thing is not supported: Foo 'n': is");
+  CHECK(graph::refusal("net.onnx", {one, one}).says == graph::Says::kNothing);
+}
+
 TEST_CASE("refuse: files that are no models") {
   const Folder folder;
   const std::string good = relu().bytes();

@@ -35,9 +35,8 @@ bool runs(const std::string& file, const std::string& golden) {
 
 void name_enough_elements(const convert::Source& source, const convert::ConvertOptions& options,
                           const std::string& golden, graph::ConversionError* refusal) {
-  const bool lacks_bound =
-      std::any_of(refusal->unsupported.begin(), refusal->unsupported.end(),
-                  [](const auto& one) { return graph::has_bound_hint(one.hint); });
+  const bool lacks_bound = std::any_of(refusal->unsupported.begin(), refusal->unsupported.end(),
+                                       [](const auto& one) { return one.wants_bound; });
   if (options.max_elements != 0 || !lacks_bound) return;
   const auto begin = std::chrono::steady_clock::now();
   convert::ConvertOptions bounded = options;
@@ -61,7 +60,7 @@ void name_enough_elements(const convert::Source& source, const convert::ConvertO
   const std::string why = enough ? " is enough for " + example
                                  : " is the least of 16, 64, 256, .. with which it converts";
   for (graph::Unsupported& one : refusal->unsupported)
-    if (graph::has_bound_hint(one.hint))
+    if (one.wants_bound)
       one.hint = graph::with_bound(one.hint, named) + " (" + std::to_string(named) + why + ")";
 }
 

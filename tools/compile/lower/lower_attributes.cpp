@@ -200,8 +200,8 @@ Attributes tensor_attributes(OpCode op, const graph::Node& node, size_t rank, Di
   }
 #include "runtime/op/attributes.def"
     default:
-      graph::fail_conversion(8, "node '" + node.name + "' (" + text(node.op) +
-                                    "): is no operator of core form" + kOwnFault);
+      graph::fail_internal("node '" + node.name + "' (" + text(node.op) +
+                           "): is no operator of core form" + kOwnFault);
   }
 }
 

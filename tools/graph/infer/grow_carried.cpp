@@ -1,6 +1,5 @@
 // tools/graph/infer/grow_carried.cpp - what a loop carries in another extent after each iteration:
 // it lies in a buffer of the most that it can have, beside how much of that counts.
-#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/infer_loop.h"
 
 namespace ingot::graph {
@@ -18,7 +17,7 @@ Dim LoopBuilder::most_of(const Dim& start, const Growth& growth) const {
   if (growth.each) return start + trips_ * max(*growth.each, Dim(0));
   if (run_.model.max_elements > 0) return max(start, Dim(run_.model.max_elements));
   throw Refusal{"", "what it carries grows by a number that only the run tells",
-                std::string("say the most that an extent can be: ") + kBoundHint};
+                bound_hint("say the most that an extent can be: ")};
 }
 
 std::string LoopBuilder::extent_name(const Carried& carried, size_t axis) const {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "tools/graph/bound_hint.h"
 #include "tools/graph/infer/run_numbers.h"
 
 namespace ingot::graph {
@@ -14,9 +13,7 @@ namespace {
 // exporters write the largest integer for "no count"
 constexpr int64_t kEndless = int64_t(1) << 40;
 
-[[noreturn]] void refuse(const std::string& why, const std::string& hint) {
-  throw Refusal{"", why, hint};
-}
+[[noreturn]] void refuse(const std::string& why, const Hint& hint) { throw Refusal{"", why, hint}; }
 
 }  // namespace
 
@@ -153,7 +150,7 @@ void LoopBuilder::find_trips(ValueId count) {
     refuse(
         "nothing bounds how often it runs: it has no trip count, and its condition compares no "
         "counter with a shape",
-        std::string("say the most that it can be: ") + kBoundHint +
+        bound_hint("say the most that it can be: ") +
             "; or export it with a trip count, or with a condition such as i < length");
   trips_ = max(*given, Dim(0));
 }

@@ -194,7 +194,8 @@ void Inference::refuse(const Node& node, const Refusal& refusal) {
   }
   entry.attribute = refusal.attribute;
   entry.why = refusal.why;
-  entry.hint = refusal.hint;
+  entry.hint = refusal.hint.text;
+  entry.wants_bound = refusal.hint.wants_bound;
   unsupported_->push_back(std::move(entry));
 }
 
@@ -237,7 +238,7 @@ void Inference::visit(Node node) {
     refuse(node, refusal);
     out_->push_back(std::move(node));
   } catch (const DimError& error) {
-    fail_conversion(exit_code(error), describe(node) + ": " + error.what());
+    fail_conversion(exit_code(error), describe(node), error.what());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/graph/bound_hint.h"
 #include "tools/graph/graph.h"
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/graph/symbolic.h"
@@ -15,7 +16,8 @@ namespace ingot::graph {
 
 /// What stands in the way at one node.
 struct Refusal {
-  std::string attribute, why, hint;
+  std::string attribute, why;
+  Hint hint;
 };
 
 /// Exists during conversion alone.
@@ -227,7 +229,7 @@ class NodeContext {
   bool finished() const { return finished_; }
 
   [[noreturn]] void refuse(const std::string& attribute, const std::string& why,
-                           const std::string& hint = "") const;
+                           const Hint& hint = "") const;
   [[noreturn]] void corrupt(const std::string& what) const;
   void note(const std::string& sentence);
 

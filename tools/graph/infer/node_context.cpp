@@ -71,7 +71,7 @@ std::optional<Dims> NodeContext::find_or_stated(AttributeName key, size_t input)
 Dims NodeContext::need_dims(AttributeName key, size_t input) {
   if (const auto found = find_dims(key, input)) return *found;
   const auto count = has(input) ? product(dims(input)).value() : std::nullopt;
-  std::string hint = "export with fixed shapes";
+  Hint hint = "export with fixed shapes";
   if (count && *count <= kMaxRank && key != attr::starts &&
       (dtype(input) == DType::kI64 || dtype(input) == DType::kI32)) {
     const auto contents = run_.contents(in(input));
@@ -268,7 +268,7 @@ void NodeContext::same(size_t output, ValueId value) {
 }
 
 void NodeContext::refuse(const std::string& attribute, const std::string& why,
-                         const std::string& hint) const {
+                         const Hint& hint) const {
   throw Refusal{attribute, why, hint};
 }
 void NodeContext::corrupt(const std::string& what) const { fail_corrupt(describe(node), what); }

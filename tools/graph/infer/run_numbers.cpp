@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/graph/bound_hint.h"
 #include "tools/graph/data_dependent.h"
 
 namespace ingot::graph {
@@ -64,7 +63,7 @@ void bind_inputs(Inference& run) {
   }
 }
 
-std::string how_to_bound(NodeContext& context, const std::string& name, size_t input) {
+Hint how_to_bound(NodeContext& context, const std::string& name, size_t input) {
   // the way back through arithmetic of integers
   static constexpr graph::Operators kArithmetic = {
       op::Add,     op::Sub,       op::Mul,     op::Div,       op::Mod,    op::Min,
@@ -93,9 +92,9 @@ std::string how_to_bound(NodeContext& context, const std::string& name, size_t i
       if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
         open.push_back(each);
   }
-  return "say the most that it can be: --dim '" + name + "=1..HIGH'" +
-         (inputs.empty() ? "" : ", or of what it is computed from:" + inputs) +
-         ", or of all such sizes: " + kBoundHint;
+  return bound_hint("say the most that it can be: --dim '" + name + "=1..HIGH'" +
+                    (inputs.empty() ? "" : ", or of what it is computed from:" + inputs) +
+                    ", or of all such sizes: ");
 }
 
 bool is_port_dimension(const Model& model, const std::string& name) {

@@ -38,7 +38,7 @@ class RunNumbers {
 void bind_inputs(Inference& run);
 /// What to do about a size of at most nobody knows what, called `name`: the options, with the
 /// inputs of the model that the element of `input` is computed from.
-std::string how_to_bound(NodeContext& context, const std::string& name, size_t input);
+Hint how_to_bound(NodeContext& context, const std::string& name, size_t input);
 /// Whether a dimension of an input has this name: no number has it then.
 bool is_port_dimension(const Model& model, const std::string& name);
 /// The most that the user stated for it, or for all; 0: neither.

@@ -322,8 +322,8 @@ Results lower_call(Builder& b, const Call& call) {
     error.add_place(described(call) + " at " + placed(call));
     throw;
   } catch (const graph::DimError& error) {
-    graph::fail_conversion(graph::exit_code(error),
-                           described(call) + " at " + placed(call) + ": " + error.what());
+    graph::fail_conversion(graph::exit_code(error), described(call) + " at " + placed(call),
+                           error.what());
   }
   return unknown_results(call);
 }

@@ -390,8 +390,7 @@ class Importer {
       refused(layer, why.argument, why.why, why.hint);
     } catch (const aten::Reported&) {
     } catch (const graph::DimError& error) {
-      fail_conversion(graph::exit_code(error),
-                      layer.kind + " '" + layer.name + "': " + error.what());
+      fail_conversion(graph::exit_code(error), layer.kind + " '" + layer.name + "'", error.what());
     } catch (graph::ConversionError& error) {
       error.add_place(layer.kind + " '" + layer.name + "'");
       throw;

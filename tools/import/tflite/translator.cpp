@@ -308,8 +308,8 @@ void Translator::translate_operator(Scope& scope, size_t index) {
     refused(row.name, why.argument, node, why.why, why.hint);
   } catch (const aten::Reported&) {
   } catch (const graph::DimError& error) {
-    fail_conversion(graph::exit_code(error),
-                    std::string(row.name) + " '" + node + "': " + error.what());
+    fail_conversion(graph::exit_code(error), std::string(row.name) + " '" + node + "'",
+                    error.what());
   } catch (graph::ConversionError& error) {
     error.add_place(std::string(row.name) + " '" + node + "'");
     throw;

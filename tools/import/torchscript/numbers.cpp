@@ -101,7 +101,7 @@ Value Interpreter::number_operator(const std::string& name, const std::vector<Va
       if (name == "bitwise_not" && known) return Value::of(Dim(~*v[0].integer.value()));
     }
   } catch (const graph::DimError& error) {
-    graph::fail_conversion(graph::exit_code(error), place + ": " + error.what());
+    graph::fail_conversion(graph::exit_code(error), place, error.what());
   }
   if (!known) return open();
   const double a = real_of(v[0]), b = v.size() == 2 ? real_of(v[1]) : 0;
