@@ -21,6 +21,7 @@
 #include <sys/vfs.h>
 #endif
 
+#include "tools/files/digest_text.h"
 #include "tools/files/failure.h"
 
 namespace ingot::registry {
@@ -96,13 +97,6 @@ void write_all(const std::string& path, int descriptor, const void* bytes, size_
 
 }  // namespace
 
-std::string hexadecimal(const uint8_t (&digest)[kSha256Bytes]) {
-  std::string text;
-  for (const uint8_t byte : digest)
-    for (const int half : {byte >> 4, byte & 15}) text += "0123456789abcdef"[half];
-  return text;
-}
-
 std::string read_small_file(const std::string& path) {
   const Descriptor file(path, O_RDONLY, "read");
   std::string text;
@@ -119,9 +113,7 @@ std::string sha256_of_file(const std::string& path, uint64_t* bytes) {
   Sha256 hash;
   *bytes = each_block(path, file.number(),
                       [&](const uint8_t* part, size_t count) { hash.update(part, count); });
-  uint8_t digest[kSha256Bytes];
-  hash.finish(digest);
-  return hexadecimal(digest);
+  return host::digest_text(&hash);
 }
 
 namespace {
@@ -253,9 +245,7 @@ void Registry::Change::copy(const std::string& from, const std::string& to, Reco
                                  }
                                write(bytes, count);
                              });
-  uint8_t digest[kSha256Bytes];
-  hash.finish(digest);
-  record->sha256 = hexadecimal(digest);
+  record->sha256 = host::digest_text(&hash);
   if (fchmod(out.number(), 0444) != 0 || fsync(out.number()) != 0) fail_with(to, "written", errno);
 }
 

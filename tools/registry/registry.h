@@ -57,9 +57,6 @@ struct Version {
 /// opens it too.
 std::string path_of_reference(const std::string& text);
 
-/// A digest as records have it.
-std::string hexadecimal(const uint8_t (&sha256)[kSha256Bytes]);
-
 /// "NAME@TAG" or "NAME@3", taken apart. @throws Failure kUsage
 struct Reference {
   std::string name;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/format/state_file.h"
+#include "tools/files/digest_text.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/input_file.h"
 #include "tools/files/output_file.h"
@@ -61,12 +62,6 @@ Json inspect_state(const std::string& path) {
     error.field = detail.field, error.hint = detail.hint;
     fail_with(path, error);
   }
-  std::string digest;
-  for (size_t i = 0; i < kSha256Bytes; i++) {
-    char two[3];
-    snprintf(two, sizeof two, "%02x", file.program_sha256[i]);
-    digest += two;
-  }
   Json variables = Json::array();
   uint64_t at = kStateHeaderBytes;
   StateRecord record;
@@ -82,7 +77,7 @@ Json inspect_state(const std::string& path) {
           {"kind", "state"},
           {"format", std::to_string(file.major) + "." + std::to_string(file.minor)},
           {"file_bytes", bytes.size()},
-          {"program_sha256", digest},
+          {"program_sha256", host::digest_text(file.program_sha256)},
           {"state_variables", variables}};
 }
 

@@ -8,6 +8,7 @@
 #include "tools/cli/options/command.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/files/digest_text.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
 #include "tools/session/engine.h"
@@ -45,7 +46,7 @@ registry::Record examined(const std::string& path) {
   registry::Record record;
   for (const FilePart& part : parts.parts())
     if (part.kind == PartKind::kWeights)
-      record.parts.push_back({registry::hexadecimal(part.sha256), part.from, part.bytes});
+      record.parts.push_back({host::digest_text(part.sha256), part.from, part.bytes});
   const Metadata m = read_metadata(engine);
   const std::pair<const char*, const std::string*> facts[] = {
       {"name", &m.name},

@@ -5,11 +5,11 @@
 #include <memory>
 #include <set>
 
-#include "runtime/base/sha256.h"
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/checkpoint/tensors/file_bytes.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/cli/output/terminal.h"
+#include "tools/files/digest_text.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/work_budget.h"
@@ -27,15 +27,7 @@ std::string digest_of(const checkpoint::Tensor& tensor) {
   Sha256 hash;
   checkpoint::read_tensor(tensor,
                           [&](const void* bytes, size_t count) { hash.update(bytes, count); });
-  uint8_t digest[32];
-  hash.finish(digest);
-  std::string text;
-  for (const uint8_t byte : digest) {
-    char two[3];
-    snprintf(two, sizeof two, "%02x", byte);
-    text += two;
-  }
-  return text;
+  return host::digest_text(&hash);
 }
 
 Json value_of(const checkpoint::FactValue& value) {

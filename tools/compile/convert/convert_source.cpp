@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/base/sha256.h"
 #include "tools/checkpoint/tensors/file_bytes.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/emit/record_weights.h"
 #include "tools/compile/passes/quantize/quantize_weights.h"
 #include "tools/compile/quantize/tables.h"
+#include "tools/files/digest_text.h"
 #include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/suggest.h"
@@ -31,15 +31,7 @@ std::string sha256_of(const std::string& path) {
     file.read(block.data(), std::streamsize(block.size()));
     hash.update(block.data(), size_t(file.gcount()));
   }
-  uint8_t digest[32];
-  hash.finish(digest);
-  std::string text;
-  for (const uint8_t byte : digest) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", byte);
-    text += two;
-  }
-  return text;
+  return host::digest_text(&hash);
 }
 
 /// What a program keeps from run to run becomes pairs of states, but for those that the caller
@@ -209,7 +201,7 @@ ConversionResult convert_source(const Source& source, const ConvertOptions& give
   try {
     return convert_checked(source, given);
   } catch (const graph::DimError& error) {  // behind the import, which names the node
-    graph::fail_conversion(graph::exit_code(error), source.path() + ": " + error.what());
+    graph::fail_conversion(graph::exit_code(error), source.path(), error.what());
   }
 }
 
