@@ -10,7 +10,7 @@
 #include "tools/cli/conversion/enough_elements.h"
 #include "tools/cli/conversion/keep_precision.h"
 #include "tools/cli/output/terminal.h"
-#include "tools/cli/quantize/quantize_options.h"
+#include "tools/cli/quantize/quantize_report.h"
 #include "tools/cli/quantize/samples.h"
 #include "tools/cli/reports/conversion_report.h"
 #include "tools/files/file_kind.h"
@@ -106,7 +106,6 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
   const auto unpacked = unpack_member(file_or_bundle, a.member);
   convert::ConvertOptions options = convert_options_of(a);
   const bool is_int8 = a.dtype == "int8";
-  const QuantizeArguments quantize = quantize_arguments(a);
   const convert::Source source =
       convert::Source::open(unpacked ? unpacked->path() : file_or_bundle);
   const std::string& path = source.path();
@@ -127,7 +126,7 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
   const convert::StreamOptions stream = options.stream;
   if (is_int8) {
     options.stream = {};  // ranges are those of the whole network
-    options = cli::quantised(source, options, quantize, &quantised);
+    options = cli::quantised(source, options, a, &quantised);
     options.stream = stream;
   }
   convert::ConversionResult result = convert_or_name_bound(source, a, options);

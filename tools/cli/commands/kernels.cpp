@@ -66,11 +66,7 @@ void add_kernels(CLI::App& app, Action* chosen) {
   writes_file(
       command->add_option("-o,--output", a->output, "file to write instead of standard output")
           ->type_name("FILE.cpp"));
-  command
-      ->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  takes_dims(command, &a->dims);
 }
 
 }  // namespace ingot::cli

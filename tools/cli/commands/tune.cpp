@@ -321,11 +321,7 @@ void add_tune(CLI::App& app, Action* chosen) {
   command->add_option("--time", a->time, "how long to measure, all in all (2s; 500ms)")
       ->type_name("T")
       ->capture_default_str();
-  command
-      ->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  takes_dims(command, &a->dims);
   command->add_flag("--dry-run", a->dry_run, "measure and report; write nothing");
   command->add_flag("--json", a->json, "print a report for scripts");
 }

@@ -407,11 +407,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
   command->add_flag("--tensors", a->tensors, "list the values");
   command->add_flag("--plan", a->plan, "list where each value lies in the arena, and when");
   command->add_flag("--metadata", a->metadata, "list all that the file says about itself");
-  command
-      ->add_option("--dim", a->dims, "value of a dimension that the file leaves open (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  takes_dims(command, &a->dims);
 }
 
 }  // namespace ingot::cli

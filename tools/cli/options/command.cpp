@@ -47,6 +47,13 @@ CLI::Option* writes_file(CLI::Option* option) {
   });
 }
 
+void takes_dims(CLI::App* command, std::vector<std::string>* dims) {
+  command->add_option("--dim", *dims, "value of a dimension that the file leaves open")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
 void takes_plugins(CLI::App* command) {
   command
       ->add_option("--plugin",

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tools/files/failure.h"
 
@@ -21,6 +22,9 @@ CLI::Option* reads_file(CLI::Option* option);
 /// The value is a file that is written; "-" is standard output, and reports go to standard error
 /// then.
 CLI::Option* writes_file(CLI::Option* option);
+
+/// --dim, of a file whose dimensions are open.
+void takes_dims(CLI::App* command, std::vector<std::string>* dims);
 
 /// --plugin: libraries with operators of the application's, loaded as they are named.
 void takes_plugins(CLI::App* command);

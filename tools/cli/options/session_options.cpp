@@ -31,10 +31,7 @@ void SessionArguments::declare(CLI::App* command, bool memory, const char* run_l
           "for each fast one")
       ->type_name("N|auto")
       ->capture_default_str();
-  command->add_option("--dim", dims, "value of a dimension that the file leaves open (repeatable)")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+  takes_dims(command, &dims);
   group_options(command, "Session",
                 {"device", "strict", "host-branches", "blocking-wait", "place", "threads", "dim"});
   if (run_limit) declare_run_seconds(command, &run_seconds, run_limit);

@@ -13,6 +13,7 @@
 #include "tools/compile/quantize/dynamic.h"
 #include "tools/compile/quantize/equalize.h"
 #include "tools/compile/quantize/tables.h"
+#include "tools/session/arguments.h"
 
 namespace ingot::cli {
 namespace {
@@ -27,6 +28,11 @@ constexpr double kWorthClipping = 3;
 // dB that rows of their own have to gain, and below which outputs are worth it: an integer network
 // from end to end stays one
 constexpr double kWorthRows = 3, kFewDecibels = 30;
+
+uint64_t most_samples(const std::string& text) {
+  if (text.empty()) return 0;
+  return uint64_t(parse_integer("--calibrate-samples", text, 1, int64_t(1) << 40));
+}
 
 struct Seen {
   quantize::Histogram histogram;
@@ -44,33 +50,35 @@ class Quantizer {
 
  public:
   Quantizer(const convert::Source& source, const convert::ConvertOptions& options,
-            const QuantizeArguments& arguments, QuantizeReport* report)
+            const ConvertArguments& arguments, QuantizeReport* report)
       : opened_(source),
         source_(source.path()),
         options_(options),
         arguments_(arguments),
         report_(*report),
-        chooses_(arguments.method == "auto"),
-        method_(chooses_ ? "mse" : arguments.method),
+        chooses_(arguments.calibrate_method == "auto"),
+        method_(chooses_ ? "mse" : arguments.calibrate_method),
         uses_rows_(arguments.linear == "rows"),
-        samples_(arguments.data, arguments.samples) {
-    keep_.patterns = arguments.keep;
-    insert_.correct_bias = arguments.correct_bias;
+        samples_(arguments.calibrate, most_samples(arguments.calibrate_samples)) {
+    keep_.patterns = arguments.keep_fp32;
+    insert_.correct_bias = corrects_bias();
     use_method(method_);
   }
 
   convert::ConvertOptions run() {
     calibrate();
-    if (arguments_.equalize) equalize();
+    if (arguments_.equalize == "on") equalize();
     if (uses_rows_ && row_layers_.empty())
       report_.notes.push_back("--linear rows: no linear layer reads what is in floating point");
     if (chooses_) choose();
-    if (arguments_.measure_layers || !arguments_.budget.empty()) measure_layers();
+    if (arguments_.sensitivity || !arguments_.sensitivity_html.empty() ||
+        !arguments_.budget.empty())
+      measure_layers();
     if (!arguments_.budget.empty())
       meet_budget();
     else if (!chooses_)
       report_.outputs = losses_with(keep_);
-    if (arguments_.correct_bias && !last_outputs_.empty()) correct_means();
+    if (corrects_bias() && !last_outputs_.empty()) correct_means();
     finish_report();
     convert::ConvertOptions made = options_;
     made.rewrite = rewrite(keep_);
@@ -109,6 +117,7 @@ class Quantizer {
     };
   }
 
+  bool corrects_bias() const { return arguments_.bias_correction == "on"; }
   std::unique_ptr<NetworkRun> network(const convert::ConvertOptions& options) const {
     return std::make_unique<NetworkRun>(convert::convert_source(opened_, options).file, source_);
   }
@@ -178,10 +187,11 @@ class Quantizer {
       }
     }
     report_.samples = samples_.given();
-    if (report_.samples == 0) fail(Exit::kMismatch, arguments_.data + ": has no samples");
+    if (report_.samples == 0) fail(Exit::kMismatch, arguments_.calibrate + ": has no samples");
     if (std::count(is_alive.begin(), is_alive.end(), 1) == 0)
       fail(Exit::kMismatch,
-           arguments_.data + ": every input is zero in all " + std::to_string(report_.samples) +
+           arguments_.calibrate + ": every input is zero in all " +
+               std::to_string(report_.samples) +
                " samples, so nothing has a range; give data like the network's own");
     for (const auto& [id, what] : seen) take(id, what);
     seen_ = std::move(seen);
@@ -260,7 +270,7 @@ class Quantizer {
       uses_rows = most > before;
     }
     uses_rows_ = uses_rows;
-    if (!correct && arguments_.correct_bias)
+    if (!correct && corrects_bias())
       report_.notes.push_back("biases stay as they are, which measured better");
     report_.outputs = std::move(best);
   }
@@ -462,7 +472,7 @@ class Quantizer {
   const convert::Source& opened_;
   const std::string& source_;  // its path
   const convert::ConvertOptions& options_;
-  const QuantizeArguments& arguments_;
+  const ConvertArguments& arguments_;
   QuantizeReport& report_;
   const bool chooses_;
   std::string method_;
@@ -489,10 +499,16 @@ class Quantizer {
 
 convert::ConvertOptions quantised(const convert::Source& source,
                                   const convert::ConvertOptions& options,
-                                  const QuantizeArguments& arguments, QuantizeReport* report) {
-  if (arguments.data.empty())
+                                  const ConvertArguments& arguments, QuantizeReport* report) {
+  const std::vector<std::string> on_off = {"on", "off"};
+  parse_choice("--bias-correction", arguments.bias_correction, on_off);
+  parse_choice("--equalize", arguments.equalize, on_off);
+  parse_choice("--linear", arguments.linear, {"auto", "static", "rows"});
+  if (arguments.calibrate.empty())
     return quantised_in_each_run(source.path(), options, arguments, report);
-  if (!arguments.budget.empty()) parse_budget(arguments.budget);
+  if (!arguments.budget.empty() && parse_budget(arguments.budget).is_ratio &&
+      !arguments.metric.empty())
+    fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
   return Quantizer(source, options, arguments, report).run();
 }
 

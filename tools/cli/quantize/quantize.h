@@ -5,22 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/options/convert_options.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/quantize/insert.h"
 
 namespace ingot::cli {
-
-struct QuantizeArguments {
-  std::string data;               // a folder, an .npz or an image
-  std::string method = "auto";    // of ranges
-  uint64_t samples = 0;           // at most; 0: all
-  std::vector<std::string> keep;  // patterns of layers
-  bool correct_bias = true, equalize = true;
-  std::string linear = "auto";  // or "static", "rows": how inputs of linear layers become bytes
-  bool measure_layers = false;
-  std::string budget;  // "30dB" or "0.5%"; "" for none
-  std::string metric;  // a command that prints a number for a file
-};
 
 struct LayerLoss {
   std::string name, op, weights;  // weights: name of the constant
@@ -60,9 +49,9 @@ struct Budget {
 Budget parse_budget(const std::string& text);
 
 /// Options under which the conversion gives the quantised network; `report` says what was found.
-/// @throws Failure, ConversionError.
+/// @throws Failure, ConversionError; kUsage before anything is read.
 convert::ConvertOptions quantised(const convert::Source& source,
                                   const convert::ConvertOptions& options,
-                                  const QuantizeArguments& arguments, QuantizeReport* report);
+                                  const ConvertArguments& arguments, QuantizeReport* report);
 
 }  // namespace ingot::cli

@@ -53,10 +53,10 @@ void fail_unknown_layer(const std::string& pattern, const std::vector<std::strin
 
 convert::ConvertOptions quantised_in_each_run(const std::string& source,
                                               const convert::ConvertOptions& options,
-                                              const QuantizeArguments& arguments,
+                                              const ConvertArguments& arguments,
                                               QuantizeReport* report) {
   convert::ConvertOptions made = options;
-  made.rewrite = [source, keep = arguments.keep, report](graph::Model& model) {
+  made.rewrite = [source, keep = arguments.keep_fp32, report](graph::Model& model) {
     refuse_quantised(model, source);
     quantize::Keep kept;
     kept.patterns = keep;

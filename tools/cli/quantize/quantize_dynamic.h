@@ -9,7 +9,7 @@ namespace ingot::cli {
 /// which must outlive them. @throws Failure.
 convert::ConvertOptions quantised_in_each_run(const std::string& source,
                                               const convert::ConvertOptions& options,
-                                              const QuantizeArguments& arguments,
+                                              const ConvertArguments& arguments,
                                               QuantizeReport* report);
 
 /// @throws Failure kUnsupported for a network that came quantized.

@@ -76,21 +76,17 @@ struct ConvertOptions {
   passes::Observer observe;
 };
 
-/// "auto", "off" or a number of bytes. @throws ConversionError(1)
-/// exact, fast, fp16 or bf16
-void set_precision(ConvertOptions& options, const std::string& argument);
-void set_winograd(ConvertOptions& options, const std::string& argument);
-/// "NAME=nchw" or "NAME=nhwc". @throws ConversionError(1)
-void add_io_layout(ConvertOptions& options, const std::string& argument);
-/// "IN=OUT". @throws ConversionError(1)
-void add_state(ConvertOptions& options, const std::string& argument);
-/// "IN=NUMBER", after the pair. @throws ConversionError(1); ConversionError(5) when no pair has
-/// that input.
+// As the command line has them. @throws ConversionError kUsage.
+void set_precision(ConvertOptions& options,
+                   const std::string& argument);                          // exact, fast, fp16, bf16
+void set_winograd(ConvertOptions& options, const std::string& argument);  // auto, off, bytes
+void add_io_layout(ConvertOptions& options, const std::string& argument);  // NAME=nchw, NAME=nhwc
+void add_state(ConvertOptions& options, const std::string& argument);      // IN=OUT
+/// "IN=NUMBER", after the pair. @throws also kMismatch when no pair has that input.
 void set_state_init(ConvertOptions& options, const std::string& argument);
-/// "KEY=VALUE". @throws ConversionError(1)
-void add_metadata(ConvertOptions& options, const std::string& argument);
-/// "cpu,cuda,mcu", any of them. @throws ConversionError(1)
-void set_targets(ConvertOptions& options, const std::string& argument);
+void add_metadata(ConvertOptions& options, const std::string& argument);  // KEY=VALUE
+void set_targets(ConvertOptions& options,
+                 const std::string& argument);  // cpu,cuda,mcu: any of them
 
 /// What one instruction became and why; in the order of the file's instructions.
 struct InstructionReport {

@@ -6,12 +6,17 @@
 
 #include "tools/checkpoint/tensors/archive.h"
 #include "tools/files/file_kind.h"
+#include "tools/files/work_budget.h"
 
 namespace ingot::importer {
 
 struct OpenedFile {
   /// @throws host::Failure of file_kind(), and of the archive where the file is a zip.
-  OpenedFile(const std::string& path);  // NOLINT: a path is one wherever a file is expected
+  OpenedFile(const std::string& name) : path(name), kind(host::file_kind(name)) {  // NOLINT
+    if (kind != host::FileKind::kZip) return;
+    const host::WorkBudget budget(path, host::file_bytes(path));
+    archive = checkpoint::Archive::open(path);
+  }
 
   std::string path;
   host::FileKind kind;

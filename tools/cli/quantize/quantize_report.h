@@ -1,15 +1,10 @@
-// tools/cli/quantize/quantize_options.h - what `ingot convert --dtype int8` can be told, and its
-// report.
+// tools/cli/quantize/quantize_report.h - what `ingot convert --dtype int8` says of its work.
 #pragma once
 #include <string>
 
-#include "tools/cli/options/convert_options.h"
 #include "tools/cli/quantize/quantize.h"
 
 namespace ingot::cli {
-
-/// Before anything is read. @throws Failure kUsage where options do not belong together.
-QuantizeArguments quantize_arguments(const ConvertArguments& arguments);
 
 /// "9 of 10 layers as int8, calibrated on 200 samples (minmax), 1 in f32".
 std::string summary_of(const QuantizeReport& report);

@@ -1,4 +1,4 @@
-#include "tools/cli/quantize/quantize_options.h"
+#include "tools/cli/quantize/quantize_report.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -6,13 +6,9 @@
 #include "tools/cli/output/html_page.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/output_loss.h"
-#include "tools/session/arguments.h"
 
 namespace ingot::cli {
 namespace {
-
-using host::Exit;
-using host::fail;
 
 std::string range_text(double low, double high) {
   return number(low, 3) + " .. " + number(high, 3);
@@ -89,22 +85,6 @@ std::string summary_of(const QuantizeReport& report) {
   if (report.rows) text += ", rows of " + std::to_string(report.rows) + " quantized in each run";
   if (report.kept) text += ", " + std::to_string(report.kept) + " in f32";
   return text;
-}
-
-QuantizeArguments quantize_arguments(const ConvertArguments& a) {
-  QuantizeArguments to;
-  to.data = a.calibrate, to.method = a.calibrate_method;
-  to.keep = a.keep_fp32, to.budget = a.budget, to.metric = a.metric;
-  to.correct_bias = parse_choice("--bias-correction", a.bias_correction, {"on", "off"}) == "on";
-  to.equalize = parse_choice("--equalize", a.equalize, {"on", "off"}) == "on";
-  to.linear = parse_choice("--linear", a.linear, {"auto", "static", "rows"});
-  if (!a.calibrate_samples.empty())
-    to.samples =
-        uint64_t(parse_integer("--calibrate-samples", a.calibrate_samples, 1, int64_t(1) << 40));
-  if (!a.budget.empty() && !a.metric.empty() && parse_budget(a.budget).is_ratio)
-    fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
-  to.measure_layers = a.sensitivity || !a.sensitivity_html.empty();
-  return to;
 }
 
 void print_quantize_report(const QuantizeReport& report, const ConvertArguments& a,
