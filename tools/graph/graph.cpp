@@ -117,18 +117,21 @@ void fail_mismatch(Words begin, Words why) { fail_conversion(Exit::kMismatch, be
 void fail_unavailable(Words begin, Words why) { fail_conversion(Exit::kUnavailable, begin, why); }
 void fail_internal(Words begin, Words why) { fail_conversion(Exit::kInternal, begin, why); }
 
-ConversionError refusal(const std::string& place, std::vector<Unsupported> unsupported) {
-  const Unsupported& u = unsupported.at(0);
+ConversionError refusal(const std::string& place, const std::vector<Unsupported>& unsupported) {
+  std::vector<Unsupported> all;
+  for (const Unsupported& each : unsupported)
+    if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+  const Unsupported& u = all.at(0);
   const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
                             (!u.node.empty()     ? " '" + u.node + "'"
                              : !u.output.empty() ? " (output '" + u.output + "')"
                                                  : "");
-  const size_t count = unsupported.size();
+  const size_t count = all.size();
   ConversionError error{
       Exit::kUnsupported,
       count == 1 ? "1 thing is not supported: " + first + ": " + u.why
                  : std::to_string(count) + " things are not supported, " + first + " first:",
-      std::move(unsupported)};
+      std::move(all)};
   if (count == 1) error.says = Says::kWhy;
   error.add_place(place);
   return error;

@@ -180,6 +180,7 @@ struct Model {
 struct Unsupported {
   std::string op, attribute, node, output, why, hint;
   bool wants_bound = false;  // `hint` leaves a number open: bound_hint.h
+  bool operator==(const Unsupported&) const = default;
 };
 
 /// What the line of an error has of the only one in its list.
@@ -207,7 +208,7 @@ struct ConversionError {
 [[noreturn]] void fail_unavailable(const std::string& begin, const std::string& why = "");
 [[noreturn]] void fail_internal(const std::string& begin, const std::string& why = "");
 
-/// All of `unsupported` as one error. @pre !unsupported.empty()
-ConversionError refusal(const std::string& place, std::vector<Unsupported> unsupported);
+/// All of `unsupported` as one error, each once. @pre !unsupported.empty()
+ConversionError refusal(const std::string& place, const std::vector<Unsupported>& unsupported);
 
 }  // namespace ingot::graph

@@ -3,7 +3,6 @@
 
 #include "tests/import/aten/program.h"
 #include "tools/import/aten/promotion.h"
-#include "tools/import/aten/report.h"
 #include "tools/import/aten/schema.h"
 
 using namespace ingot;
@@ -102,7 +101,7 @@ TEST_CASE("everything that is refused is gathered, each cause once") {
   CHECK(said.find("aten::gelu|approximate|gelu_3|'cubic' is not known") != std::string::npos);
   CHECK(said.find("the argument 'weight' is missing") != std::string::npos);
   CHECK(said.find("the mask of a dropout is not made") != std::string::npos);
-  const graph::ConversionError error = aten::refusal("net.pt2", p.builder.unsupported);
+  const graph::ConversionError error = graph::refusal("net.pt2", p.builder.unsupported);
   CHECK(error.exit_code == 4);
   CHECK(error.unsupported.size() == 4);
   CHECK(error.message.find("net.pt2: 4 things are not supported") == 0);

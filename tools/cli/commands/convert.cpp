@@ -172,16 +172,13 @@ void add_convert(CLI::App& app, Action* chosen) {
   CLI::App* command = add_command(
       app, chosen, "convert", "Convert a trained network into one .ingot file",
       "  ingot convert model.onnx\n"
-      "  ingot convert model.onnx -o small.ingot --check\n"
       "  ingot convert ocr.onnx --dim N=1 --dim W=32..2048 --metadata licence=Apache-2.0\n"
       "  ingot convert net.onnx --weights finetuned.pth -o finetuned.ingot\n"
-      "  ingot convert net.onnx --input-shape x=1x3x224x224 --io-layout x=nhwc --explain "
-      "--dry-run\n"
+      "  ingot convert net.onnx --input-shape x=1x3x224x224 --explain --dry-run\n"
       "  ingot convert net.onnx --dtype int8 --calibrate samples.npz --sensitivity\n"
       "  ingot convert net.onnx --image image=nv12:1920x1080,letterbox,pad=114\n"
       "  ingot convert tcn.onnx --stream 2=1         # for each new frame, see docs/streaming.md\n"
       "  ingot convert vww.tflite --target mcu --min-ram    # less RAM for more work\n"
-      "  ingot convert kws.tflite --exact-to tflm    # the integers of TFLite Micro\n"
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(a->source, a->options); });
   takes_plugins(command);

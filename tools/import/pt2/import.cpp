@@ -28,7 +28,6 @@ importer::SourceDescription describe_pt2(const importer::OpenedFile& file) {
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
 #include "tools/import/aten/operands.h"
-#include "tools/import/aten/report.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/pt2/archive.h"
 #include "tools/import/pt2/expression.h"
@@ -66,7 +65,7 @@ graph::Model import(const std::vector<uint8_t>& text, const std::string& path,
   Translator translator(path, program, options);
   translator.run();
   std::vector<graph::Unsupported>& unsupported = translator.builder().unsupported;
-  if (!unsupported.empty()) throw aten::refusal(path, unsupported);
+  if (!unsupported.empty()) throw graph::refusal(path, unsupported);
   graph::Model model = std::move(translator.model);
   model.name = path.substr(path.rfind('/') + 1);
   model.graph.name = model.name;

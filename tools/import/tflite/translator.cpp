@@ -7,7 +7,6 @@
 #include "tools/graph/dim_limit.h"
 #include "tools/graph/port_quantization.h"
 #include "tools/graph/tensor_math.h"
-#include "tools/import/aten/report.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/tflite/call.h"
 

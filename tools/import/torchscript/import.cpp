@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tools/graph/dim_limit.h"
-#include "tools/import/aten/report.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/torchscript/follow.h"
 
@@ -44,7 +43,7 @@ class Import {
       try {
         Pass made = follow(archive_, library_, options_, attributes, form);
         if (!made.unsupported.empty())
-          throw aten::refusal(archive_.path(), std::move(made.unsupported));
+          throw graph::refusal(archive_.path(), std::move(made.unsupported));
         for (const auto& [name, dtype] : retyped_)
           made.model.notes.push_back("input '" + name +
                                      "' is taken as i64, since it is an index; --input-type " +
