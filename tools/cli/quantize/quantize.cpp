@@ -13,7 +13,6 @@
 #include "tools/compile/quantize/dynamic.h"
 #include "tools/compile/quantize/equalize.h"
 #include "tools/compile/quantize/tables.h"
-#include "tools/session/arguments.h"
 
 namespace ingot::cli {
 namespace {
@@ -28,11 +27,6 @@ constexpr double kWorthClipping = 3;
 // dB that rows of their own have to gain, and below which outputs are worth it: an integer network
 // from end to end stays one
 constexpr double kWorthRows = 3, kFewDecibels = 30;
-
-uint64_t most_samples(const std::string& text) {
-  if (text.empty()) return 0;
-  return uint64_t(parse_integer("--calibrate-samples", text, 1, int64_t(1) << 40));
-}
 
 struct Seen {
   quantize::Histogram histogram;
@@ -500,15 +494,9 @@ class Quantizer {
 convert::ConvertOptions quantised(const convert::Source& source,
                                   const convert::ConvertOptions& options,
                                   const ConvertArguments& arguments, QuantizeReport* report) {
-  const std::vector<std::string> on_off = {"on", "off"};
-  parse_choice("--bias-correction", arguments.bias_correction, on_off);
-  parse_choice("--equalize", arguments.equalize, on_off);
-  parse_choice("--linear", arguments.linear, {"auto", "static", "rows"});
+  check_quantize_arguments(arguments);
   if (arguments.calibrate.empty())
     return quantised_in_each_run(source.path(), options, arguments, report);
-  if (!arguments.budget.empty() && parse_budget(arguments.budget).is_ratio &&
-      !arguments.metric.empty())
-    fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
   return Quantizer(source, options, arguments, report).run();
 }
 

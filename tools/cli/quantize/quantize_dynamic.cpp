@@ -7,6 +7,7 @@
 #include "tools/compile/quantize/tables.h"
 #include "tools/files/failure.h"
 #include "tools/files/suggest.h"
+#include "tools/session/arguments.h"
 
 namespace ingot::cli {
 namespace {
@@ -40,6 +41,16 @@ bool is_quantised_already(const graph::Model& model) {
 }
 
 }  // namespace
+
+void check_quantize_arguments(const ConvertArguments& arguments) {
+  const std::vector<std::string> on_off = {"on", "off"};
+  parse_choice("--bias-correction", arguments.bias_correction, on_off);
+  parse_choice("--equalize", arguments.equalize, on_off);
+  parse_choice("--linear", arguments.linear, {"auto", "static", "rows"});
+  if (!arguments.calibrate.empty() && !arguments.budget.empty() &&
+      parse_budget(arguments.budget).is_ratio && !arguments.metric.empty())
+    fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
+}
 
 void refuse_quantised(const graph::Model& model, const std::string& source) {
   if (is_quantised_already(model))

@@ -12,6 +12,8 @@ convert::ConvertOptions quantised_in_each_run(const std::string& source,
                                               const ConvertArguments& arguments,
                                               QuantizeReport* report);
 
+/// @throws Failure kUsage for a value that an option of quantization does not have.
+void check_quantize_arguments(const ConvertArguments& arguments);
 /// @throws Failure kUnsupported for a network that came quantized.
 void refuse_quantised(const graph::Model& model, const std::string& source);
 /// @throws Failure kMismatch: --keep-fp32 with a name that no layer has.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tools/cli/inputs/frames.h"
+#include "tools/session/arguments.h"
 #include "tools/session/feed.h"
 
 namespace ingot::cli {
@@ -65,6 +66,11 @@ void require_finite(const Array& array, const std::string& where) {
 }
 
 }  // namespace
+
+uint64_t most_samples(const std::string& text) {
+  if (text.empty()) return 0;
+  return uint64_t(parse_integer("--calibrate-samples", text, 1, int64_t(1) << 40));
+}
 
 Samples::Samples(const std::string& path, uint64_t most)
     : path_(path), files_(files_of(path)), most_(most) {}

@@ -18,6 +18,9 @@ struct Sample {
   bool is_first = false;  // of its file: what a network keeps from run to run starts anew
 };
 
+/// What --calibrate-samples says; 0 where it says nothing. @throws Failure kUsage.
+uint64_t most_samples(const std::string& text);
+
 /// Marks the inputs that are not zero everywhere; a zero with a sign is one too.
 void note_alive(const Sample& sample, std::vector<char>* is_alive);
 
