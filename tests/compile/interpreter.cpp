@@ -187,7 +187,7 @@ class OpenFile {
 
  private:
   Aligned bytes_, head_, block_, memory_;
-  Source source_;
+  ingot::Source source_;
   FileView view_;
   ErrorDetail detail_;
 };

@@ -151,7 +151,7 @@ void check_file(const FileSpec& file, const LoweredProgram& lowered,
   const auto expect = [&](const char* stage, const Status& status) {
     if (!status.ok()) refused(stage, status, detail, lowered);
   };
-  Source source;
+  ingot::Source source;
   expect("opened", source_from_memory(bytes.data, bytes.size, &source, &detail));
   uint64_t head_bytes = 0, program_bytes = 0;
   expect("opened", measure_head(source, &head_bytes, &detail));

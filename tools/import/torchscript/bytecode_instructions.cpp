@@ -180,7 +180,7 @@ int64_t MethodWriter::arguments_of(size_t at, const BytecodeOperator& op) const 
   refuse(at,
          "the file does not say how many arguments '" + op.name +
              "' takes, as those of torch before 1.10 do not; save it again with a newer one",
-         4);
+         host::Exit::kUnsupported);
 }
 /// Several results are stored at once by the next instruction; no other says how many there are.
 int64_t MethodWriter::results_of(size_t at, const BytecodeOperator& op) const {
