@@ -8,11 +8,10 @@ prepared tree, replays of branches, what the vendor's checks watch.
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks, work_folder  # noqa: E402
+from testing import Checks, run, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 SAYS = '#!/bin/sh\necho "$(basename "$0") $*"\n'
@@ -29,14 +28,9 @@ def write(path, text):
 def ask(tree, lines, **variables):
     """(exit status, output) of these lines of bash behind the files of ./dev."""
     script = f'for f in {ROOT}/cmake/dev/*.sh; do . "$f"; done\n{lines}'
-    kept = {k: v for k, v in os.environ.items() if k not in ("INGOT_CUDA_ARCHITECTURES",)}
-    done = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-c", script],
-        cwd=tree,
-        env={**kept, "PATH": f"{tree}/bin:{kept['PATH']}", **variables},
-        capture_output=True,
-        text=True,
-    )
+    path = {"PATH": f"{tree}/bin:{os.environ['PATH']}"}
+    given = {"INGOT_CUDA_ARCHITECTURES": "", **path, **variables}
+    done = run("bash", "-eu", "-o", "pipefail", "-c", script, cwd=tree, env=given)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -18,7 +18,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks  # noqa: E402
+from testing import Checks, run  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -38,18 +38,9 @@ def expect(holds, text):
 
 
 def call(command, seconds=600, **options):
-    command = [str(word) for word in command]
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=seconds,
-        **options,
-    )
-    expect(done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")
-    return done.stdout
+    done = run(command, seconds=seconds, stdin=subprocess.DEVNULL, **options)
+    expect(not done.error, f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.output}")
+    return done.output
 
 
 def version():
@@ -116,8 +107,7 @@ class Worlds(Checks):
         call(["g++", *CXX, "-fsyntax-only", "-I", folder / "src", "-I", sketch.parent,
               sketch.parent / "kernels.cpp"])  # fmt: skip
         self.sketch_compiles("g++", "-fsyntax-only")
-        old = subprocess.run(["g++", "-std=gnu++14", "-fsyntax-only", str(folder / "src/Ingot.h")],
-                             capture_output=True, text=True)  # fmt: skip
+        old = run("g++", "-std=gnu++14", "-fsyntax-only", folder / "src/Ingot.h")
         expect("Ingot needs C++17" in old.stderr, "C++14 is not refused by name")
 
     def sketch_compiles(self, compiler, *flags):
