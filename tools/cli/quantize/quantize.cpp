@@ -24,8 +24,7 @@ constexpr uint64_t kMaxCompared = 64;  // samples on which outputs are compared
 constexpr uint64_t kMaxShifted = 512;  // on which their means are
 // dB at the outputs: later runs have larger numbers than the samples had, which are clipped further
 constexpr double kWorthClipping = 3;
-// dB that rows of their own have to gain, and below which outputs are worth it: an integer network
-// from end to end stays one
+// dB that rows of their own have to gain, and below which outputs are worth it
 constexpr double kWorthRows = 3, kFewDecibels = 30;
 
 struct Seen {
@@ -183,10 +182,9 @@ class Quantizer {
     report_.samples = samples_.given();
     if (report_.samples == 0) fail(Exit::kMismatch, arguments_.calibrate + ": has no samples");
     if (std::count(is_alive.begin(), is_alive.end(), 1) == 0)
-      fail(Exit::kMismatch,
-           arguments_.calibrate + ": every input is zero in all " +
-               std::to_string(report_.samples) +
-               " samples, so nothing has a range; give data like the network's own");
+      fail(Exit::kMismatch, arguments_.calibrate + ": every input is zero in each of its " +
+                                std::to_string(report_.samples) +
+                                " samples; give data like the network's own");
     for (const auto& [id, what] : seen) take(id, what);
     seen_ = std::move(seen);
     use_method(method_);
@@ -444,8 +442,7 @@ class Quantizer {
     }
     if (!is_enough(high))
       fail(Exit::kCheckFailed, "--budget " + arguments_.budget + ": " + source_ +
-                                   " does not meet it even with all "
-                                   "layers but one in floating point (" +
+                                   " does not meet it with all layers but one in f32 (" +
                                    outputs_text(report_.outputs) +
                                    "); allow more, or give other calibration data");
     for (size_t i = 0; i < high; i++) keep_.nodes.insert(report_.losses[i].node);

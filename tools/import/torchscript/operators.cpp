@@ -494,9 +494,8 @@ Value Interpreter::dictionary_operator(const std::string& name, Arguments& given
   if ((name == "Delete" || name == "pop") && v.size() >= 2) {
     note_change(&d, place);
     const auto at = find(v[1]);
-    const bool otherwise = v.size() > 2;  // pop() with a default
-    if (otherwise && at == d.items.end()) return v[2];
-    if (otherwise) given.read.insert(2);
+    if (v.size() > 2 && at == d.items.end()) return v[2];  // pop() with a default
+    if (v.size() > 2) given.read.insert(2);
     if (at == d.items.end()) throw Raised{place, "a dictionary has no key " + describe(v[1])};
     const Value out = at->second;
     d.items.erase(at);
