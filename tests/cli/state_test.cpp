@@ -1,6 +1,7 @@
 // State on the command line: --state, saved and loaded state, streams; and ingot upgrade.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,7 @@
 // Convolutions by every method.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/conformance/conv2d_run.h"

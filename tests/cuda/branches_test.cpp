@@ -2,6 +2,7 @@
 // and exactly the launches and waits that are stated for what a run takes.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "tests/cuda/branch_runs.h"

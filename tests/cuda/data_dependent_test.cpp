@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <ingot/pipeline.hpp>
 
 #include "tests/cuda/session_answers.h"

@@ -2,6 +2,7 @@
 // and beside them, on several sessions.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>

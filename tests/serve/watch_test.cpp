@@ -2,6 +2,7 @@
 // and nobody's run goes on for nobody.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>

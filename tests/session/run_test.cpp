@@ -1,6 +1,7 @@
 // Sessions: answers, state, control flow, cancelling, deadlines, profiling, several at once.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
 #include <thread>
 

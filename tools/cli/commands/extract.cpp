@@ -1,4 +1,5 @@
 // ingot extract - the weights of a checkpoint as one safetensors file, names and bits as they were.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 

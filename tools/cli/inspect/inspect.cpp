@@ -1,6 +1,7 @@
 // ingot inspect - what is in a file.
 #include "tools/cli/inspect/inspect.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>

@@ -1,6 +1,7 @@
 #include "tools/serve/core/repository.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "tools/serve/core/repository_folder.h"
 

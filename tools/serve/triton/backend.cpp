@@ -1,8 +1,10 @@
 // The functions by which a Triton server calls this backend.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "runtime/include/ingot/cpu.h"
 #include "tools/files/input_file.h"
