@@ -97,7 +97,7 @@ TEST_CASE("quantised tensors: what PyTorch has no operator for is refused by nam
 }
 
 TEST_CASE("quantised tensors: scales and zero points that cannot be") {
-  const auto code = [](double scale, int64_t zero) {
+  const auto code = [](double scale, int64_t zero) -> int {
     Followed f;
     try {
       (void)f.program.call("quantize_per_tensor", {f.q, real(scale), whole(zero), whole(13)});

@@ -216,7 +216,7 @@ TEST_CASE("what cannot be proved is refused by name") {
 }
 
 TEST_CASE("nothing runs without end") {
-  const auto code = [](const std::string& body, const std::string& more = "") {
+  const auto code = [](const std::string& body, const std::string& more = "") -> int {
     Program p("", body, more);
     try {
       (void)p.run();
