@@ -262,7 +262,7 @@ class Importer {
       b_.unsupported.push_back({said, why.argument, name, "", why.why, why.hint});
     } catch (const aten::Reported&) {
     } catch (graph::ConversionError& error) {
-      error.add_place(said + " '" + name + "'");
+      if (error.begin != tree_.file) error.add_place(said + " '" + name + "'");
       throw;
     }
     return graph::kAbsent;

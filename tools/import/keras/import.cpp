@@ -392,7 +392,7 @@ class Importer {
     } catch (const graph::DimError& error) {
       fail_conversion(graph::exit_code(error), layer.kind + " '" + layer.name + "'", error.what());
     } catch (graph::ConversionError& error) {
-      error.add_place(layer.kind + " '" + layer.name + "'");
+      if (error.begin != name_) error.add_place(layer.kind + " '" + layer.name + "'");
       throw;
     }
     return {};

@@ -310,7 +310,7 @@ void Translator::translate_operator(Scope& scope, size_t index) {
     fail_conversion(graph::exit_code(error), std::string(row.name) + " '" + node + "'",
                     error.what());
   } catch (graph::ConversionError& error) {
-    error.add_place(std::string(row.name) + " '" + node + "'");
+    if (error.begin != path_) error.add_place(std::string(row.name) + " '" + node + "'");
     throw;
   }
   give_up();
