@@ -13,7 +13,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 THROWS = re.compile(
-    r"\b(?:fail|fail_with|Failure|fail_conversion|complain|refuse|refused|damaged|unsafe)\s*\("
+    r"\b(?:fail(?:_with|_conversion|_usage|_corrupt|_unsafe|_unsupported|_mismatch|_unavailable"
+    r"|_internal)?|Failure|complain|refuse|refused|damaged|unsafe)\s*\("
 )
 WORDS = (
     (
