@@ -150,7 +150,8 @@ TEST_CASE("control: a choice by two dimensions is refused, and says what would h
   const graph::ConversionError error = import_error(guarded("area").bytes());
   CHECK(error.exit_code == 4);
   CHECK(error.message.find("B*T") != std::string::npos);
-  CHECK(error.message.find("--dim") != std::string::npos);
+  REQUIRE(error.unsupported.size() == 1);
+  CHECK(error.unsupported[0].hint.find("--dim") != std::string::npos);
 }
 
 TEST_CASE("comparison: bounds that decide are found by trying, and proved beyond") {

@@ -182,7 +182,7 @@ class Quantizer {
     report_.samples = samples_.given();
     if (report_.samples == 0) fail(Exit::kMismatch, arguments_.calibrate + ": has no samples");
     if (std::count(is_alive.begin(), is_alive.end(), 1) == 0)
-      fail(Exit::kMismatch, arguments_.calibrate + ": every input is zero in each of its " +
+      fail(Exit::kMismatch, arguments_.calibrate + ": every input is zero in all " +
                                 std::to_string(report_.samples) +
                                 " samples; give data like the network's own");
     for (const auto& [id, what] : seen) take(id, what);
