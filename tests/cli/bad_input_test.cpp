@@ -126,7 +126,7 @@ TEST_CASE("bad options for a source: no such input, no such dimension, the sourc
   refused(folder, with("linear.onnx", {"--exact-to", "tflm"}), 5, {"the integers of onnx"});
   refused(folder, with("linear.onnx", {"--exact-to", "onnx"}), 5, {"nothing in integers"});
   std::vector<std::string> tflite =
-      convert_words(folder, INGOT_SOURCE_DIR "/tests/fuzz/seeds/fuzz_tflite/constants.tflite");
+      convert_words(folder, INGOT_CHECKOUT "/tests/fuzz/seeds/fuzz_tflite/constants.tflite");
   tflite.insert(tflite.end(), {"--exact-to", "onnx"});
   refused(folder, tflite, 5, {"--exact-to onnx"});
   spill(folder / "net.onnx", slurp(data("linear.onnx")));
