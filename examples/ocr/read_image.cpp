@@ -147,8 +147,8 @@ int main(int argc, char** argv) try {
   const ingot_kernel_table* kernels = ingot_cpu_kernels(nullptr);
   Network detect{need(ingot::Model::open(argv[1], kernels), argv[1]), threads};
   Network direction{need(ingot::Model::open(argv[2], kernels), argv[2]), threads};
-  Network recognise{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
-  const std::vector<std::string> characters = labels(recognise.model);
+  Network recognize{need(ingot::Model::open(argv[3], kernels), argv[3]), threads};
+  const std::vector<std::string> characters = labels(recognize.model);
   if (characters.empty())
     return std::fprintf(stderr, "read_image: %s: carries no characters\n", argv[3]), 5;
   const Image image = load_png(argv[4]);
@@ -172,7 +172,7 @@ int main(int argc, char** argv) try {
     for (Point& p : box.quad.corner) p.x *= sx, p.y *= sy;
     Image line = line_image(image, box.quad, 48);
     if (upside_down(direction, line)) line = turn_half(line);
-    ingot::Session reader = recognise.session(48, line.width);
+    ingot::Session reader = recognize.session(48, line.width);
     to_planes(line, need(reader.input<float>(0), "recognition").data, line.width);
     need(reader.run(), "recognition");
     const ingot_tensor out = need(reader.output(0), "recognition");
@@ -187,7 +187,7 @@ int main(int argc, char** argv) try {
       boxes.size(), detect_ms, ms_since(begin_reading),
       static_cast<double>(detect.largest_arena) / 1e6,
       static_cast<double>(direction.largest_arena) / 1e6,
-      static_cast<double>(recognise.largest_arena) / 1e6);
+      static_cast<double>(recognize.largest_arena) / 1e6);
   return boxes.empty() ? 6 : 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "read_image: %s\n", error.what());

@@ -14,7 +14,7 @@ class Block {
   Block() = default;  // counts only
   explicit Block(Span<uint8_t> memory) : memory_(memory) {}
 
-  /// `count` objects of T, default-initialised; null when counting or when the block is too small.
+  /// `count` objects of T, default-initialized; null when counting or when the block is too small.
   /// Callers have validated that counts come from a file of bounded size, so that sums fit 64 bits.
   template <class T>
   T* take(uint64_t count) {

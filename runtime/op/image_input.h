@@ -1,5 +1,5 @@
 // runtime/op/image_input.h - frames of a camera to images for a network: crop, resize, letterbox,
-// colour, normalise. One pass.
+// colour, normalize. One pass.
 //
 //   frame  u8 [N, rows, pitch]: the planes one below another, rows `pitch` bytes apart (i420:
 //          chroma rows pitch / 2 apart); or one

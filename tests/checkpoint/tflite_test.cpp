@@ -1,4 +1,4 @@
-// Constants of TFLite models made here: every way to hold bytes, quantisation, and tables that lie.
+// Constants of TFLite models made here: every way to hold bytes, quantization, and tables that lie.
 #include <doctest/doctest.h>
 
 #include "tests/checkpoint/support.h"

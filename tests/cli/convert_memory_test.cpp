@@ -27,7 +27,7 @@ constexpr int64_t kSource = 60'000'000;
 constexpr int64_t kProgram = 32'000'000;  // the converter itself and what it touches at a time
 constexpr int kHalf = 10;                 // TensorProto.FLOAT16
 
-/// Numbers that no pass recognises, and no two tensors alike.
+/// Numbers that no pass recognizes, and no two tensors alike.
 std::string numbers(int64_t bytes, uint32_t seed, bool half) {
   std::string out(size_t(bytes), '\0');
   for (size_t i = 0; i + 4 <= out.size(); i += 4) {

@@ -1,5 +1,5 @@
 // Convolutions and linear layers of bytes and of 16-bit numbers: every tail, method, window, way of
-// requantisation and zero point; sums that wrap; numbers of channels that mean nothing.
+// requantization and zero point; sums that wrap; numbers of channels that mean nothing.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -152,7 +152,7 @@ TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batc
     }
 }
 
-TEST_CASE("quantized_linear: rows, tails, batches, ways of requantisation") {
+TEST_CASE("quantized_linear: rows, tails, batches, ways of requantization") {
   struct Row {
     Dims x;
     int64_t o, x_padding = 0, y_padding = 0;

@@ -62,16 +62,16 @@ Binary binary_of(QuantizedFunction function, RequantMode mode, double a, double 
 }  // namespace
 
 TEST_CASE("quantized_elementwise: all pairs of bytes") {
-  struct Quantisation {
+  struct Quantization {
     double a, b, y;
     uint32_t a_zero, b_zero, y_zero, low, high;
   };
-  const Quantisation all[] = {
+  const Quantization all[] = {
       {0.1, 0.1, 0.2, 128, 128, 128, 0, 255},  {0.0235, 0.0171, 0.0401, 3, 250, 128, 0, 255},
       {1, 0.002, 0.9, 0, 0, 0, 0, 255},        {0.5, 0.5, 0.5, 255, 7, 130, 130, 255},
       {0.01, 0.02, 5, 128, 128, 100, 20, 200}, {7, 5, 0.03, 100, 140, 128, 0, 255},
   };
-  for (const Quantisation& q : all)
+  for (const Quantization& q : all)
     for (const RequantMode mode : kModes)
       for (int function = 0; function < 3; function++) {
         Binary t = binary_of(QuantizedFunction(function), mode, q.a, q.b, q.y);

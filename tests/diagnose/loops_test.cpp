@@ -89,17 +89,17 @@ TEST_CASE("compare: a pass that is wrong in the body of a loop") {
     for (size_t i = 0; i < 16; i++)
       for (size_t j = 0; j < i; j++) std::swap(w[i * 16 + j], w[j * 16 + i]);
   };
-  check_blamed(planted_in("canonicalise", floats("hw", 1, transpose)), DivergenceCause::kPass,
-               "canonicalise", {"hw"}, {0});
+  check_blamed(planted_in("canonicalize", floats("hw", 1, transpose)), DivergenceCause::kPass,
+               "canonicalize", {"hw"}, {0});
   const auto third = [](std::vector<float>& gains) { gains[3] += 0.5f; };
-  check_blamed(planted_in("canonicalise", floats("gain", 0, third)), DivergenceCause::kPass,
-               "canonicalise", {"gain"}, {3});
+  check_blamed(planted_in("canonicalize", floats("gain", 0, third)), DivergenceCause::kPass,
+               "canonicalize", {"gain"}, {3});
   const auto other_axis = [](graph::Model& model) {
     graph::Node* node = find_node(model, "Softmax", "share");
     if (node) node->attributes[attr::axis] = int64_t(0);
     return node != nullptr;
   };
-  check_blamed(planted_in("canonicalise", other_axis), DivergenceCause::kPass, "canonicalise",
+  check_blamed(planted_in("canonicalize", other_axis), DivergenceCause::kPass, "canonicalize",
                {"share"}, {0, 0});
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
     loop->attributes[attr::most] = graph::Dims{2};
     return true;
   };
-  check_blamed(planted_in("canonicalise", fewer), DivergenceCause::kPass, "canonicalise", {"small"},
+  check_blamed(planted_in("canonicalize", fewer), DivergenceCause::kPass, "canonicalize", {"small"},
                {0});
   const auto swapped = [](graph::Model& model) {
     graph::Node* loop = loop_of(model, "last");
@@ -119,7 +119,7 @@ TEST_CASE("compare: a pass that is wrong about a loop itself") {
     std::swap(next[1], next[2]);
     return true;
   };
-  check_blamed(planted_in("canonicalise", swapped), DivergenceCause::kPass, "canonicalise",
+  check_blamed(planted_in("canonicalize", swapped), DivergenceCause::kPass, "canonicalize",
                {"last"}, {1});
 }
 

@@ -5,7 +5,7 @@ each extent give, without the heap.
   dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
 
 Short form: a small text model made here at every length up to 32. --full: all-MiniLM-L6-v2 at every
-length up to 512, and the detector and the recogniser of rapidocr over 200 image sizes. Each is
+length up to 512, and the detector and the recognizer of rapidocr over 200 image sizes. Each is
 converted once with its extents open, and once for every extent with --dim NAME=VALUE; Winograd is
 off in both, since it is chosen by extent. Answers of static files are kept in DIR/dynamic.json, by
 the hashes of the source and of both programs, so that a run that was broken off goes on where it
@@ -109,7 +109,7 @@ def small_text_model(path, hidden=32, heads=4, words=50, most=32):
 
 def ocr_sizes():
     """200 images for the detector, heights and widths multiples of 32, and 200 widths of a line
-    of text for the recogniser."""
+    of text for the recognizer."""
     images = [(32 * (1 + (7 * i) % 16), 32 * (1 + (5 * i + i // 16) % 16)) for i in range(200)]
     lines = [16 + 8 * ((13 * i) % 200) for i in range(200)]
     assert len(set(images)) == len(set(lines)) == 200

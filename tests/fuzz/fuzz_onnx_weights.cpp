@@ -1,4 +1,4 @@
-// Any bytes as the initialisers of an ONNX model: tensors that are read whole, or a Failure, never
+// Any bytes as the initializers of an ONNX model: tensors that are read whole, or a Failure, never
 // anything else.
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"

@@ -18,13 +18,13 @@ def floats(name, *shape):
     return nh.from_array(np.arange(np.prod(shape), dtype=np.float32).reshape(shape) / 8, name)
 
 
-def save(name, nodes, inputs, initialisers=(), outputs=("y",), opset=18, functions=()):
+def save(name, nodes, inputs, initializers=(), outputs=("y",), opset=18, functions=()):
     graph = h.make_graph(
         nodes,
         name,
         [h.make_tensor_value_info(n, t, s) for n, t, s in inputs],
         [h.make_empty_tensor_value_info(o) for o in outputs],
-        list(initialisers),
+        list(initializers),
     )
     imports = [h.make_opsetid("", opset)] + ([h.make_opsetid("own", 1)] if functions else [])
     model = h.make_model(graph, opset_imports=imports, functions=functions, ir_version=8)

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools/lint"))
 import words  # noqa: E402
 
 PLANTED = [
+    "quantised_weights(g);",
     "Crew* crew;",
     "struct Stretch {",
     "find_departure(); Culprit culprit;",

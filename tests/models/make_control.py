@@ -26,10 +26,10 @@ def info(name, kind=FLOAT, dims=()):
 
 
 def write(name, nodes, inputs, outputs, constants, **goldens):
-    initialisers = [
+    initializers = [
         numpy_helper.from_array(np.asarray(value), key) for key, value in constants.items()
     ]
-    graph = helper.make_graph(nodes, name, inputs, outputs, initialisers)
+    graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="make_control"
     )

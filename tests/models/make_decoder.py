@@ -97,7 +97,7 @@ def reference(weights, tokens):
 
 class Graph:
     def __init__(self, weights):
-        self.nodes, self.initialisers, self.count = (
+        self.nodes, self.initializers, self.count = (
             [],
             {n: numpy_helper.from_array(v, n) for n, v in weights.items()},
             0,
@@ -120,8 +120,8 @@ class Graph:
     def name(self, value):
         if isinstance(value, str):
             return value
-        key = f"c{len(self.initialisers)}"
-        self.initialisers[key] = numpy_helper.from_array(np.asarray(value), key)
+        key = f"c{len(self.initializers)}"
+        self.initializers[key] = numpy_helper.from_array(np.asarray(value), key)
         return key
 
     def norm(self, x, scale):
@@ -215,7 +215,7 @@ def build(weights, step):
     g.op("MatMul", x, "head", outputs="logits")
     used = {name for node in g.nodes for name in node.input}
     graph = helper.make_graph(
-        g.nodes, "decoder", inputs, outputs, [t for n, t in g.initialisers.items() if n in used]
+        g.nodes, "decoder", inputs, outputs, [t for n, t in g.initializers.items() if n in used]
     )
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", 18)], producer_name="make_decoder.py"

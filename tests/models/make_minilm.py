@@ -7,7 +7,7 @@ and `numpy` alone; build() makes any BertModel of 12 heads out of its weights.
 The graph is what the exporters of PyTorch write for transformers' BertModel: shapes read from the
 inputs, heads by Reshape and Transpose, an additive mask, GELU by Erf; LayerNormalization as one
 operator. Batch and sequence stay symbolic; positions end at 512. Outputs: last_hidden_state, and
-embedding (the masked mean, normalised), as sentence-transformers has it.
+embedding (the masked mean, normalized), as sentence-transformers has it.
 """
 
 import argparse

@@ -531,7 +531,7 @@ def golden(path, out):
     model = onnx.load(path)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     rng = np.random.default_rng(7)
-    # An image-like input: smooth, in the range of a normalised photograph.
+    # An image-like input: smooth, in the range of a normalized photograph.
     h, w = shape[2:]
     y, x = np.mgrid[0:h, 0:w].astype(np.float32) / np.float32(max(h, w))
     image = np.stack([np.sin(9 * x + i) + np.cos(7 * y - i) for i in range(shape[1])])[None]

@@ -165,9 +165,12 @@ class Checks:
         self.failed += other.failed
         self.skipped += other.skipped
 
-    def finish(self):
-        """Prints the last line. @return the exit status: 1 where a check failed, or none was made
+    def finish(self, compared_with=""):
+        """Prints the last line, before it what `compared_with`, another runtime, refused as a skip.
+        @return the exit status: 1 where a check failed, or none was made
         and nothing was skipped."""
+        if compared_with and self.uncompared:
+            self.skip(f"{self.uncompared} of the random models are none that {compared_with} takes")
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
         print(f"{self.name}: {counts}", flush=True)
         return 1 if self.failed or not self.passed + self.skipped else 0

@@ -1,4 +1,4 @@
-// Initialisers of ONNX models made here: every encoding, graphs inside graphs, external data that
+// Initializers of ONNX models made here: every encoding, graphs inside graphs, external data that
 // must stay beside the model.
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ std::string model_bytes() {
 
 }  // namespace
 
-TEST_CASE("initialisers, whatever their encoding") {
+TEST_CASE("initializers, whatever their encoding") {
   const host::TemporaryPath file(".onnx");
   write_file(file.path(), model_bytes());
   const Checkpoint c = weights::read_weights(file.path());
@@ -98,7 +98,7 @@ TEST_CASE("external data is read where it lies, and only beside the model") {
   std::filesystem::remove(data_path);
 }
 
-TEST_CASE("initialisers that lie or are of a type that is not read are refused by name") {
+TEST_CASE("initializers that lie or are of a type that is not read are refused by name") {
   const host::TemporaryPath file(".onnx");
   const auto opening = [&](const Proto& tensor) {
     OnnxGraph g;

@@ -23,7 +23,7 @@ enum class FileKind {
   kOther
 };
 
-/// Looks at the first 64 KiB, and at the names in a folder. Recognises what is often met by mistake
+/// Looks at the first 64 KiB, and at the names in a folder. Recognizes what is often met by mistake
 /// and fails with a line of its own for each: missing file, directory, no permission, empty file,
 /// git-LFS pointer, HTML page.
 /// @throws Failure kUnavailable (missing, directory, permission), kCorrupt (empty, LFS pointer,
@@ -44,7 +44,7 @@ bool is_rank_shard(const std::string& name);
 /// Regular file's bytes on disk.
 uint64_t file_bytes(const std::string& path);
 
-/// True when the bytes could be the start of a serialised ONNX ModelProto.
+/// True when the bytes could be the start of a serialized ONNX ModelProto.
 bool looks_like_onnx(const uint8_t* bytes, size_t count);
 
 }  // namespace ingot::host

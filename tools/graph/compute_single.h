@@ -1,6 +1,6 @@
 // tools/graph/compute_single.h - programs in half precision, computed in f32. No processor of the
 // CPU back end multiplies f16 or bf16 matrices in its kernels yet: what a half-precision program
-// multiplies, sums or normalises is computed in f32, whose results are nearer to the truth than
+// multiplies, sums or normalizes is computed in f32, whose results are nearer to the truth than
 // those of the program as written. Its inputs and outputs keep their types; a Cast stands at each.
 #pragma once
 #include "tools/graph/graph.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "tools/files/large_blocks.h"
 #include "tools/files/work_budget.h"
@@ -119,8 +120,13 @@ void fail_internal(Words begin, Words why) { fail_conversion(Exit::kInternal, be
 
 ConversionError refusal(const std::string& place, const std::vector<Unsupported>& unsupported) {
   std::vector<Unsupported> all;
-  for (const Unsupported& each : unsupported)
-    if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+  std::set<std::string> seen;  // a file may have as many as it has nodes
+  for (const Unsupported& u : unsupported) {
+    std::string key;
+    for (const std::string* part : {&u.op, &u.attribute, &u.node, &u.output, &u.why, &u.hint})
+      key += *part + '\0';
+    if (seen.insert(std::move(key)).second) all.push_back(u);
+  }
   const Unsupported& u = all.at(0);
   const std::string first = u.op + (u.attribute.empty() ? "" : " " + u.attribute) +
                             (!u.node.empty()     ? " '" + u.node + "'"

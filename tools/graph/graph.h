@@ -1,7 +1,7 @@
 // tools/graph/graph.h - the one graph that every importer makes and every pass rewrites. Semantics
-// are those of ONNX opset 23 after normalisation (tools/graph/README.md lists every operator with
+// are those of ONNX opset 23 after normalization (tools/graph/README.md lists every operator with
 // its inputs and attributes): what ONNX once kept in attributes and later in inputs is an attribute
-// here when constant. Importers translate, they do not optimise.
+// here when constant. Importers translate, they do not optimize.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -43,7 +43,7 @@ struct Value {
   DType dtype = DType::kInvalid;  // kInvalid until inferred
   bool shape_known = false;
   Dims dims;
-  std::shared_ptr<const Constant> constant;  // set for initialisers and folded values
+  std::shared_ptr<const Constant> constant;  // set for initializers and folded values
   // "" or "NHWC" where a pass changed the order from the source's
   std::string layout;
   // the value after the import whose elements it holds, where passes know

@@ -17,7 +17,6 @@ enum class Operator : uint16_t {
 #undef OPERATOR
 };
 
-enum class OperatorForm : uint8_t { kSource, kNormal, kCore, kBoth };
 enum class OperatorClass : uint8_t {
   kElementwise,
   kMovement,
@@ -42,15 +41,14 @@ enum class OperatorClass : uint8_t {
 
 struct OperatorRow {
   const char* name;
-  OperatorForm form;
   OperatorClass kind;
-  const char *operands, *inputs, *attributes;
+  const char* operands;
 };
 /// By Operator; the first is kNone's.
 inline constexpr OperatorRow kOperators[] = {
-    {"", OperatorForm::kSource, OperatorClass::kCustom, "", "", ""},
+    {"", OperatorClass::kCustom, ""},
 #define OPERATOR(name, form, kind, operands, inputs, attributes) \
-  {#name, OperatorForm::k##form, OperatorClass::k##kind, operands, inputs, attributes},
+  {#name, OperatorClass::k##kind, operands},
 #include "tools/graph/operators.def"
 #undef OPERATOR
 };

@@ -20,6 +20,12 @@ LEFT_OUT = (
 )
 ENDINGS = (".h", ".hpp", ".cpp", ".c", ".inl", ".cu", ".cuh", ".def", ".fbs", ".md", ".py", ".sh")
 FORBIDDEN = [
+    (
+        r"(?i)(quant|recogn|normal|canonical|initial|material|optim|serial|synchron)is"
+        r"(e|ed|er|ers|es|ing|ations?)(?![a-z])",
+        "American spelling, as in quantized",
+        (),
+    ),
     (r"\b[Cc]rew\b", "thread team", ()),
     (r"\bStretch(Pieces|Scan)?\b", "GraphSegment", ("docs/images.md",)),
     (r"\b([Cc]ulprit|[Dd]epartures?|find_departure)\b", "divergence, DivergenceCause", ()),

@@ -222,7 +222,7 @@ inline void word_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_st
 }
 
 /// Every row of the other operand and of y meets the same few numbers of `repeated`, as a
-/// normalisation with a number for each of three channels has them.
+/// normalization with a number for each of three channels has them.
 template <class V>
 bool repeats_short_row(const Grid& g, int64_t element, int repeated) {
   return g.length * element <= kRepeatedBytes<V> / 16 &&

@@ -20,7 +20,7 @@
 //   to_int       truncates; to_int_nearest rounds, ties to even. @pre the value fits an int32.
 //   ishl<n>, ishr<n>, isar<n>   shifts of int32 lanes: left, right logical, right arithmetic.
 //   transpose    of a square of kLanes vectors.
-//   keep         hides a value from the optimiser, so that it stays in its register.
+//   keep         hides a value from the optimizer, so that it stays in its register.
 //   iload_u8     kLanes bytes as int32; istore_u8: the low byte of each lane. *_partial as above.
 //   imin, imax   of int32; isar(a, n) shifts right arithmetically by n, 0 .. 31.
 //   isar_lanes   the same by a number of each lane.

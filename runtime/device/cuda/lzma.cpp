@@ -50,7 +50,7 @@ class RangeDecoder {
       range_ = bound;
       zero = Probability(zero + (((1u << kProbabilityBits) - zero) >> kAdaption));
     }
-    normalise();
+    normalize();
     return value;
   }
   /// `count` bits of even odds, highest first.
@@ -61,7 +61,7 @@ class RangeDecoder {
       const uint32_t one = code_ >= range_;
       code_ -= one ? range_ : 0;
       good_ &= code_ != range_;
-      normalise();
+      normalize();
       value = value << 1 | one;
     }
     return value;
@@ -89,7 +89,7 @@ class RangeDecoder {
     good_ = false;
     return 0;
   }
-  void normalise() {
+  void normalize() {
     if (range_ >= kLeastRange) return;
     range_ <<= 8;
     code_ = code_ << 8 | next_byte();

@@ -54,7 +54,7 @@ std::vector<std::string> convert_checked(GraphBuilder& g) {
   const std::vector<PassRecord> records = convert_and_compare(g, worst);
   CHECK(worst <= 1e-5);
   for (const PassRecord& r : records)
-    if (r.name == "recognise attention") return r.remarks;
+    if (r.name == "recognize attention") return r.remarks;
   return {};
 }
 
@@ -72,7 +72,7 @@ const graph::Node* fused(GraphBuilder& g, size_t others = 0) {
 
 }  // namespace
 
-TEST_CASE("recognise attention: the scale before, behind and within the product") {
+TEST_CASE("recognize attention: the scale before, behind and within the product") {
   const std::function<ValueId(Spelling&)> scores[] = {
       [](Spelling& s) {
         return s.g.node(op::Div, {s.g.node(op::MatMul, {s.q(), s.k_turned()}), s.g.number(2)});
@@ -106,7 +106,7 @@ TEST_CASE("recognise attention: the scale before, behind and within the product"
   }
 }
 
-TEST_CASE("recognise attention: masks that are added or chosen, of floats and of truth") {
+TEST_CASE("recognize attention: masks that are added or chosen, of floats and of truth") {
   struct Mask {
     const char* name;
     std::function<ValueId(Spelling&, ValueId)> put;
@@ -173,7 +173,7 @@ TEST_CASE("recognise attention: masks that are added or chosen, of floats and of
 }
 
 TEST_CASE(
-    "recognise attention: rows that see nothing, softcap, groups of heads, one product for all "
+    "recognize attention: rows that see nothing, softcap, groups of heads, one product for all "
     "three") {
   SUBCASE("a softmax made safe against rows that see nothing") {
     Spelling s;
@@ -254,7 +254,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("recognise attention: rows that see nothing give what the source gives") {
+TEST_CASE("recognize attention: rows that see nothing give what the source gives") {
   constexpr double kNever = -INFINITY, kLowest = -3.4028234663852886e38;
   // m: the third query sees no key, the first only one behind it.
   const auto seen = [](Spelling& s) {
@@ -325,7 +325,7 @@ TEST_CASE("recognise attention: rows that see nothing give what the source gives
     }
 }
 
-TEST_CASE("recognise attention: what is nearly one stays as it is and says why") {
+TEST_CASE("recognize attention: what is nearly one stays as it is and says why") {
   struct Near {
     const char* why;
     std::function<void(Spelling&)> make;
@@ -383,7 +383,7 @@ TEST_CASE("recognise attention: what is nearly one stays as it is and says why")
   }
 }
 
-TEST_CASE("recognise attention: a softmax without products around it is none of its business") {
+TEST_CASE("recognize attention: a softmax without products around it is none of its business") {
   GraphBuilder g;
   g.output(g.node(op::Softmax, {g.node(op::MatMul, {g.input("x", {2, 3}), g.input("y", {3, 4})})},
                   {{attr::axis, int64_t(1)}}));
@@ -391,7 +391,7 @@ TEST_CASE("recognise attention: a softmax without products around it is none of 
   CHECK(g.count("Softmax") == 1);
 }
 
-TEST_CASE("recognise attention: heads that are no rows stay four-dimensional") {
+TEST_CASE("recognize attention: heads that are no rows stay four-dimensional") {
   Spelling s;
   const ValueId k = s.g.input("past", {kBatch, kHeads, 7, kDim}),
                 v = s.g.input("values", {kBatch, kHeads, 7, kDim});

@@ -282,7 +282,7 @@ TEST_CASE("fold_products: transposes and factors go into MatMul") {
   CHECK(product->number(attr::alpha, 1) == doctest::Approx(0.125));
 }
 
-TEST_CASE("materialise_weights: one number spread over the shape of weights becomes weights") {
+TEST_CASE("materialize_weights: one number spread over the shape of weights becomes weights") {
   GraphBuilder g;
   ValueId w = g.node(op::Expand, {g.number(0.25)}, {}, {4, 3, 3, 3});
   g.output(g.node(op::Conv, {g.input("x", {1, 3, 6, 6}), w}, kernel3()));

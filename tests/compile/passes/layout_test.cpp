@@ -170,7 +170,7 @@ TEST_CASE("choose_layout: a channel shuffle is one Transpose, space to depth is 
   CHECK(transposes_after(g) == 2);
 }
 
-TEST_CASE("recognise_strided_slices: a shuffle that splits is two slices of every second channel") {
+TEST_CASE("recognize_strided_slices: a shuffle that splits is two slices of every second channel") {
   GraphBuilder g;
   ValueId y = conv(g, g.input("x", {1, 3, 4, 6}), 3, 8);
   y = g.node(op::Transpose, {g.node(op::Reshape, {y}, {}, {4, 2, 24})},

@@ -170,7 +170,7 @@ TEST_CASE("weights of a Linear as 8 and 4 bits: how far they move, and what stay
       passes::run_passes(g.model);
       passes::WeightQuantization how;
       how.bits = bits, how.block = block;
-      const auto report = passes::quantise_weights(g.model, how);
+      const auto report = passes::quantize_weights(g.model, how);
       CHECK(report.linears == 1);
       CHECK(report.kept == 1);
       CHECK(passes::why_not_core_form(g.model) == "");
@@ -188,6 +188,6 @@ TEST_CASE("weights of a Linear as 8 and 4 bits: how far they move, and what stay
   passes::run_passes(g.model);
   passes::WeightQuantization how;
   how.keeps = [](const std::string& name) { return name == "MatMul_0"; };
-  CHECK(passes::quantise_weights(g.model, how).kept == 1);
+  CHECK(passes::quantize_weights(g.model, how).kept == 1);
   CHECK(g.find("Linear")->inputs.size() == 2);
 }

@@ -21,7 +21,7 @@ Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
   const std::map<std::string, Tensor> before = g.outputs();
   quantize::Keep kept;
   kept.patterns = keep;
-  made.found = quantize::quantise_in_each_run(g.model, kept, &made.matched);
+  made.found = quantize::quantize_in_each_run(g.model, kept, &made.matched);
   made.moved = difference(before, g.outputs());
   return made;
 }
@@ -83,7 +83,7 @@ TEST_CASE("layers that stay, and weights that no byte stands for") {
   quantize::Keep none;
   std::set<std::string> matched;
   try {
-    quantize::quantise_in_each_run(wrong.model, none, &matched);
+    quantize::quantize_in_each_run(wrong.model, none, &matched);
     FAIL("infinite weights were taken");
   } catch (const graph::ConversionError& error) {
     CHECK(error.exit_code == 4);
@@ -107,6 +107,6 @@ TEST_CASE("linear layers that read floating point, and those behind them, may ta
   for (const size_t node : rows) CHECK(g.model.graph.nodes[node].inputs[0] != of_bytes);
   const std::set<ValueId> only = {g.model.graph.nodes[*rows.begin()].inputs[1]};
   std::set<std::string> matched;
-  CHECK(quantize::quantise_in_each_run(g.model, {}, &matched, &only).names.size() == 1);
+  CHECK(quantize::quantize_in_each_run(g.model, {}, &matched, &only).names.size() == 1);
   CHECK(g.count("QuantizedLinear") == 1);
 }

@@ -104,7 +104,7 @@ TEST_CASE("the network with bytes gives nearly the same, under the same names") 
   const Sites sites = sites_of(n.g.model);
   const Found found = found_in(n.g, sites);
   const auto before = n.g.outputs();
-  insert_quantisation(n.g.model, sites, found, {});
+  insert_quantization(n.g.model, sites, found, {});
   const auto after = n.g.outputs();
   REQUIRE(after.count("said") == 1);
   const double loss = decibels(before.at("said").at, after.at("said").at);
@@ -148,7 +148,7 @@ TEST_CASE("limits behind a sum are part of it") {
   CHECK(sites.tensors == std::vector<ValueId>{x, a, sum, g.model.graph.outputs[0]});
   const Found found = found_in(g, sites);
   const auto before = g.outputs();
-  insert_quantisation(g.model, sites, found, {});
+  insert_quantization(g.model, sites, found, {});
   CHECK(decibels(before.begin()->second.at, g.outputs().begin()->second.at) > 25);
   double worst = 1;
   convert_and_compare(g, worst);
@@ -174,11 +174,11 @@ TEST_CASE("what only moves has the scale of what it moves") {
   const Found found = found_in(g, sites);
   CHECK(found.ranges.count(pooled) == 0);
   const auto before = g.outputs();
-  insert_quantisation(g.model, sites, found, {});
+  insert_quantization(g.model, sites, found, {});
   CHECK(decibels(before.begin()->second.at, g.outputs().begin()->second.at) > 25);
 }
 
-TEST_CASE("batch normalisation and scales go into the weights first") {
+TEST_CASE("batch normalization and scales go into the weights first") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, 4, 4});
   const ValueId a = g.node(op::Conv, {x, g.weights({6, 3, 3, 3})}, window(3));
@@ -226,17 +226,17 @@ TEST_CASE("each layer's loss is that of the layer alone") {
 TEST_CASE("weights: a scale for each channel, the largest at 127, fitted ones with less error") {
   const std::vector<float> numbers = {1, -2, 0.5f, 100, 3, -50, 0, 0, 0};  // [3, 3]
   const Constant weights = graph::make_constant(DType::kF32, {3, 3}, numbers.data());
-  const ByteWeights rows = quantise_weights(weights, 0, false, {});
+  const ByteWeights rows = quantize_weights(weights, 0, false, {});
   REQUIRE(rows.scales.size() == 3);
   CHECK(rows.scales[0] == doctest::Approx(2.0 / 127));
   CHECK(rows.bytes[1] == -127);
   CHECK(rows.bytes[3] == 127);
   CHECK(std::isnormal(rows.scales[2]));
   CHECK(rows.bytes[8] == 0);
-  const ByteWeights columns = quantise_weights(weights, 1, false, {});
+  const ByteWeights columns = quantize_weights(weights, 1, false, {});
   CHECK(columns.scales[0] == doctest::Approx(100.0 / 127));
   CHECK(columns.bytes[0] == 1);
-  const ByteWeights wide = quantise_weights(weights, 0, false, {1, 1, 1});
+  const ByteWeights wide = quantize_weights(weights, 0, false, {1, 1, 1});
   CHECK(wide.scales[0] == 1);
   std::vector<float> rare(1000, 0.01f);
   for (size_t i = 0; i < rare.size(); i++) rare[i] *= float(std::sin(double(i)));
@@ -250,7 +250,7 @@ TEST_CASE("weights: a scale for each channel, the largest at 127, fitted ones wi
     }
     return sum;
   };
-  CHECK(error(quantise_weights(one, 0, true, {})) <= error(quantise_weights(one, 0, false, {})));
+  CHECK(error(quantize_weights(one, 0, true, {})) <= error(quantize_weights(one, 0, false, {})));
 }
 
 TEST_CASE("bias correction takes away what rounding adds on average") {
@@ -261,7 +261,7 @@ TEST_CASE("bias correction takes away what rounding adds on average") {
   const Sites sites = sites_of(g.model);
   const Layer& layer = sites.layers[0];
   const Constant& weights = *g.model.constant(layer.weights);
-  const ByteWeights rounded = quantise_weights(weights, 0, false, {});
+  const ByteWeights rounded = quantize_weights(weights, 0, false, {});
   const std::vector<double> means = {1, 2, 3, 4, 5, 6};
   const std::vector<double> errors = mean_error(layer, weights, rounded, means);
   REQUIRE(errors.size() == 4);
@@ -283,9 +283,9 @@ TEST_CASE("what the last layer is off on average is taken off its bias, and of n
   REQUIRE(last == std::vector<ValueId>{plain.head});
   Found found = found_in(plain.g, sites);
   Network shifted = plain;
-  insert_quantisation(plain.g.model, sites, found, {});
+  insert_quantization(plain.g.model, sites, found, {});
   found.shifts[plain.head] = {0.5, 0, 0, 0, -0.25};
-  insert_quantisation(shifted.g.model, sites, found, {});
+  insert_quantization(shifted.g.model, sites, found, {});
   const auto logit = [](double p) { return std::log(p / (1 - p)); };
   const std::vector<double> a = plain.g.outputs().at("said").at,
                             b = shifted.g.outputs().at("said").at;
@@ -304,7 +304,7 @@ TEST_CASE("weights that are no numbers are refused by the layer's name") {
   g.output(g.node(op::Conv, {x, g.constant({2, 2, 1, 1}, odd)}, window(1)));
   const Sites sites = sites_of(g.model);
   try {
-    insert_quantisation(g.model, sites, {}, {});
+    insert_quantization(g.model, sites, {}, {});
     CHECK(false);
   } catch (const graph::ConversionError& error) {
     CHECK(error.exit_code == 4);

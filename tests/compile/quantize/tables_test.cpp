@@ -22,7 +22,7 @@ Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
   kept.patterns = keep;
   std::set<std::string> seen;
   const size_t expected = quantize::find_tables(g.model, kept, &seen).names.size();
-  made.found = quantize::quantise_tables(g.model, kept, &made.matched);
+  made.found = quantize::quantize_tables(g.model, kept, &made.matched);
   CHECK(made.found.names.size() == expected);
   CHECK(seen == made.matched);
   made.moved = difference(before, g.outputs());

@@ -39,7 +39,7 @@ struct FakeCuda {
   uint64_t switches;
   uint64_t allocations, bytes;                                         // alive
   uint64_t pinned, contexts, modules, streams, events, graphs, execs;  // alive
-  // graph launches, synchronisations, copies
+  // graph launches, synchronizations, copies
   uint64_t launches, waits, uploads, downloads;
   // waits for an event whose thread sleeps
   uint64_t sleeps;

@@ -66,8 +66,8 @@ def case(name, suite, model, data_sets, rtol=1e-3, atol=1e-7):
 def folder_cases(root, suite):
     for folder in sorted(path.parent for path in root.glob("*/model.onnx")):
         model = read(folder / "model.onnx", onnx.ModelProto)
-        initialisers = {i.name for i in model.graph.initializer}
-        inputs = [i for i in model.graph.input if i.name not in initialisers]
+        initializers = {i.name for i in model.graph.initializer}
+        inputs = [i for i in model.graph.input if i.name not in initializers]
         sets = []
         for data in sorted(folder.glob("test_data_set_*")):
             given = [value_of(data / f"input_{i}.pb", p) for i, p in enumerate(inputs)]
@@ -82,8 +82,8 @@ def light_cases(root):
     """Networks without their weights (constants that a node makes), fed with numbers that count."""
     for path in sorted(root.glob("*.onnx")):
         model = read(path, onnx.ModelProto)
-        initialisers = {i.name for i in model.graph.initializer}
-        inputs = [i for i in model.graph.input if i.name not in initialisers]
+        initializers = {i.name for i in model.graph.initializer}
+        inputs = [i for i in model.graph.input if i.name not in initializers]
         given = []
         for port in inputs:
             shape = [d.dim_value for d in port.type.tensor_type.shape.dim]
@@ -124,8 +124,8 @@ def kind_of(result, why):
 
 def misfits(test):
     """A sample has not the shape that its model declares: whoever reads both must refuse it."""
-    initialisers = {i.name for i in test.model.graph.initializer}
-    ports = [p for p in test.model.graph.input if p.name not in initialisers]
+    initializers = {i.name for i in test.model.graph.initializer}
+    ports = [p for p in test.model.graph.input if p.name not in initializers]
     for given, _ in test.data_sets:
         for port, value in zip(ports, given):
             dims = port.type.tensor_type.shape.dim

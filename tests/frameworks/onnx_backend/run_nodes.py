@@ -93,8 +93,8 @@ def run_one(args, test, work):
     model.CopyFrom(test.model)
     if not as_supported_opset(model):
         return "unsupported", f"an operator newer than opset {OPSET}"
-    initialisers = {i.name for i in model.graph.initializer}
-    inputs = [i for i in model.graph.input if i.name not in initialisers]
+    initializers = {i.name for i in model.graph.initializer}
+    inputs = [i for i in model.graph.input if i.name not in initializers]
     if any(not p.type.HasField("tensor_type") for p in [*inputs, *model.graph.output]):
         return "unsupported", "sequence, optional or map types"
     given, expected = test.data_sets[0]

@@ -227,7 +227,7 @@ const std::vector<GraphBug>& graph_bugs() {
        [](Model& m, Node& n) { return exchange_outputs(m, n); }},
       {"pass: transposes of the layout", "choose layout", exchange_perm},
       {"pass: axes of a simplified transpose", "simplify", exchange_perm},
-      {"pass: a recognised norm's epsilon", "recognise norms",
+      {"pass: a recognized norm's epsilon", "recognize norms",
        [](Model&, Node& n) {
          if (!n.has(attr::epsilon)) return false;
          n.attributes[attr::epsilon] = n.number(attr::epsilon, 0) * 1000 + 0.01;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Layers of PyTorch's quantised programs, drawn at random, against torch: eager mode on each of its
+"""Layers of PyTorch's quantized programs, drawn at random, against torch: eager mode on each of its
 engines (TorchScript), and PT2E (torch.export). Every layer reads integers, and what it makes is
 compared in steps of its scale: equal, or one step away.
 
@@ -36,7 +36,7 @@ def number(rng, low, high):
 
 
 class Layer(nn.Module):
-    """`call` on the integers of its inputs; it gives one quantised tensor, or one of floats."""
+    """`call` on the integers of its inputs; it gives one quantized tensor, or one of floats."""
 
     def __init__(self, rng, call, shapes, layer=None):
         super().__init__()
@@ -158,7 +158,7 @@ def normal(rng):
 
 
 class InRun(nn.Module):
-    """A linear layer whose input, of floats, is quantised in each run."""
+    """A linear layer whose input, of floats, is quantized in each run."""
 
     def __init__(self, rng):
         super().__init__()
@@ -183,7 +183,7 @@ class Kept(nn.Module):
 
 
 class RecurrentInRun(InRun):
-    """LSTM or GRU of one or two layers, its inputs and states quantised in each run."""
+    """LSTM or GRU of one or two layers, its inputs and states quantized in each run."""
 
     def __init__(self, rng, kind):
         nn.Module.__init__(self)

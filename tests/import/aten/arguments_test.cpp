@@ -26,7 +26,7 @@ namespace {
 
 /// What the arguments of an operator are where the ordinary ones (below) do not fit:
 /// `argument=value`; `argument~changed` for another value than the ordinary change. f[2,3] is a
-/// tensor of f32, h, i, b and u are of f16, i64, bool and u8, q is quantised, z of pairs that are
+/// tensor of f32, h, i, b and u are of f16, i64, bool and u8, q is quantized, z of pairs that are
 /// complex numbers, p of packed sequences.
 struct Row {
   const char* ops;  // with or without an overload

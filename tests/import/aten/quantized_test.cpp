@@ -1,4 +1,4 @@
-// tests/import/aten/quantized_test.cpp - quantised tensors of PyTorch: the numbers on their steps,
+// tests/import/aten/quantized_test.cpp - quantized tensors of PyTorch: the numbers on their steps,
 // which operators keep the steps, and what is refused.
 #include <limits>
 
@@ -31,7 +31,7 @@ struct Followed {
 
 }  // namespace
 
-TEST_CASE("quantised tensors: movement keeps the steps, and nothing is rounded") {
+TEST_CASE("quantized tensors: movement keeps the steps, and nothing is rounded") {
   Followed f;
   const Value y = f.program.call("t", {f.q});
   REQUIRE(f.steps(y));
@@ -40,7 +40,7 @@ TEST_CASE("quantised tensors: movement keeps the steps, and nothing is rounded")
   CHECK(f.count("QuantizeLinear") == 0);
 }
 
-TEST_CASE("quantised tensors: functions with a known range have steps of their own") {
+TEST_CASE("quantized tensors: functions with a known range have steps of their own") {
   struct Case {
     const char* op;
     DType integers;
@@ -61,7 +61,7 @@ TEST_CASE("quantised tensors: functions with a known range have steps of their o
   }
 }
 
-TEST_CASE("quantised tensors: sums and products with a number move zero point and scale") {
+TEST_CASE("quantized tensors: sums and products with a number move zero point and scale") {
   struct Case {
     const char* op;
     double number, scale;
@@ -83,20 +83,20 @@ TEST_CASE("quantised tensors: sums and products with a number move zero point an
   }
 }
 
-TEST_CASE("quantised tensors: what PyTorch has no operator for is refused by name") {
+TEST_CASE("quantized tensors: what PyTorch has no operator for is refused by name") {
   Followed f;
   (void)f.program.call("cumsum", {f.q, whole(0)});
   CHECK(f.program.refusals().find("aten::cumsum||") == 0);
-  CHECK(f.program.refusals().find("of a quantised tensor is not supported") != std::string::npos);
+  CHECK(f.program.refusals().find("of a quantized tensor is not supported") != std::string::npos);
   Followed none;
   (void)none.program.call("int_repr", {none.program.call("dequantize", {none.q})});
   CHECK(none.program.refusals().find("aten::int_repr|self|") == 0);
   Followed wide;
   (void)wide.program.call("quantize_per_tensor", {none.q, real(0.5), whole(0), whole(14)});
-  CHECK(wide.program.refusals().find("quantisation to i32") != std::string::npos);
+  CHECK(wide.program.refusals().find("quantization to i32") != std::string::npos);
 }
 
-TEST_CASE("quantised tensors: scales and zero points that cannot be") {
+TEST_CASE("quantized tensors: scales and zero points that cannot be") {
   const auto code = [](double scale, int64_t zero) -> int {
     Followed f;
     try {

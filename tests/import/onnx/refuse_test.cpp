@@ -118,7 +118,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("refuse: a quantisation whose scale or zero point cannot be one") {
+TEST_CASE("refuse: a quantization whose scale or zero point cannot be one") {
   const auto error = [](const Floats& scale, const Ints& dims, int64_t block = 0) {
     OnnxGraph g;
     g.input("x", {2, 3}).output("y").initializer("s", dims, scale);
@@ -158,7 +158,7 @@ TEST_CASE("refuse: zero points of another type, axes and scales that do not fit"
   CHECK(with_zero(2, false).exit_code == 0);
   check_line(with_zero(2, true), 2, "its zero point is i8, its input u8");
   check_line(with_zero(3, false), 2, "its zero point is u8, its input i8");
-  check_line(with_zero(1, false), 2, "its input is f32, expected a quantised type or i32");
+  check_line(with_zero(1, false), 2, "its input is f32, expected a quantized type or i32");
 }
 
 TEST_CASE("refuse: operators on integers whose operands do not fit") {

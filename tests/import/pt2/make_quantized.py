@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes small quantised programs of PyTorch with what torch computes: NAME.pt and NAME.npz into
+"""Writes small quantized programs of PyTorch with what torch computes: NAME.pt and NAME.npz into
 tests/import/torchscript/data, NAME.pt2 and NAME.npz into tests/import/pt2/data.
 
 Inputs lie on the steps of the input, and so few elements are drawn that all of them are equal in

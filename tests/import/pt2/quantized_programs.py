@@ -1,4 +1,4 @@
-"""Small quantised networks of PyTorch, each with the steps of every layer as an output: eager mode
+"""Small quantized networks of PyTorch, each with the steps of every layer as an output: eager mode
 (static, dynamic), PT2E of torch.export (static, dynamic), and training that imitates it."""
 
 import torch
@@ -64,7 +64,7 @@ class Functions(nn.Module):
 
 
 class Dynamic(nn.Module):
-    """Linear layers whose input is quantised in each run."""
+    """Linear layers whose input is quantized in each run."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +76,7 @@ class Dynamic(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Rows of a table of bytes, then cells whose inputs and states are quantised in each run."""
+    """Rows of a table of bytes, then cells whose inputs and states are quantized in each run."""
 
     def __init__(self):
         super().__init__()
@@ -92,7 +92,7 @@ class Recurrent(nn.Module):
 
 
 class Plain(nn.Module):
-    """What PT2E quantises: nothing in it speaks of integers."""
+    """What PT2E quantizes: nothing in it speaks of integers."""
 
     def __init__(self):
         super().__init__()
@@ -184,7 +184,7 @@ def quantizers():
 
 
 def on_steps(net, inputs):
-    """Inputs that the first layer of an eager network quantises without rounding."""
+    """Inputs that the first layer of an eager network quantizes without rounding."""
     scale, zero = float(net.quant.scale), int(net.quant.zero_point)
     return tuple(((x / scale).round().clamp(-zero, 255 - zero) * scale).float() for x in inputs)
 

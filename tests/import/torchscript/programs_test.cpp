@@ -146,7 +146,7 @@ TEST_CASE("numbers beyond the usual ones: large, infinite, NaN") {
   CHECK(run(committed("not_numbers", {"x=6x4"})) == "");
 }
 
-TEST_CASE("quantised programs of eager mode give torch's integers") {
+TEST_CASE("quantized programs of eager mode give torch's integers") {
   CHECK(run(committed("quantized_static", {})) == "");
   CHECK(run(committed("quantized_functions", {})) == "");
   CHECK(run(committed("quantized_dynamic", {})) == "");

@@ -70,10 +70,10 @@ TEST_CASE("every reader of a merged weight has its own, and a missing bias is ze
   std::vector<std::string> names;
   options.replace_weights = [&](graph::Model& model, const graph::WeightSites& sites) {
     seen = sites;
-    for (const graph::ValueId id : sites.initialisers)
+    for (const graph::ValueId id : sites.initializers)
       names.push_back(model.values[size_t(id)].name);
-    for (size_t k = 0; k < sites.initialisers.size(); k++) {  // k-th: all k + 1
-      auto& place = model.values[size_t(sites.initialisers[k])].constant;
+    for (size_t k = 0; k < sites.initializers.size(); k++) {  // k-th: all k + 1
+      auto& place = model.values[size_t(sites.initializers[k])].constant;
       const std::vector<float> values(size_t(place->elements()), float(k + 1));
       place = std::make_shared<graph::Constant>(
           graph::make_constant(DType::kF32, place->dims, values.data()));
@@ -86,12 +86,12 @@ TEST_CASE("every reader of a merged weight has its own, and a missing bias is ze
   CHECK(seen.readers[0].module == "a");
   CHECK(seen.readers[1].module == "b");
   CHECK(seen.readers[2].module == "fc");
-  CHECK(seen.readers[1].operands[1] == seen.initialisers[5]);
-  CHECK(seen.readers[1].operands[2] == seen.initialisers[4]);
-  CHECK(seen.readers[2].operands[2] == seen.initialisers[6]);
-  CHECK(seen.zeros == std::set<graph::ValueId>{seen.initialisers[6]});
-  CHECK(seen.copies.count(seen.initialisers[4]) == 0);  // has a name of its own
-  CHECK(seen.copies.at(seen.initialisers[5]) == seen.initialisers[0]);
+  CHECK(seen.readers[1].operands[1] == seen.initializers[5]);
+  CHECK(seen.readers[1].operands[2] == seen.initializers[4]);
+  CHECK(seen.readers[2].operands[2] == seen.initializers[6]);
+  CHECK(seen.zeros == std::set<graph::ValueId>{seen.initializers[6]});
+  CHECK(seen.copies.count(seen.initializers[4]) == 0);  // has a name of its own
+  CHECK(seen.copies.at(seen.initializers[5]) == seen.initializers[0]);
   std::vector<float> read;  // what the nodes read in the end
   for (const graph::Node& node : model.graph.nodes)
     for (const graph::ValueId id : node.inputs)

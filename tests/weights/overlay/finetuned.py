@@ -11,7 +11,7 @@ eager torch gives with the values that were saved, and what the converted export
 network gives: the same bits where the weights are the same, else within the tolerance of `ingot
 check`.
 
-  new        torch.onnx.export as it is: folds normalisations under the old names, merges equal
+  new        torch.onnx.export as it is: folds normalizations under the old names, merges equal
   weights, drops zero biases new_plain  the same, optimize=False old        the exporter of
   TorchScript (dynamo=False): folds, renames, transposes, merges old_plain  the same with
   training=PRESERVE, do_constant_folding=False pt2, script  torch.export and torch.jit.trace
@@ -152,7 +152,7 @@ def check_forms(name, number, forms, a, table):
                 name,
                 form,
                 saving,
-                "refused: its normalisations have lost their order",
+                "refused: its normalizations have lost their order",
             )
             continue
         if done.returncode:

@@ -9,7 +9,7 @@ called as in the checkpoint, some as exporters call them. `convert --weights` pu
 and the outputs are compared with what numpy computes here from the same file (read by this script,
 not by Ingot), and with the goldens of shared material. A voice detector whose package has
 both the exported network and its checkpoint closes the circle: its checkpoint over its own export,
-in which normalisations are folded, gives the export's outputs.
+in which normalizations are folded, gives the export's outputs.
 """
 
 import io
@@ -492,7 +492,7 @@ def main():
         done = run([a.ingot, "convert", arch, "--weights", weights, "-o", converted])
         tally.check(
             done.returncode == 4 and "--bn-eps" in done.stderr,
-            "voice: a folded normalisation asks for its epsilon",
+            "voice: a folded normalization asks for its epsilon",
             done.stderr,
         )
         done = run(

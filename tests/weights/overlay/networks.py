@@ -9,7 +9,7 @@ from torch import nn
 
 
 class SmallCnn(nn.Module):
-    """Normalisations after, before and without a convolution; grouped and transposed convolutions;
+    """Normalizations after, before and without a convolution; grouped and transposed convolutions;
     a slope per channel."""
 
     def __init__(self):
@@ -149,7 +149,7 @@ class Shared(nn.Module):
 
 
 class Orders(nn.Module):
-    """Normalisations that the checkpoint does not keep behind their layers, that stand before them,
+    """Normalizations that the checkpoint does not keep behind their layers, that stand before them,
     and one without weights; all of one width."""
 
     def __init__(self):
@@ -228,7 +228,7 @@ def fine_tuned(net, name):
 
 
 def epsilon(net):
-    """Of its batch normalisations, None without any."""
+    """Of its batch normalizations, None without any."""
     found = {m.eps for m in net.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)}
     assert len(found) < 2, found
     return found.pop() if found else None

@@ -366,7 +366,7 @@ TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
 }
 
 TEST_CASE(
-    "folded normalisations are multiplied in when epsilon is said, and refused when it is not") {
+    "folded normalizations are multiplied in when epsilon is said, and refused when it is not") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"conv.weight", {2, 1, 1, 1}},
               {"bn.weight", {2}},
@@ -376,7 +376,7 @@ TEST_CASE(
   Architecture a({{"onnx::Conv_9", {2, 1, 1, 1}}, {"onnx::Conv_10", {2}}});
   a.readers = {reader(op::Conv, "conv", {kNone, a.ids[0], a.ids[1]})};
   const std::string said = refusal(&a, from(file.path()), 4);
-  CHECK(has(said, "1 batch normalisation folded"));
+  CHECK(has(said, "1 batch normalization folded"));
   CHECK(has(said, "--bn-eps"));
   overlay::OverlayOptions options = from(file.path());
   overlay::set_batch_norm_epsilon(options, "0.5");
@@ -384,7 +384,7 @@ TEST_CASE(
   // weight 0 1, gain 100 101, beta 200 201, mean 300 301, variance 400 401
   CHECK(a.of(0)[1] == doctest::Approx(101 / std::sqrt(401.5)));
   CHECK(a.of(1)[0] == doctest::Approx(200 - 300 * 100 / std::sqrt(400.5)));
-  CHECK(has(a.notes(), "1 batch normalisation is multiplied into the layers before"));
+  CHECK(has(a.notes(), "1 batch normalization is multiplied into the layers before"));
   CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "small"), graph::ConversionError);
   CHECK_THROWS_AS(overlay::set_batch_norm_epsilon(options, "-1"), graph::ConversionError);
 

@@ -188,7 +188,7 @@ class GgufReader {
       if (!plain)
         host::fail(host::Exit::kUnsupported,
                    path_ + ": " + where + " has the block type " + std::to_string(e.type) +
-                       ", which is not read; quantise it as Q8_0, Q6_K or Q4_K");
+                       ", which is not read; quantize it as Q8_0, Q6_K or Q4_K");
       t.type = plain->element;
       bytes = count * element_bytes(t.type);
     }

@@ -7,7 +7,7 @@
 
 namespace ingot::checkpoint {
 
-/// Quantised torch types are their integers here; Tensor::quantization tells them apart.
+/// Quantized torch types are their integers here; Tensor::quantization tells them apart.
 enum class ElementType : uint8_t {
   kF32,
   kF16,
@@ -37,7 +37,7 @@ const char* element_name(ElementType type);
 /// "F32", as safetensors spells it; "" for what that format has no spelling for.
 const char* safetensors_name(ElementType type);
 bool from_safetensors(std::string_view name, ElementType* out);
-/// "FloatStorage", "float32" or "torch.float32"; quantised ones set *quantized.
+/// "FloatStorage", "float32" or "torch.float32"; quantized ones set *quantized.
 bool from_torch(std::string_view name, ElementType* out, bool* quantized);
 bool is_floating(ElementType type);
 

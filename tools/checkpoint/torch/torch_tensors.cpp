@@ -105,7 +105,7 @@ void TensorBuilder::set_view(NodeId call, const std::string& owner, Tensor* out,
 
 void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* out) {
   if (id == kNoNode || tree_.at(id).kind != NodeKind::kTuple || tree_.at(id).items.size() < 3)
-    refuse(owner, "its quantiser is no tuple");
+    refuse(owner, "its quantizer is no tuple");
   const Items& items = tree_.at(id).items;
   Quantization q;
   q.scheme = last_part(tree_.global_name(items[0]));
@@ -148,7 +148,7 @@ void TensorBuilder::set_quantizer(NodeId id, const std::string& owner, Tensor* o
     q.axis = integer(items[3], owner, "its axis");
   } else {
     host::fail(host::Exit::kUnsupported,
-               file_ + ": tensor '" + owner + "': quantisation '" + q.scheme + "' is not read");
+               file_ + ": tensor '" + owner + "': quantization '" + q.scheme + "' is not read");
   }
   out->quantization = std::move(q);
 }
@@ -227,7 +227,7 @@ bool TensorBuilder::build_call(NodeId id, const std::string& owner, Tensor* out,
   if (name == "_rebuild_qtensor") {
     set_quantizer(argument(id, 4), owner, out);
   } else if (quantized) {
-    refuse(owner, "quantised elements without a quantiser");
+    refuse(owner, "quantized elements without a quantizer");
   }
   if (name == "_rebuild_tensor_v3") {
     bool is_quantized;

@@ -122,17 +122,17 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
   }
   host::keep_apart({output, a.sensitivity_html}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(path));
-  QuantizeReport quantised;
+  QuantizeReport quantized;
   const convert::StreamOptions stream = options.stream;
   if (is_int8) {
     options.stream = {};  // ranges are those of the whole network
-    options = cli::quantised(source, options, a, &quantised);
+    options = cli::quantized(source, options, a, &quantized);
     options.stream = stream;
   }
   convert::ConversionResult result = convert_or_name_bound(source, a, options);
   keep_precision(precision_request(source, a, is_int8), &options, &result);
   if (is_int8)
-    result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantised)});
+    result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantized)});
   else if (options.storage.weight_bits)
     result.file.metadata.entries.push_back(
         {"ingot.quantization", "weights of linear layers as " + a.dtype});
@@ -143,7 +143,7 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
   // fails now where the place refuses it, not after the work
   std::unique_ptr<host::OutputFile> file;
   if (!a.dry_run) file = std::make_unique<host::OutputFile>(output);
-  if (is_int8) print_quantize_report(quantised, a, path);
+  if (is_int8) print_quantize_report(quantized, a, path);
   for (const std::string& text : result.report.notes) note(text);
   for (const std::string& text : result.report.hints) note(text);
   if (a.explain) print_conversion_report(result.report);

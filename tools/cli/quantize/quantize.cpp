@@ -103,10 +103,10 @@ class Quantizer {
         if (rows.count(layer.node)) weights.insert(layer.weights);
       quantize::Keep others = keep;
       others.nodes.insert(rows.begin(), rows.end());
-      quantize::insert_quantisation(model, quantize::find_sites(model, others, &matched), found,
+      quantize::insert_quantization(model, quantize::find_sites(model, others, &matched), found,
                                     insert);
-      if (!weights.empty()) quantize::quantise_in_each_run(model, {}, &matched, &weights);
-      quantize::quantise_tables(model, keep, &matched);
+      if (!weights.empty()) quantize::quantize_in_each_run(model, {}, &matched, &weights);
+      quantize::quantize_tables(model, keep, &matched);
     };
   }
 
@@ -119,7 +119,7 @@ class Quantizer {
   convert::ConvertOptions observed_options() {
     convert::ConvertOptions observed = plain_options();
     observed.rewrite = [this](Model& model) {
-      refuse_quantised(model, source_);
+      refuse_quantized(model, source_);
       quantize::prepare(model);
       quantize::equalize(model, pairs_);
       std::set<std::string> matched;
@@ -279,8 +279,8 @@ class Quantizer {
       quantize::add_named_outputs(model, last_outputs_, "shift");
     };
     const std::unique_ptr<NetworkRun> f32 = network(options);
-    options.rewrite = [this, quantised = rewrite(keep_)](Model& model) {
-      quantised(model);
+    options.rewrite = [this, quantized = rewrite(keep_)](Model& model) {
+      quantized(model);
       quantize::add_named_outputs(model, last_outputs_, "shift");
     };
     const std::unique_ptr<NetworkRun> bytes = network(options);
@@ -488,12 +488,12 @@ class Quantizer {
 
 }  // namespace
 
-convert::ConvertOptions quantised(const convert::Source& source,
+convert::ConvertOptions quantized(const convert::Source& source,
                                   const convert::ConvertOptions& options,
                                   const ConvertArguments& arguments, QuantizeReport* report) {
   check_quantize_arguments(arguments);
   if (arguments.calibrate.empty())
-    return quantised_in_each_run(source.path(), options, arguments, report);
+    return quantized_in_each_run(source.path(), options, arguments, report);
   return Quantizer(source, options, arguments, report).run();
 }
 

@@ -48,9 +48,9 @@ struct Budget {
 };
 Budget parse_budget(const std::string& text);
 
-/// Options under which the conversion gives the quantised network; `report` says what was found.
+/// Options under which the conversion gives the quantized network; `report` says what was found.
 /// @throws Failure, ConversionError; kUsage before anything is read.
-convert::ConvertOptions quantised(const convert::Source& source,
+convert::ConvertOptions quantized(const convert::Source& source,
                                   const convert::ConvertOptions& options,
                                   const ConvertArguments& arguments, QuantizeReport* report);
 

@@ -15,7 +15,7 @@ namespace {
 using host::Exit;
 using host::fail;
 
-bool is_quantised_already(const graph::Model& model) {
+bool is_quantized_already(const graph::Model& model) {
   const auto starts = [](const std::string& op, const char* with) {
     return op.rfind(with, 0) == 0;
   };
@@ -52,8 +52,8 @@ void check_quantize_arguments(const ConvertArguments& arguments) {
     fail(Exit::kUsage, "--budget of a --metric is in percent, as in 0.5%");
 }
 
-void refuse_quantised(const graph::Model& model, const std::string& source) {
-  if (is_quantised_already(model))
+void refuse_quantized(const graph::Model& model, const std::string& source) {
+  if (is_quantized_already(model))
     fail(Exit::kUnsupported, source + ": is quantized already; convert it without --dtype int8");
 }
 
@@ -62,18 +62,18 @@ void fail_unknown_layer(const std::string& pattern, const std::vector<std::strin
        "--keep-fp32 " + pattern + ": no layer has that name" + host::did_you_mean(pattern, names));
 }
 
-convert::ConvertOptions quantised_in_each_run(const std::string& source,
+convert::ConvertOptions quantized_in_each_run(const std::string& source,
                                               const convert::ConvertOptions& options,
                                               const ConvertArguments& arguments,
                                               QuantizeReport* report) {
   convert::ConvertOptions made = options;
   made.rewrite = [source, keep = arguments.keep_fp32, report](graph::Model& model) {
-    refuse_quantised(model, source);
+    refuse_quantized(model, source);
     quantize::Keep kept;
     kept.patterns = keep;
     std::set<std::string> matched;
-    const quantize::DynamicLayers found = quantize::quantise_in_each_run(model, kept, &matched);
-    quantize::quantise_tables(model, kept, &matched);
+    const quantize::DynamicLayers found = quantize::quantize_in_each_run(model, kept, &matched);
+    quantize::quantize_tables(model, kept, &matched);
     for (const std::string& pattern : keep)
       if (!matched.count(pattern)) fail_unknown_layer(pattern, found.names);
     if (found.names.size() == found.kept)

@@ -59,7 +59,7 @@ void stream(graph::Model& model, ConvertOptions& options,
 }
 
 /// As --dtype w8 and w4 ask for. `used`: patterns of --keep-fp32 that tables matched.
-void quantise_linear_weights(graph::Model* model, const ConvertOptions& options,
+void quantize_linear_weights(graph::Model* model, const ConvertOptions& options,
                              std::set<std::string> used) {
   const StorageOptions& storage = options.storage;
   std::vector<std::string> seen;
@@ -72,7 +72,7 @@ void quantise_linear_weights(graph::Model* model, const ConvertOptions& options,
       if (quantize::matches(pattern, name)) is_kept = true, used.insert(pattern);
     return is_kept;
   };
-  const passes::WeightQuantizationReport made = passes::quantise_weights(*model, how);
+  const passes::WeightQuantizationReport made = passes::quantize_weights(*model, how);
   for (const std::string& pattern : storage.keep_fp32)
     if (!used.count(pattern))
       graph::fail_mismatch("--keep-fp32 " + pattern + ": no linear layer has such a name" +
@@ -150,7 +150,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   if (options.storage.weight_bits) {
     quantize::Keep keep;
     keep.patterns = options.storage.keep_fp32;
-    quantize::quantise_tables(model, keep, &kept_tables);
+    quantize::quantize_tables(model, keep, &kept_tables);
   }
   std::vector<std::pair<std::string, std::string>> stream_metadata;
   if (options.stream.is_wanted()) stream(model, options, &stream_metadata);
@@ -163,7 +163,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
-  if (options.storage.weight_bits) quantise_linear_weights(&model, options, kept_tables);
+  if (options.storage.weight_bits) quantize_linear_weights(&model, options, kept_tables);
   const std::string& weights_from =
       options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
   options.name_weights = [&](const ProgramSpec& program) {

@@ -52,7 +52,7 @@ std::string text_of(const checkpoint::FactValue& value) {
   return "none";
 }
 
-/// Epoch, step, metrics, hyper-parameters, versions. Those of the optimiser are training state.
+/// Epoch, step, metrics, hyper-parameters, versions. Those of the optimizer are training state.
 void add_facts(const checkpoint::Checkpoint& file, bool keep_training, ConversionResult* result) {
   size_t left_out = 0, kept = 0;
   for (const checkpoint::Fact& fact : file.facts) {

@@ -24,17 +24,17 @@ bool is_left_out(const Named& pass, const PassOptions& options) {
 
 // On the operators of the source.
 const Named kRecognition[] = {
-    {"materialise weights", materialise_weights},
+    {"materialize weights", materialize_weights},
     {"merge equal nodes", merge_equal},
-    {"recognise dynamic quantisation", recognise_dynamic_quantisation, Unless::kNoDynamicIntegers},
-    {"recognise quantisation", recognise_quantisation},
-    {"recognise quantised weights", recognise_quantised_weights, Unless::kNoDynamicIntegers},
-    {"expand quantised weights", expand_quantised_weights, Unless::kDynamicIntegers},
-    {"spell out quantisation", spell_out_quantisation},
-    {"recognise activations", recognise_activations},
-    {"recognise norms", recognise_norms},
-    {"recognise softmax", recognise_softmax},
-    {"recognise channel shuffle", recognise_channel_shuffle},
+    {"recognize dynamic quantization", recognize_dynamic_quantization, Unless::kNoDynamicIntegers},
+    {"recognize quantization", recognize_quantization},
+    {"recognize quantized weights", recognize_quantized_weights, Unless::kNoDynamicIntegers},
+    {"expand quantized weights", expand_quantized_weights, Unless::kDynamicIntegers},
+    {"spell out quantization", spell_out_quantization},
+    {"recognize activations", recognize_activations},
+    {"recognize norms", recognize_norms},
+    {"recognize softmax", recognize_softmax},
+    {"recognize channel shuffle", recognize_channel_shuffle},
 };
 
 // On core form. Layout first: afterwards channels are last everywhere and one kind of folding
@@ -42,9 +42,9 @@ const Named kRecognition[] = {
 const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
-    {"recognise strided slices", recognise_strided_slices},
+    {"recognize strided slices", recognize_strided_slices},
     {"simplify", simplify},
-    {"recognise attention", recognise_attention},
+    {"recognize attention", recognize_attention},
     {"simplify", simplify},
     {"fold sequence order", fold_sequence_order},
     {"choose layout", choose_layout},
@@ -199,11 +199,11 @@ void run_on_graph(Model& model, Graph& graph, const PassOptions& options, Record
   run_all(kRecognition, model, graph, options, records);
   {
     Editor editor(model, graph);
-    records.add("canonicalise", canonicalise(editor, refused), {});
+    records.add("canonicalize", canonicalize(editor, refused), {});
     editor.commit();
   }
   if (!refused.empty()) return;
-  tell(options, "canonicalise", model);
+  tell(options, "canonicalize", model);
   if (&graph == &model.graph) {
     {
       Editor editor(model, graph);

@@ -62,14 +62,14 @@ struct ConvertOptions {
   std::function<WeightNames(const ProgramSpec&)> name_weights;
   // the bytes of source weights that the program no longer has
   bool keep_weights = false;
-  bool keep_training_state = false;             // of a checkpoint: optimiser and the like, as bytes
+  bool keep_training_state = false;             // of a checkpoint: optimizer and the like, as bytes
   std::vector<StatePair> states;                // "IN=OUT", as on the command line
   std::map<std::string, std::string> metadata;  // entries, and name, version, licence
   std::vector<std::string> labels;
   std::vector<GoldenCaseSpec> goldens;  // embedded when not empty
   /// Called with the stage that starts and the share of the work done, 0..1. May be empty.
   std::function<void(const std::string& stage, double done)> progress;
-  /// Called once with the imported model, before anything else looks at it: quantisation. May be
+  /// Called once with the imported model, before anything else looks at it: quantization. May be
   /// empty.
   std::function<void(graph::Model&)> rewrite;
   /// Called with "import" and the imported model, then after each pass. May be empty.

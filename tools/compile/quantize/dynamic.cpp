@@ -55,7 +55,7 @@ class DynamicLinear {
       if (is_kept(*node))
         found_.kept++;
       else
-        quantise(product);
+        quantize(product);
     }
   }
 
@@ -92,14 +92,14 @@ class DynamicLinear {
     return e.new_constant(node.name + what, graph::make_constant(dtype, {count}, all));
   }
 
-  void quantise(const Product& product) {
+  void quantize(const Product& product) {
     Node& node = *product.node;
     const Constant& weights = *e.constant(node.inputs[1]);
     const std::string name = e.value(node.inputs[1]).name;
     const int64_t outputs = weights.dims[size_t(product.axis)],
                   depth = weights.dims[size_t(1 - product.axis)];
     require_finite(weights, text(node.op), node.name, "weights");
-    const ByteWeights made = quantise_weights(weights, product.axis, true, {});
+    const ByteWeights made = quantize_weights(weights, product.axis, true, {});
     Constant bytes = graph::make_constant(DType::kI8, weights.dims, made.bytes.data());
     if (product.axis == 1) bytes = passes::permuted(bytes, {1, 0});
     host::charge_work(uint64_t(bytes.elements()));
@@ -156,7 +156,7 @@ class DynamicLinear {
 
 }  // namespace
 
-DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
+DynamicLayers quantize_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
                                    const std::set<ValueId>* only) {
   DynamicLayers found;
   for (graph::Graph* graph : passes::graphs_inside_out(model.graph)) {

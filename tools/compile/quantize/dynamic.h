@@ -19,7 +19,7 @@ struct DynamicLayers {
 /// scale of each output. Patterns of `keep` that matched are put into `matched`. `only`: the
 /// weights of those that are meant, or null: all are.
 /// @throws ConversionError(4) for weights that are not finite.
-DynamicLayers quantise_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
+DynamicLayers quantize_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
                                    const std::set<ValueId>* only = nullptr);
 
 /// Linear layers, as Layer::node, whose inputs are made in floating point where each of them

@@ -59,7 +59,7 @@ class Inserter {
     std::vector<Node> old = std::move(model_.graph.nodes);
     inference_.enter(&made_);
     for (const ValueId id : model_.graph.inputs)
-      if (!losses_ && bytes_.count(id)) quantise_beside(id, Node{});
+      if (!losses_ && bytes_.count(id)) quantize_beside(id, Node{});
     for (size_t i = 0; i < old.size(); i++) {
       if (!losses_) {
         place(std::move(old[i]), i);
@@ -100,7 +100,7 @@ class Inserter {
   }
 
   /// For readers on bytes; others read the floats that were there before.
-  void quantise_beside(ValueId id, const Node& like) {
+  void quantize_beside(ValueId id, const Node& like) {
     const std::string name = model_.values[size_t(id)].name;
     const ValueId to = model_.add_value(name + "/dequantized", DType::kF32);
     model_.values[size_t(to)].dims = model_.values[size_t(id)].dims;
@@ -135,7 +135,7 @@ class Inserter {
     like.name = node.name, like.sources = node.sources;
     made_.push_back(std::move(node));
     for (const auto& [from, to] : turned) pair(from, to, to, like);
-    for (const ValueId id : beside) quantise_beside(id, like);
+    for (const ValueId id : beside) quantize_beside(id, like);
   }
 
   /// A value like `id`, of a node that is added.
@@ -149,7 +149,7 @@ class Inserter {
 
   /// The layer once more, of its own operands as bytes.
   void add_loss(const std::vector<Node>& old, const Layer& layer) {
-    if (!instead_.count(layer.input)) quantise_beside(layer.input, old[layer.node]);
+    if (!instead_.count(layer.input)) quantize_beside(layer.input, old[layer.node]);
     std::map<ValueId, ValueId> twins = {{layer.input, instead_.at(layer.input)}};
     std::vector<size_t> places = {layer.node};
     places.insert(places.end(), layer.tail.begin(), layer.tail.end());
@@ -203,7 +203,7 @@ class Inserter {
     for (size_t o = 0; o < bias.size(); o++)
       smallest[o] = std::max(smallest[o], std::fabs(bias[o]) / (input * kMaxBias));
     const ByteWeights rounded =
-        quantise_weights(weights, layer.axis, options_.fit_weights, smallest);
+        quantize_weights(weights, layer.axis, options_.fit_weights, smallest);
     const auto means = found_.means.find(layer.input);
     std::vector<double>& errors = errors_[&layer];
     errors.clear();
@@ -214,7 +214,7 @@ class Inserter {
       errors.resize(size_t(layer.outputs), 0);
       for (size_t o = 0; o < errors.size(); o++) errors[o] += shift->second[o];
     }
-    node.inputs[1] = dequantised(node, layer, weights, rounded);
+    node.inputs[1] = dequantized(node, layer, weights, rounded);
     if (layer.op == op::MatMul) return;  // its bias is an Add
     if (bias.empty() && !errors_[&layer].empty()) bias.assign(size_t(layer.outputs), 0);
     if (bias.empty()) return;
@@ -222,7 +222,7 @@ class Inserter {
     node.inputs[2] = whole_bias(node, layer, rounded, std::move(bias), input);
   }
 
-  ValueId dequantised(const Node& node, const Layer& layer, const Constant& weights,
+  ValueId dequantized(const Node& node, const Layer& layer, const Constant& weights,
                       const ByteWeights& rounded) {
     const std::string name = model_.values[size_t(layer.weights)].name;
     model_.fold_budget += 16 * weights.elements();
@@ -232,9 +232,9 @@ class Inserter {
         name + "/scales",
         graph::make_constant(DType::kF32, {int64_t(rounded.scales.size())}, rounded.scales.data()));
     const ValueId made = model_.add_value(name + "/dequantized");
-    Node dequantise = node_of(op::DequantizeLinear, {bytes, scales}, made, node);
-    dequantise.attributes[attr::axis] = layer.axis;
-    inference_.add(std::move(dequantise));
+    Node dequantize = node_of(op::DequantizeLinear, {bytes, scales}, made, node);
+    dequantize.attributes[attr::axis] = layer.axis;
+    inference_.add(std::move(dequantize));
     return inference_.resolve(made);
   }
 
@@ -256,9 +256,9 @@ class Inserter {
     const ValueId factor =
         constant(name + "/scales", graph::make_constant(DType::kF32, {count}, scales.data()));
     const ValueId made = model_.add_value(name);
-    Node dequantise = node_of(op::DequantizeLinear, {whole, factor}, made, node);
-    dequantise.attributes[attr::axis] = int64_t(0);
-    inference_.add(std::move(dequantise));
+    Node dequantize = node_of(op::DequantizeLinear, {whole, factor}, made, node);
+    dequantize.attributes[attr::axis] = int64_t(0);
+    inference_.add(std::move(dequantize));
     return inference_.resolve(made);
   }
 
@@ -359,7 +359,7 @@ void add_layer_losses(Model& model, const Sites& sites, const Found& found,
   Inserter(model, sites, found, options).run_beside();
 }
 
-void insert_quantisation(Model& model, const Sites& sites, const Found& found,
+void insert_quantization(Model& model, const Sites& sites, const Found& found,
                          const InsertOptions& options) {
   Inserter(model, sites, found, options).run();
 }

@@ -1,6 +1,6 @@
 // tools/compile/quantize/insert.h - QuantizeLinear and DequantizeLinear around what is computed
-// with bytes, as quantised ONNX files have them: passes see no difference between a network that
-// came quantised and one that was quantised here.
+// with bytes, as quantized ONNX files have them: passes see no difference between a network that
+// came quantized and one that was quantized here.
 #pragma once
 #include <map>
 #include <vector>
@@ -41,7 +41,7 @@ int64_t number_of_output(const std::string& name, const std::string& what);
 
 /// Puts the nodes in. @pre prepare(); `sites` are those of this model. @throws ConversionError(4)
 /// for weights that are not finite.
-void insert_quantisation(Model& model, const Sites& sites, const Found& found,
+void insert_quantization(Model& model, const Sites& sites, const Found& found,
                          const InsertOptions& options);
 
 /// @throws ConversionError(4) for numbers that no byte stands for; `what` of the layer has them.
@@ -54,7 +54,7 @@ struct ByteWeights {
   std::vector<float> scales;
 };
 /// `smallest` is the least scale that a channel may have (so that its bias fits i32); may be empty.
-ByteWeights quantise_weights(const Constant& weights, int64_t axis, bool fit,
+ByteWeights quantize_weights(const Constant& weights, int64_t axis, bool fit,
                              const std::vector<double>& smallest);
 
 /// What the weights' rounding adds to each output on average, with inputs of these means.

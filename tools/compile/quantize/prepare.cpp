@@ -1,4 +1,4 @@
-// Layers as they are quantised: one node with its scales in the weights.
+// Layers as they are quantized: one node with its scales in the weights.
 #include <cmath>
 #include <optional>
 
@@ -113,8 +113,8 @@ uint32_t fold_scales(Editor& e, passes::Remarks&) {
 void prepare(Model& model) {
   passes::inline_constant_conditions(model, model.graph);
   for (const auto pass :
-       {passes::materialise_weights, passes::merge_equal, passes::recognise_activations,
-        passes::recognise_norms, passes::recognise_softmax, fold_scales}) {
+       {passes::materialize_weights, passes::merge_equal, passes::recognize_activations,
+        passes::recognize_norms, passes::recognize_softmax, fold_scales}) {
     passes::Remarks remarks;
     Editor editor(model, model.graph);
     pass(editor, remarks);

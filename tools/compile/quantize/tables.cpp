@@ -47,7 +47,7 @@ class Tables {
     return !kept;
   }
 
-  void quantise(Editor& e, Node& node) {
+  void quantize(Editor& e, Node& node) {
     const Bytes& table = bytes_of(e, node);
     const graph::Dims dims = e.dims(node.outputs[0]);
     graph::Dims each = dims;
@@ -83,7 +83,7 @@ class Tables {
     const std::string name = e.value(node.inputs[0]).name;
     require_finite(table, text(node.op), node.name, "table");
     host::charge_work(uint64_t(table.elements()));
-    const ByteWeights rounded = quantise_weights(table, 0, true, {});
+    const ByteWeights rounded = quantize_weights(table, 0, true, {});
     std::vector<uint8_t> numbers;
     numbers.reserve(rounded.bytes.size());
     for (const int8_t byte : rounded.bytes) numbers.push_back(uint8_t(byte + kZero));
@@ -121,12 +121,12 @@ TableReport find_tables(Model& model, const Keep& keep, std::set<std::string>* m
   return tables.finished();
 }
 
-TableReport quantise_tables(Model& model, const Keep& keep, std::set<std::string>* matched) {
+TableReport quantize_tables(Model& model, const Keep& keep, std::set<std::string>* matched) {
   Tables tables(keep, matched);
   for (graph::Graph* graph : passes::graphs_inside_out(model.graph)) {
     Editor e(model, *graph);
     for (Node* node : e.nodes())
-      if (tables.takes(model, *node)) tables.quantise(e, *node);
+      if (tables.takes(model, *node)) tables.quantize(e, *node);
     e.drop_unread_constants();
     e.commit();
   }

@@ -17,12 +17,12 @@ struct TableReport {
   std::vector<std::string> names;  // of all, kept ones too
 };
 
-/// What quantise_tables() would take, with the patterns of `keep` that match in `matched`.
+/// What quantize_tables() would take, with the patterns of `keep` that match in `matched`.
 TableReport find_tables(Model& model, const Keep& keep, std::set<std::string>* matched);
 
 /// Tables of the graph and of its branches and bodies become u8 [rows, width] around 128 and a
 /// scale of each row; a note of the model says how much that saves. `keep` goes by the names of
 /// node, table and output. @throws ConversionError(4) for numbers that are not finite.
-TableReport quantise_tables(Model& model, const Keep& keep, std::set<std::string>* matched);
+TableReport quantize_tables(Model& model, const Keep& keep, std::set<std::string>* matched);
 
 }  // namespace ingot::quantize

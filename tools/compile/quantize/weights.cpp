@@ -49,7 +49,7 @@ double fitted_scale(const float* w, const Along& a, int64_t channel, double larg
 
 }  // namespace
 
-ByteWeights quantise_weights(const Constant& weights, int64_t axis, bool fit,
+ByteWeights quantize_weights(const Constant& weights, int64_t axis, bool fit,
                              const std::vector<double>& smallest) {
   const Along a = along(weights.dims, axis);
   const float* w = weights.as<float>();

@@ -92,11 +92,7 @@ bool fold_movement(Model& model, const Node& node, const std::vector<const Const
 }
 
 bool is_movement(Operator op) {
-  static constexpr Operators kMovement = {
-      op::Identity,       op::Reshape,  op::Transpose,       op::Expand,   op::Tile,
-      op::Concat,         op::Split,    op::Slice,           op::Pad,      op::Gather,
-      op::GatherElements, op::GatherND, op::ScatterElements, op::ScatterND};
-  return kMovement.has(op);
+  return class_of(op) == OperatorClass::kMovement || class_of(op) == OperatorClass::kIndex;
 }
 
 }  // namespace

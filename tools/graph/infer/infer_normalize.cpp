@@ -1,4 +1,4 @@
-// tools/graph/infer/infer_normalize.cpp - normalisations; those without a core operator are spelled
+// tools/graph/infer/infer_normalize.cpp - normalizations; those without a core operator are spelled
 // out.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// tools/graph/infer/infer_quantize.cpp - quantisation of tensors as ONNX has it. With numbers that
+// tools/graph/infer/infer_quantize.cpp - quantization of tensors as ONNX has it. With numbers that
 // are known, one of the tensor or one of each element of an axis, QuantizeLinear and
 // DequantizeLinear stay: passes find integer arithmetic between them. So do DynamicQuantizeLinear,
 // and MatMulInteger and ConvInteger with constant weights. Anything else is spelled out in floating
@@ -17,7 +17,7 @@ namespace {
 struct Limits {
   double low, high;
 };
-/// What a quantised element can be; none for a type that nothing is quantised to.
+/// What a quantized element can be; none for a type that nothing is quantized to.
 std::optional<Limits> limits_of(DType dtype) {
   switch (dtype) {
     case DType::kU8: return Limits{0, 255};
@@ -175,7 +175,7 @@ void quantize(NodeContext& context) {
     context.corrupt(std::string("output_dtype is ") + dtype_text(stated) + ", its zero point is " +
                     dtype_text(to));
   if (!limits_of(to))
-    context.refuse("y_zero_point", std::string("quantisation to ") + dtype_text(to));
+    context.refuse("y_zero_point", std::string("quantization to ") + dtype_text(to));
   if (!is_floating(context.dtype(0)) && context.dtype(0) != DType::kI32)
     context.corrupt(std::string("its input is ") + dtype_text(context.dtype(0)) +
                     ", expected a floating type or i32");
@@ -193,7 +193,7 @@ void dequantize(NodeContext& context) {
   const bool from_floats = context.node.integer(attr::from_floats, 0) != 0;
   if (from_floats ? from != DType::kF32 : !limits_of(from) && from != DType::kI32)
     context.corrupt(std::string("its input is ") + dtype_text(from) +
-                    ", expected a quantised type or i32");
+                    ", expected a quantized type or i32");
   if (!is_floating(scaled))
     context.corrupt(std::string("its scale is ") + dtype_text(scaled) +
                     ", expected a floating type");

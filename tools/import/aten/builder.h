@@ -25,7 +25,7 @@ struct Refused {
 /// Thrown where the graph refused a node, which it has reported itself.
 struct Reported {};
 
-/// A quantised tensor of PyTorch: integers q of a type that stand for (q - zero_point) * scale. In
+/// A quantized tensor of PyTorch: integers q of a type that stand for (q - zero_point) * scale. In
 /// the graph such a tensor is these numbers.
 struct TensorQuantization {
   DType integers = DType::kU8;

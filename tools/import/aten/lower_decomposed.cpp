@@ -1,4 +1,4 @@
-// tools/import/aten/lower_decomposed.cpp - quantisation as programs of torch.export spell it
+// tools/import/aten/lower_decomposed.cpp - quantization as programs of torch.export spell it
 // (namespace quantized_decomposed: PT2E), and as training imitates it (fake_quantize). Known steps
 // become QuantizeLinear and DequantizeLinear, between which passes find the integers; those that
 // each run computes are arithmetic in floating point.
@@ -33,7 +33,7 @@ double number_of(Operands& o, const char* name) {
 /// The range that the program states, inside that of the type.
 Range stated_range(Operands& o, DType type) {
   const auto whole = range_of(type);
-  if (!whole) o.refuse("dtype", std::string("quantisation to ") + dtype_name(type));
+  if (!whole) o.refuse("dtype", std::string("quantization to ") + dtype_name(type));
   const Range range = {number_of(o, "quant_min"), number_of(o, "quant_max")};
   if (!(range.low >= whole->low && range.high <= whole->high && range.low < range.high))
     o.refuse("quant_min", "and quant_max are " + std::to_string(range.low) + " and " +

@@ -1,11 +1,11 @@
-// tools/import/aten/lower_normalize.cpp - normalisations, in inference form.
+// tools/import/aten/lower_normalize.cpp - normalizations, in inference form.
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/promotion.h"
 
 namespace ingot::aten {
 namespace {
 
-const char* const kStatistics = "the statistics of a normalisation are not made in inference form";
+const char* const kStatistics = "the statistics of a normalization are not made in inference form";
 
 /// The argument, or `n` times the same number.
 ValueId vector_or(Operands& o, const char* name, DType dtype, const Dims& dims, double otherwise) {
@@ -139,7 +139,7 @@ Results weight_norm(Operands& o) {
 
 }  // namespace
 
-void add_normalisations(Table& table) {
+void add_normalizations(Table& table) {
   const std::string running =
       "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, ";
   table.add_all("batch_norm _batch_norm_impl_index",

@@ -1,4 +1,4 @@
-// tools/import/aten/lower_quantized.cpp - operators on quantised tensors: those of PyTorch's eager
+// tools/import/aten/lower_quantized.cpp - operators on quantized tensors: those of PyTorch's eager
 // mode (namespace quantized), where packed weights stand as the tensors and numbers in them, and
 // what makes and takes apart such tensors. Each is the operator of floating point on the numbers,
 // rounded to the steps of the result; passes find the integers (tools/compile/passes/quantize).
@@ -157,7 +157,7 @@ Results normalize_instance(Operands& o) {
 /// Of the first part where none are given.
 Results concatenate(Operands& o) {
   const auto* const first = quantization_among({o.value("qx")});
-  if (!o.given("scale") && !first) o.refuse("qx", "is not quantised, and no scale is given");
+  if (!o.given("scale") && !first) o.refuse("qx", "is not quantized, and no scale is given");
   TensorQuantization by = first ? *first : TensorQuantization{};
   if (o.given("scale")) by.scale = known_number(o, "scale");
   if (o.given("zero_point")) by.zero_point = known_whole(o, "zero_point");
@@ -172,14 +172,14 @@ Results on_same_steps(Operands& o) {
                            "max", "threshold", "value"})
     if (o.has(name)) passed.push_back(o.value(name));
   const auto* const by = quantization_among({o.value("qx")});
-  if (!by) o.refuse("qx", "is not quantised");
+  if (!by) o.refuse("qx", "is not quantized");
   return {Value::of(quantized(o.b, read(o.b, lower_as(o.b, op, std::move(passed))), *by))};
 }
 
 /// Sums with a number move the zero point, where it stays in its range; products change the scale.
 Results with_number(Operands& o) {
   const auto* const found = quantization_among({o.value("qa")});
-  if (!found) o.refuse("qa", "is not quantised");
+  if (!found) o.refuse("qa", "is not quantized");
   TensorQuantization by = *found;
   const bool is_sum = o.op().find("::add") != std::string::npos;
   const bool is_signed = by.integers == DType::kI8;
@@ -216,7 +216,7 @@ Results drop_out(Operands& o) {
   return rounded(o, o.read("self"), by);
 }
 
-// Activations in floating point, quantised in each run.
+// Activations in floating point, quantized in each run.
 
 Results linear_dynamic(Operands& o) {
   ValueId x = o.read("X");
@@ -258,7 +258,7 @@ Results embed_bags(Operands& o) {
   return o.result(b.reduce(op::ReduceSum, rows, {1}, false));
 }
 
-// To quantised tensors and back.
+// To quantized tensors and back.
 
 TensorQuantization stated(Operands& o) {
   const auto integers = integers_of_c10(o.integer("dtype"));
@@ -276,12 +276,12 @@ Results quantize_tensor(Operands& o) {
 Results dequantize_tensor(Operands& o) { return o.result(o.read("self")); }
 Results integers_of_tensor(Operands& o) {
   const auto* const by = quantization_among({o.value("self")});
-  if (!by) o.refuse("self", "is not quantised");
+  if (!by) o.refuse("self", "is not quantized");
   return o.result(quantize(o.b, o.read("self"), *by));
 }
 Results fact_of_tensor(Operands& o) {
   const auto* const by = quantization_among({o.value("self")});
-  if (!by) o.refuse("self", "is not quantised");
+  if (!by) o.refuse("self", "is not quantized");
   return {o.op() == "q_scale" ? Value::of(by->scale) : Value::of(Dim(by->zero_point))};
 }
 

@@ -1,5 +1,5 @@
 // tools/import/aten/lower_quantized_recurrent.cpp - LSTM and GRU whose weights are integers and
-// whose inputs are quantised in each run: the input of a layer as a whole, the hidden state in each
+// whose inputs are quantized in each run: the input of a layer as a whole, the hidden state in each
 // step. Steps are spelled out.
 #include "tools/import/aten/quantized_tensor.h"
 

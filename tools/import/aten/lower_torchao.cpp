@@ -1,6 +1,6 @@
-// tools/import/aten/lower_torchao.cpp - quantisation as torchao spells it (namespace torchao):
+// tools/import/aten/lower_torchao.cpp - quantization as torchao spells it (namespace torchao):
 // steps of blocks, which are whole tensors, rows, channels or groups of a row. Known weights become
-// DequantizeLinear, behind which passes find the integers; what each run quantises is arithmetic
+// DequantizeLinear, behind which passes find the integers; what each run quantizes is arithmetic
 // that ends in (numbers of bytes - zero) * scale, which passes find too.
 #include <limits>
 
@@ -47,7 +47,7 @@ struct QuantizedRange {
 QuantizedRange range_of(Operands& o, const char* type) {
   const DType dtype = o.dtype(type, DType::kI8);
   if (dtype != DType::kI8 && dtype != DType::kU8)
-    o.refuse(type, std::string("quantisation to ") + dtype_name(dtype));
+    o.refuse(type, std::string("quantization to ") + dtype_name(dtype));
   QuantizedRange range = dtype == DType::kI8 ? QuantizedRange{-128, 127} : QuantizedRange{0, 255};
   const double low = o.given("quant_min") ? o.number("quant_min") : range.low,
                high = o.given("quant_max") ? o.number("quant_max") : range.high;

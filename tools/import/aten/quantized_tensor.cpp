@@ -106,7 +106,7 @@ void check_zero_point(const TensorQuantization& by) {
     case DType::kI8: low = -128, high = 127; break;
     case DType::kI16: low = -32768, high = 32767; break;
     case DType::kU16: high = 65535; break;
-    default: throw Refused{"dtype", std::string("quantisation to ") + dtype_name(by.integers), ""};
+    default: throw Refused{"dtype", std::string("quantization to ") + dtype_name(by.integers), ""};
   }
   if (by.zero_point < low || by.zero_point > high)
     graph::fail_corrupt("its zero point is " + std::to_string(by.zero_point) + ", expected " +
@@ -198,7 +198,7 @@ void follow_quantization(Builder& b, const std::string& op, const TensorQuantiza
     return;
   const auto other = steps_of_range(op, by.integers);
   if (!other && !keeps_steps(op) && !rounds_to_steps(op))
-    throw Refused{"", "of a quantised tensor is not supported", "dequantize() it before"};
+    throw Refused{"", "of a quantized tensor is not supported", "dequantize() it before"};
   for (Value& result : *results)
     each_tensor(&result, [&](Value* value) {
       if (keeps_steps(op))

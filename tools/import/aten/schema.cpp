@@ -125,7 +125,7 @@ const Table& operator_table() {
     add_convolutions(table);
     add_products(table);
     add_activations(table);
-    add_normalisations(table);
+    add_normalizations(table);
     add_pools(table);
     add_views(table);
     add_movement(table);

@@ -68,7 +68,7 @@ void add_elementwise(Table& table);
 void add_convolutions(Table& table);
 void add_products(Table& table);
 void add_activations(Table& table);
-void add_normalisations(Table& table);
+void add_normalizations(Table& table);
 void add_pools(Table& table);
 void add_views(Table& table);
 void add_movement(Table& table);

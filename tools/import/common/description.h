@@ -15,7 +15,7 @@ struct PortDescription {
 };
 struct SourceDescription {
   std::string producer;
-  std::vector<PortDescription> inputs, outputs;  // inputs without those that initialisers fill
+  std::vector<PortDescription> inputs, outputs;  // inputs without those that initializers fill
   std::map<std::string, int> op_counts;          // of the main graph; other domains as "domain.Op"
 };
 

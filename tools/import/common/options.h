@@ -42,7 +42,7 @@ struct ImportOptions {
   /// stream) not counted. They bind nothing; where an If can be converted for some extents only,
   /// bounds that hold these are preferred.
   std::map<std::string, std::vector<int64_t>> expected_inputs;
-  /// Called with the initialisers of the main graph and their readers before anything reads them,
+  /// Called with the initializers of the main graph and their readers before anything reads them,
   /// each time the file is translated. May be empty.
   graph::ReplaceWeights replace_weights;
   /// The same for sources whose layers read named tensors (Keras): called with those of the source;

@@ -256,7 +256,7 @@ const TranslateTable& translate_table() {
     add_pools(table);
     add_shapes(table);
     add_elementwise(table);
-    add_normalisations(table);
+    add_normalizations(table);
     add_recurrent(table);
     add_attention(table);
     add_images(table);

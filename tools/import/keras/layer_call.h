@@ -123,7 +123,7 @@ void add_convolutions(TranslateTable& table);
 void add_pools(TranslateTable& table);
 void add_shapes(TranslateTable& table);
 void add_elementwise(TranslateTable& table);
-void add_normalisations(TranslateTable& table);
+void add_normalizations(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_attention(TranslateTable& table);
 void add_images(TranslateTable& table);

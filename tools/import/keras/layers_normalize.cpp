@@ -1,4 +1,4 @@
-// tools/import/keras/layers_normalize.cpp - normalisations, with what training gathered.
+// tools/import/keras/layers_normalize.cpp - normalizations, with what training gathered.
 #include <cmath>
 
 #include "tools/import/keras/layer_call.h"
@@ -141,7 +141,7 @@ void rms_normalization(LayerCall& call) {
 
 }  // namespace
 
-void add_normalisations(TranslateTable& table) {
+void add_normalizations(TranslateTable& table) {
   table["BatchNormalization"] = table["BatchNormalizationV1"] = table["BatchNormalizationV2"] =
       batch_normalization;
   table["LayerNormalization"] = layer_normalization;

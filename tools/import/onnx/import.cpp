@@ -112,7 +112,7 @@ void Translator::declare_inputs(const Graph& source, Scope& scope) {
     const std::string name(info.name);
     if (name.empty()) corrupt("an input has no name");
     const std::optional<ValueId> known = scope.find(info.name);
-    if (known) {  // an initialiser that old files list as an input too
+    if (known) {  // an initializer that old files list as an input too
       if (!model.constant(*known) && model.values[size_t(*known)].shape_known)
         corrupt("input '" + name + "' is listed twice");
       continue;

@@ -10,7 +10,7 @@ namespace ingot::onnx {
 
 using importer::ImportOptions;
 
-/// The normalised graph of tools/graph/README.md: every value has dtype and dims, constants are
+/// The normalized graph of tools/graph/README.md: every value has dtype and dims, constants are
 /// folded, dead nodes gone. @throws graph::ConversionError: 2 corrupt, 3 external data outside of
 /// the model's folder, 4 unsupported (all of it listed in `unsupported`), 5 an option that names no
 /// input or symbol, or contradicts a declared shape, 7 unreadable.

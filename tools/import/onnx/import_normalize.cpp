@@ -1,4 +1,4 @@
-// tools/import/onnx/import_normalize.cpp - batch, layer, instance, group, RMS and Lp normalisation,
+// tools/import/onnx/import_normalize.cpp - batch, layer, instance, group, RMS and Lp normalization,
 // LRN.
 #include "tools/import/onnx/call.h"
 

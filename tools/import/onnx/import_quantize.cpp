@@ -14,7 +14,7 @@ int32_t stated_narrow_type(Call& call) {
 }
 
 /// Attributes that both directions have; false where one was refused.
-bool read_quantisation(Call& call, graph::Node& made) {
+bool read_quantization(Call& call, graph::Node& made) {
   made.attributes[attr::axis] = call.integer("axis", 1);
   made.attributes[attr::block_size] = call.integer("block_size", 0);
   const int64_t stated = call.integer("output_dtype", 0);
@@ -85,7 +85,7 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
   }
   if (type.most == 0)
     return call.refuse(call.input(2) == kAbsent ? "output_dtype" : "y_zero_point",
-                       "quantisation to " + element_type_name(element_type));
+                       "quantization to " + element_type_name(element_type));
   // the quotient, as DequantizeLinear by the reciprocal would not round it
   const ValueId quotient = call.temporary("quotient");
   graph::Node& divided = call.emit(op::QuantizeLinear, {call.input(0), call.input(1)}, {quotient});
@@ -98,7 +98,7 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
 void quantize(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node made;
-  if (!read_quantisation(call, made)) return;
+  if (!read_quantization(call, made)) return;
   // The type in which x / scale is computed; f32 is what every runtime takes for narrower ones too.
   const int64_t precision = call.integer("precision", 0);
   if (precision != 0 && dtype_of(int32_t(precision)) != DType::kF32)
@@ -115,7 +115,7 @@ void quantize(Call& call) {
 void dequantize(Call& call) {
   call.expect_inputs(2, 3);
   graph::Node made;
-  if (!read_quantisation(call, made)) return;
+  if (!read_quantization(call, made)) return;
   if (const int32_t narrow = call.narrow_type_of(0); narrow && narrow_type(narrow)->is_float())
     made.attributes[attr::from_floats] = int64_t(1);
   call.emit(op::DequantizeLinear).attributes = made.attributes;

@@ -31,7 +31,7 @@ void Translator::replace_weights(SeparatedWeights& separated, Scope& scope) {
   std::set<ValueId> weights;
   const auto add = [&](ValueId id) {
     if (!model.constant(id) || !weights.insert(id).second) return;
-    sites.initialisers.push_back(id);
+    sites.initializers.push_back(id);
   };
   for (const Tensor& tensor : source_.graph.initializers) add(scope.names[tensor.name]);
   for (const SeparatedWeights::Alias& alias : separated.aliases) {

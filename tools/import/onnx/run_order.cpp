@@ -40,7 +40,7 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
       if (scope.names.count(name)) {
         graph::fail_corrupt(
             where, describe(nodes[i]) + " makes '" + std::string(name) +
-                       "', which is an input or initialiser already; names must be made once");
+                       "', which is an input or initializer already; names must be made once");
       }
       const auto [found, added] = edges.maker.emplace(name, i);
       if (!added) {
@@ -64,7 +64,7 @@ Edges edges_of(const std::vector<Node>& nodes, const Scope& scope, const std::st
       } else if (!scope.find(name)) {
         graph::fail_corrupt(where,
                             describe(nodes[i]) + " reads '" + std::string(name) +
-                                "', which is no input, no initialiser and no output of a node");
+                                "', which is no input, no initializer and no output of a node");
       }
     }
   }

@@ -139,8 +139,8 @@ void SeparatedWeights::drop_identities(const Graph& graph) {
     if (!dropped[i]) nodes.push_back(graph.nodes[i]);
 }
 
-/// The first reader keeps the initialiser, each further one gets an alias. Branches and bodies see
-/// the initialiser.
+/// The first reader keeps the initializer, each further one gets an alias. Branches and bodies see
+/// the initializer.
 void SeparatedWeights::split_shared() {
   std::set<Text> inside, read;
   for (const Node& node : nodes) names_inside(node, &inside, 0);

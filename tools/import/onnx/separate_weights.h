@@ -1,7 +1,7 @@
 // tools/import/onnx/separate_weights.h - undoes, before other weights take their place, what
 // exporters do to equal weights: they keep one of them and let all read it (through an Identity, or
 // directly), and they leave biases out that are zero. In a network that was not trained yet most
-// biases are equal, so an overlay has to have one initialiser for each place again.
+// biases are equal, so an overlay has to have one initializer for each place again.
 #pragma once
 #include <deque>
 #include <set>
@@ -43,7 +43,7 @@ struct SeparatedWeights {
 
   std::deque<std::string> names_;
   std::set<Text> taken_;
-  std::unordered_map<Text, const Tensor*> weights_;  // floating initialisers and aliases
+  std::unordered_map<Text, const Tensor*> weights_;  // floating initializers and aliases
 };
 
 }  // namespace ingot::onnx

@@ -1,4 +1,4 @@
-// tools/import/onnx/source_file.cpp - opening, recognising and containing.
+// tools/import/onnx/source_file.cpp - opening, recognizing and containing.
 #include "tools/import/onnx/source_file.h"
 
 #include <fcntl.h>

@@ -88,15 +88,15 @@ void Translator::note_type(ValueId id, int32_t element_type) {
 void Translator::declare_initializers(const Graph& source, Scope& scope) {
   const auto declare = [&](const Tensor& tensor, auto&& read) {
     const std::string name(tensor.name);
-    if (name.empty()) corrupt("an initialiser has no name");
+    if (name.empty()) corrupt("an initializer has no name");
     if (scope.names.count(tensor.name))
-      corrupt("initialiser '" + name + "' is given twice; names must be made once");
+      corrupt("initializer '" + name + "' is given twice; names must be made once");
     try {
       const ValueId id = model.add_constant(scope.prefix + name, read(name));
       scope.names[tensor.name] = id;
       note_type(id, tensor.data_type);
     } catch (const TensorRefused& refused) {
-      unsupported.push_back({"initialiser", "", "", name, refused.why, ""});
+      unsupported.push_back({"initializer", "", "", name, refused.why, ""});
       scope.names[tensor.name] = model.add_value(scope.prefix + name);
     }
   };

@@ -39,7 +39,7 @@ graph::ValueId Weights::load(graph::Model& model, const std::string& name) {
   const DType dtype = dtype_of(tensor.type);
   if (dtype == DType::kInvalid || tensor.quantization)
     throw Unreadable{std::string("has elements of type ") + checkpoint::element_name(tensor.type) +
-                     (tensor.quantization ? ", quantised" : "")};
+                     (tensor.quantization ? ", quantized" : "")};
   if (tensor.dims.size() > size_t(kMaxRank))
     throw Unreadable{"has " + std::to_string(tensor.dims.size()) + " dimensions"};
   const std::string key = memory_key(tensor);

@@ -53,8 +53,8 @@ TracedInput example_of(const checkpoint::ValueTree& tree, NodeId id) {
   std::string type = tree.global_name(storage.items[1]);
   type = type.substr(type.rfind('.') + 1);
   ElementType element;
-  bool quantised = false;
-  if (!checkpoint::from_torch(type, &element, &quantised) || quantised) return out;
+  bool quantized = false;
+  if (!checkpoint::from_torch(type, &element, &quantized) || quantized) return out;
   for (const NodeId extent : size.items) {
     if (tree.at(extent).kind != NodeKind::kInteger || tree.at(extent).integer < 0) return out;
     out.dims.push_back(tree.at(extent).integer);
@@ -70,7 +70,7 @@ Pickled::Loaded loaded(const checkpoint::Tensor& tensor) {
                      tensor.quantization->scheme == "per_channel_affine" ||
                      tensor.quantization->scheme == "per_channel_affine_float_qparams";
   if (!known)
-    out.why = "is quantised (" + tensor.quantization->scheme + ")";
+    out.why = "is quantized (" + tensor.quantization->scheme + ")";
   else if (dtype == DType::kInvalid)
     out.why = std::string("has elements of type ") + checkpoint::element_name(tensor.type);
   else if (tensor.dims.size() > size_t(kMaxRank))

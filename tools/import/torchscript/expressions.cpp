@@ -384,7 +384,7 @@ Value Interpreter::call_object(Frame& frame, const Value& owner, const std::stri
   }
   const Library::Found found = library_.find(object->type);
   if (!found.type) {
-    // A class of the library's own, written in C++ (a quantised layer's weights, say).
+    // A class of the library's own, written in C++ (a quantized layer's weights, say).
     refuse(object->type + "." + method, place, "the class is not in the archive");
   }
   const auto function = found.type->methods.find(method);

@@ -1,4 +1,4 @@
-// tools/import/torchscript/packed_parameters.h - weights of quantised layers, which the library
+// tools/import/torchscript/packed_parameters.h - weights of quantized layers, which the library
 // keeps in objects of its own (torch.classes.quantized). Operators of the namespace quantized take
 // such an object where those of tools/import/aten take the tensors and numbers in it.
 #pragma once

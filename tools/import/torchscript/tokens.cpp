@@ -149,7 +149,7 @@ Token Tokens::mark_token() {
   if (c == '-' && at_ + 1 < source_.size() && source_[at_ + 1] == '>') count = 2;
   const bool opens = c == '(' || c == '[' || c == '{', closes = c == ')' || c == ']' || c == '}';
   if (!opens && !closes && c != ',' && c != ':' && c != '.' && c != '=' && c != '-')
-    refuse(shown(c) + " is not expected; serialised TorchScript has no such operator");
+    refuse(shown(c) + " is not expected; serialized TorchScript has no such operator");
   if (opens) open_++;
   if (closes && --open_ < 0) refuse(shown(c) + " closes nothing");
   at_ += count;

@@ -1,4 +1,4 @@
-// tools/import/torchscript/tokens.h - the serialised code as tokens: names, literals, marks, and
+// tools/import/torchscript/tokens.h - the serialized code as tokens: names, literals, marks, and
 // where blocks begin and end.
 #pragma once
 #include <cstdint>

@@ -1,9 +1,9 @@
-// tools/weights/overlay/batch_norm.cpp - a normalisation of the checkpoint that the architecture's
+// tools/weights/overlay/batch_norm.cpp - a normalization of the checkpoint that the architecture's
 // exporter multiplied into the layer before it:
 //   weight * g / sqrt(variance + epsilon),   (bias - mean) * g / sqrt(variance + epsilon) + beta,
 //   computed in f64, rounded once.
 // Which layer that is comes from the exporter (the module that it names), from the checkpoint's
-// order (a normalisation follows its layer) and from names (bn1 of conv1); where they contradict
+// order (a normalization follows its layer) and from names (bn1 of conv1); where they contradict
 // each other, nothing is folded.
 #include <algorithm>
 #include <cctype>
@@ -97,7 +97,7 @@ std::string layer_by_name(const std::string& norm) {
   return "";
 }
 
-/// By module of a normalisation: the module that stands before it in the checkpoint.
+/// By module of a normalization: the module that stands before it in the checkpoint.
 std::map<std::string, std::string> modules_before(const Pairing& p) {
   std::map<std::string, std::string> before;
   std::string last;
@@ -110,7 +110,7 @@ std::map<std::string, std::string> modules_before(const Pairing& p) {
   return before;
 }
 
-/// The layer of each normalisation, where what is known agrees.
+/// The layer of each normalization, where what is known agrees.
 void find_layers(const Pairing& p, std::vector<Norm>* norms, std::vector<Layer>* layers) {
   const auto take = [](Norm& norm, const std::vector<Layer*>& found) {
     for (Layer* layer : found) {
@@ -152,7 +152,7 @@ void find_layers(const Pairing& p, std::vector<Norm>* norms, std::vector<Layer>*
     take(norm, by_order.empty() ? by_name : by_order);
     return !norm.layers.empty();
   };
-  // a layer that one normalisation took may leave the other its own
+  // a layer that one normalization took may leave the other its own
   for (bool more = true; more;) {
     more = false;
     for (Norm& norm : *norms) more |= norm.layers.empty() && pair(norm);
@@ -190,7 +190,7 @@ void fold(Pairing& p, const Norm& norm, const WeightReader& reader, double epsil
   Slot* weight = p.slot(reader.operands[1]);
   Slot* bias = p.slot(reader.operands[2]);
   const Slot raw = *weight;
-  // A bias of the layer itself; what stands in the architecture's bias may be the normalisation's.
+  // A bias of the layer itself; what stands in the architecture's bias may be the normalization's.
   const Candidate* own = p.named(module_of(raw.source->name) + ".bias");
   if (own && (own->tensor->dims != norm.variance->tensor->dims ||
               !checkpoint::is_floating(own->tensor->type)))
@@ -234,7 +234,7 @@ void fold(Pairing& p, const Norm& norm, const WeightReader& reader, double epsil
 
 }  // namespace
 
-void fold_normalisations(Pairing& p) {
+void fold_normalizations(Pairing& p) {
   std::vector<Norm> norms = left_over_norms(p);
   if (norms.empty()) return;
   std::vector<Layer> layers = layers_of(p);
@@ -256,7 +256,7 @@ void fold_normalisations(Pairing& p) {
   }
   if (folded)
     p.said.push_back(std::to_string(folded) +
-                     (folded == 1 ? " batch normalisation is" : " batch normalisations are") +
+                     (folded == 1 ? " batch normalization is" : " batch normalizations are") +
                      " multiplied into the layers before, as in the architecture");
 }
 

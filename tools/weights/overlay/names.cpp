@@ -194,7 +194,7 @@ Selection select_tensors(const checkpoint::Checkpoint& checkpoint,
       const std::string bare = without_inner_wrappers(name);
       if (!bare.empty()) name = bare;
     }
-    // of a normalisation in training; some writers make it a float
+    // of a normalization in training; some writers make it a float
     const std::string counter = "num_batches_tracked";
     if (name.size() >= counter.size() &&
         name.compare(name.size() - counter.size(), counter.size(), counter) == 0) {

@@ -30,7 +30,7 @@ bool same_type(DType ours, ElementType theirs) {
 /// Names under which a checkpoint could have what the architecture reads.
 std::set<std::string> wanted_names(const graph::Model& model, const graph::WeightSites& sites) {
   std::set<std::string> names;
-  for (const ValueId id : sites.initialisers) names.insert(model.values[size_t(id)].name);
+  for (const ValueId id : sites.initializers) names.insert(model.values[size_t(id)].name);
   for (const graph::WeightReader& reader : sites.readers)
     if (!reader.module.empty())
       for (const char* leaf : {".weight", ".bias", ".running_var", ".weight_ih_l0"})
@@ -54,7 +54,7 @@ class Overlay {
     pair_names(p_);
     pair_modules(p_);
     pair_recurrent(p_);
-    fold_normalisations(p_);
+    fold_normalizations(p_);
     pair_last_of_shape(p_);
     pair_ties(p_);
     leave_tied(p_);
@@ -69,7 +69,7 @@ class Overlay {
  private:
   void make_slots() {
     std::set<ValueId> listed;
-    for (const ValueId id : p_.sites.initialisers) {
+    for (const ValueId id : p_.sites.initializers) {
       const graph::Value& value = model_.values[size_t(id)];
       if (!value.constant || !is_float(value.constant->dtype) || !listed.insert(id).second)
         continue;
@@ -98,7 +98,7 @@ class Overlay {
         if (c->tensor->quantization)
           graph::fail_unsupported(
               options_.checkpoint,
-              "'" + c->original + "' is quantised; overlay needs the weights as floats");
+              "'" + c->original + "' is quantized; overlay needs the weights as floats");
         const bool exact = slot.source && same_type(slot.dtype, c->tensor->type);
         if (!exact && slot.dtype != DType::kF32 && slot.dtype != DType::kF64)
           graph::fail_unsupported(options_.checkpoint,

@@ -4,7 +4,7 @@
 //             them are taken off
 //   modules   then what the exporter renamed, transposed or merged with equal weights: by the
 //             module that the file says of the node that reads it
-//   layers    gates of recurrent layers put in order; batch normalisations folded where the
+//   layers    gates of recurrent layers put in order; batch normalizations folded where the
 //             architecture has them folded and epsilon is given
 //   shape     then what is the only one of its shape on both sides
 // Never guessed: a weight of the architecture without a tensor, a tensor without a place, and a
@@ -28,7 +28,7 @@ struct OverlayOptions {
   std::string key;                                           // "model/ema"; "": found
   std::string strip_prefix = "auto";                         // "auto", or the prefix itself
   std::vector<std::pair<std::string, std::string>> renames;  // pattern with at most one * each
-  // of normalisations that the architecture has folded
+  // of normalizations that the architecture has folded
   std::optional<double> batch_norm_epsilon;
   std::vector<std::string> allow_missing, allow_unused;  // patterns with at most one *
   // whatever is missing or has no place is left as it is

@@ -132,7 +132,7 @@ std::string module_of(const std::string& name) {
 
 bool is_product(const Site& site) { return is_product_op(site.reader->op) && site.operand == 1; }
 
-/// An initialiser that several nodes read, or one of its copies, has a name that need not be its
+/// An initializer that several nodes read, or one of its copies, has a name that need not be its
 /// own: left for pair_modules().
 void pair_names(Pairing& p) {
   std::set<graph::ValueId> merged;
@@ -144,7 +144,7 @@ void pair_names(Pairing& p) {
     if (!c || slot.zero) continue;
     if (c->tensor->quantization) {
       p.mismatched[slot.name] =
-          "the checkpoint has it quantised; overlay needs the weights as floats";
+          "the checkpoint has it quantized; overlay needs the weights as floats";
       continue;
     }
     if (!checkpoint::is_floating(c->tensor->type)) {
@@ -210,7 +210,7 @@ void pair_modules(Pairing& p) {
     }
   }
   pair_partners(p);
-  for (Slot& slot : p.slots) {  // what no module claims is what the initialiser is called
+  for (Slot& slot : p.slots) {  // what no module claims is what the initializer is called
     const graph::ValueId first = slot.copy_of;
     if (slot.filled() || slot.zero || p.mismatched.count(slot.name)) continue;
     const Slot* original = first == graph::kAbsent ? &slot : p.slot(first);

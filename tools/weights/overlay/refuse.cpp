@@ -205,7 +205,7 @@ void refuse_unpaired(const Pairing& p) {
     graph::fail_unsupported(
         p.options.checkpoint,
         "the architecture has " +
-            counted(p.folds_without_epsilon, "batch normalisation", "batch normalisations") +
+            counted(p.folds_without_epsilon, "batch normalization", "batch normalizations") +
             " folded into the layers before, and the checkpoint has them apart; their epsilon "
             "is in neither file: say it with "
             "--bn-eps (the eps of the network's BatchNorm: torch's default is 1e-5; "

@@ -26,7 +26,7 @@ struct Slot {
   std::string name;
   std::vector<int64_t> dims;
   DType dtype = DType::kF32;
-  graph::ValueId copy_of = graph::kAbsent;  // the architecture has one initialiser for both
+  graph::ValueId copy_of = graph::kAbsent;  // the architecture has one initializer for both
   bool zero = false;                        // a bias that the architecture does not have
   std::vector<Site> sites;
 
@@ -83,9 +83,9 @@ void pair_modules(Pairing& pairing);
 void pair_last_of_shape(Pairing& pairing);
 /// LSTM, GRU and RNN of torch: gates in another order, both biases in one.
 void pair_recurrent(Pairing& pairing);
-/// Batch normalisations that the architecture has no more, because they were multiplied into the
+/// Batch normalizations that the architecture has no more, because they were multiplied into the
 /// weights before them.
-void fold_normalisations(Pairing& pairing);
+void fold_normalizations(Pairing& pairing);
 /// Weights that the architecture has twice, bit by bit, and the checkpoint once.
 void pair_ties(Pairing& pairing);
 

@@ -1,4 +1,4 @@
-// tools/weights/programs/onnx_weights.cpp - initialisers. Raw and external bytes stay where they
+// tools/weights/programs/onnx_weights.cpp - initializers. Raw and external bytes stay where they
 // are; typed fields are copied.
 #include <algorithm>
 #include <filesystem>
@@ -66,7 +66,7 @@ class OnnxWeightReader {
     say(model);
     add_graph(model.graph, {}, 0);
     if (!unread_.empty())
-      host::fail(host::Exit::kUnsupported, path_ + ": initialisers that are not read: " + unread_);
+      host::fail(host::Exit::kUnsupported, path_ + ": initializers that are not read: " + unread_);
     return std::move(out_);
   }
 

@@ -1,6 +1,6 @@
 // tools/weights/programs/read_weights.h - the weights in any file: a checkpoint, or a program that
 // brings them along.
-//   ONNX    initialisers by name; those of branches and loop bodies below the output that they
+//   ONNX    initializers by name; those of branches and loop bodies below the output that they
 //           make; Constant nodes below "constants"
 //   .ingot  the weights as its source had them, unpacked; notes say which cannot be given back
 #pragma once

@@ -9,7 +9,7 @@ void Canonical::refuse(const Node& node, const std::string& attribute, const std
   refused.push_back({text(node.op), attribute, node.name, output, why, hint});
 }
 
-uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused) {
+uint32_t canonicalize(Editor& editor, std::vector<graph::Unsupported>& refused) {
   Rules rules;
   add_convolution_rules(rules);
   add_pool_rules(rules);

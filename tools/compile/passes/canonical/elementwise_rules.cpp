@@ -64,7 +64,7 @@ void expand(Canonical& c, Node& node) {
 }
 
 // Statistics that the model computes: ((x - mean) / sqrt(var + epsilon)) * scale + B in one node.
-void computed_batch_normalisation(Canonical& c, Node& node) {
+void computed_batch_normalization(Canonical& c, Node& node) {
   Editor& e = c.editor;
   Dims dims(e.rank(node.inputs[0]), Dim(1));
   if (dims.size() > 1) dims[1] = e.dims(node.inputs[0])[1];
@@ -83,12 +83,12 @@ void computed_batch_normalisation(Canonical& c, Node& node) {
 
 // Inference form: x * scale/sqrt(var + epsilon) + (B - mean * that), with constants of dims [1, C,
 // 1, ..].
-void batch_normalisation(Canonical& c, Node& node) {
+void batch_normalization(Canonical& c, Node& node) {
   Editor& e = c.editor;
   std::vector<std::vector<double>> p;
   for (size_t i = 1; i < 5; i++) {
     const Constant* constant = e.constant(node.inputs[i]);
-    if (!constant) return computed_batch_normalisation(c, node);
+    if (!constant) return computed_batch_normalization(c, node);
     p.push_back(numbers(*constant));
   }
   std::vector<double> factor, shift;
@@ -112,7 +112,7 @@ void add_elementwise_rules(Rules& rules) {
   rules[op::PRelu] = prelu;
   rules[op::Cast] = cast;
   rules[op::Expand] = expand;
-  rules[op::BatchNormalization] = batch_normalisation;
+  rules[op::BatchNormalization] = batch_normalization;
 }
 
 }  // namespace ingot::passes

@@ -37,6 +37,6 @@ void add_movement_rules(Rules& rules);
 
 /// Takes every node of the graph (not of its branches) to core form. Nodes without a rule are
 /// refused.
-uint32_t canonicalise(Editor& editor, std::vector<graph::Unsupported>& refused);
+uint32_t canonicalize(Editor& editor, std::vector<graph::Unsupported>& refused);
 
 }  // namespace ingot::passes

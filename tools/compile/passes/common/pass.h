@@ -12,26 +12,26 @@ using Remarks = std::vector<std::string>;
 
 // On source operators
 // products of integers, scales of a run among them
-uint32_t recognise_dynamic_quantisation(Editor& editor, Remarks& remarks);
+uint32_t recognize_dynamic_quantization(Editor& editor, Remarks& remarks);
 // integers between DequantizeLinear and QuantizeLinear
-uint32_t recognise_quantisation(Editor& editor, Remarks& remarks);
+uint32_t recognize_quantization(Editor& editor, Remarks& remarks);
 // constants behind DequantizeLinear that are the weights of a Linear, and the same in f32
-uint32_t recognise_quantised_weights(Editor& editor, Remarks& remarks);
-uint32_t expand_quantised_weights(Editor& editor, Remarks& remarks);
+uint32_t recognize_quantized_weights(Editor& editor, Remarks& remarks);
+uint32_t expand_quantized_weights(Editor& editor, Remarks& remarks);
 // what is left of those, in f32
-uint32_t spell_out_quantisation(Editor& editor, Remarks& remarks);
+uint32_t spell_out_quantization(Editor& editor, Remarks& remarks);
 uint32_t inline_constant_conditions(Model& model, Graph& graph);  // before an Editor is open
-uint32_t materialise_weights(Editor& editor, Remarks& remarks);
-uint32_t recognise_activations(Editor& editor, Remarks& remarks);
-uint32_t recognise_norms(Editor& editor, Remarks& remarks);
-uint32_t recognise_softmax(Editor& editor, Remarks& remarks);
-uint32_t recognise_channel_shuffle(Editor& editor, Remarks& remarks);
+uint32_t materialize_weights(Editor& editor, Remarks& remarks);
+uint32_t recognize_activations(Editor& editor, Remarks& remarks);
+uint32_t recognize_norms(Editor& editor, Remarks& remarks);
+uint32_t recognize_softmax(Editor& editor, Remarks& remarks);
+uint32_t recognize_channel_shuffle(Editor& editor, Remarks& remarks);
 
 // On core form
 uint32_t simplify(Editor& editor, Remarks& remarks);
 uint32_t merge_equal(Editor& editor, Remarks& remarks);  // common subexpressions
-uint32_t recognise_strided_slices(Editor& editor, Remarks& remarks);
-uint32_t recognise_attention(Editor& editor, Remarks& remarks);
+uint32_t recognize_strided_slices(Editor& editor, Remarks& remarks);
+uint32_t recognize_attention(Editor& editor, Remarks& remarks);
 uint32_t choose_layout(Editor& editor, Remarks& remarks);
 uint32_t absorb_flattening(Editor& editor, Remarks& remarks);
 // above the Reshape that keeps it from its producer

@@ -131,7 +131,7 @@ ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Outp
 
 }  // namespace
 
-ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_average(ByteGraph& g, const Node& root, const Output& to) {
   const auto x = g.steps(root.inputs[0]);
   if (!x) return kAbsent;
   if (root.op == op::AveragePool) return averaged_windows(g, root, *x, to);

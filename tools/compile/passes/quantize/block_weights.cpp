@@ -52,7 +52,7 @@ float fitted_scale(const float* w, int64_t count, int64_t bits) {
 
 }  // namespace
 
-BlockWeights quantise_block_weights(const Constant& weights, int64_t bits, int64_t block) {
+BlockWeights quantize_block_weights(const Constant& weights, int64_t bits, int64_t block) {
   BlockWeights made;
   made.outputs = weights.dims[0], made.k = weights.dims[1];
   made.bits = bits, made.block = block < made.k ? block : 0;

@@ -21,7 +21,7 @@ struct BlockWeights {
 
 /// Scales from the range of each block, those of 4 bits fitted to the least sum of squares.
 /// Symmetric: no zero points. @pre `weights` are f32 [O,K], finite; bits are 8 or 4.
-BlockWeights quantise_block_weights(const Constant& weights, int64_t bits, int64_t block);
+BlockWeights quantize_block_weights(const Constant& weights, int64_t bits, int64_t block);
 
 /// Operands and attributes of a Linear; `inputs` are x, or x, anything, bias, residual.
 void set_block_weights(Editor& editor, const BlockWeights& weights, const std::string& name,

@@ -80,23 +80,23 @@ class ByteGraph {
 };
 
 /// Rules: bytes of the first output of `root`, or kAbsent where it is computed in floating point.
-ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to);
-ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const Output& to);
-ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to);
-ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to);  // and Sub, Mul
-ValueId recognise_average(ByteGraph& g, const Node& root, const Output& to);
-ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to);  // Softmax
-ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognize_convolution(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognize_transposed_convolution(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognize_product(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognize_sum(ByteGraph& g, const Node& root, const Output& to);  // and Sub, Mul
+ValueId recognize_average(ByteGraph& g, const Node& root, const Output& to);
+ValueId recognize_rows(ByteGraph& g, const Node& root, const Output& to);  // Softmax
+ValueId recognize_concat(ByteGraph& g, const Node& root, const Output& to);
 /// Any function of one byte; `x` is the f32 value that `root` makes.
-ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to);
+ValueId recognize_function(ByteGraph& g, ValueId x, const Output& to);
 /// Numbers of one tensor that each channel has another function of.
-ValueId recognise_channels(ByteGraph& g, ValueId x, const Output& to);
-ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to);  // Max, Min, Where
-ValueId recognise_extreme(ByteGraph& g, const Node& root,
+ValueId recognize_channels(ByteGraph& g, ValueId x, const Output& to);
+ValueId recognize_choice(ByteGraph& g, const Node& root, const Output& to);  // Max, Min, Where
+ValueId recognize_extreme(ByteGraph& g, const Node& root,
                           const Output& to);  // ReduceMax, ReduceMin
 
-/// A product of bytes and quantised weights whose numbers are read as such. False for another.
-bool recognise_float_product(ByteGraph& g, Node& node);
+/// A product of bytes and quantized weights whose numbers are read as such. False for another.
+bool recognize_float_product(ByteGraph& g, Node& node);
 /// MaxPool of bytes.
 ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes);
 

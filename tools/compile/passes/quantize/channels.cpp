@@ -231,7 +231,7 @@ ValueId parametric(ByteGraph& g, ValueId image, const Steps& x, const ChannelNum
 
 }  // namespace
 
-ValueId recognise_channels(ByteGraph& g, ValueId x, const Output& to) {
+ValueId recognize_channels(ByteGraph& g, ValueId x, const Output& to) {
   Editor& e = g.e;
   const ChannelFunction function(g, x);
   if (!function.is_found()) return kAbsent;

@@ -7,7 +7,7 @@
 
 namespace ingot::passes::quantize {
 
-ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_choice(ByteGraph& g, const Node& root, const Output& to) {
   const size_t first = root.op == op::Where ? 1 : 0;
   std::vector<Steps> all;
   for (size_t i = first; i < root.inputs.size(); i++) {
@@ -22,7 +22,7 @@ ValueId recognise_choice(ByteGraph& g, const Node& root, const Output& to) {
 }
 
 /// The largest or the smallest along dimensions.
-ValueId recognise_extreme(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_extreme(ByteGraph& g, const Node& root, const Output& to) {
   const auto steps = g.steps(root.inputs[0]);
   if (!steps) return kAbsent;
   std::vector<ValueId> operands = root.inputs;

@@ -165,7 +165,7 @@ ValueId steps_of(Editor& e, const RunTimeBytes& x, const Node& node) {
 
 }  // namespace
 
-bool recognise_float_product(ByteGraph& g, Node& node) {
+bool recognize_float_product(ByteGraph& g, Node& node) {
   Editor& e = g.e;
   if (node.outputs[0] < 0 || (!e.reader_count(node.outputs[0]) && !e.is_output(node.outputs[0])))
     return false;

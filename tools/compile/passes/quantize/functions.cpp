@@ -104,7 +104,7 @@ std::vector<int64_t> limited(const Numbers& numbers, const Output& to) {
 }
 }  // namespace
 
-ValueId recognise_function(ByteGraph& g, ValueId x, const Output& to) {
+ValueId recognize_function(ByteGraph& g, ValueId x, const Output& to) {
   FunctionOfBytes function(g);
   if (!function.compute(x) || g.e.value(x).dtype != DType::kF32) return kAbsent;
   return g.lookup(g.bytes(function.leaf()), limited(function.numbers(x), to), *to.from);
@@ -114,7 +114,7 @@ ValueId ByteGraph::rescaled(ValueId x, const Steps& from, const Output& to, cons
   return lookup(bytes(x), limited(numbers_of(from), to), node);
 }
 
-ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_concat(ByteGraph& g, const Node& root, const Output& to) {
   std::vector<Steps> all;
   for (const ValueId part : root.inputs) {
     const auto steps = g.steps(part);
@@ -128,7 +128,7 @@ ValueId recognise_concat(ByteGraph& g, const Node& root, const Output& to) {
                   {{attr::axis, root.integer(attr::axis, 0)}});
 }
 
-ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_sum(ByteGraph& g, const Node& root, const Output& to) {
   const auto a = g.steps(root.inputs[0]), b = g.steps(root.inputs[1]);
   if (!a || !b) return kAbsent;
   Attributes attributes = {{attr::requant, std::string("float_even")},
@@ -165,7 +165,7 @@ ValueId recognise_sum(ByteGraph& g, const Node& root, const Output& to) {
 }
 
 /// Softmax of the last dimension.
-ValueId recognise_rows(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_rows(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const auto x = g.steps(root.inputs[0]);
   const size_t rank = e.rank(root.inputs[0]);

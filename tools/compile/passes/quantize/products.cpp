@@ -126,7 +126,7 @@ ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps&
 
 }  // namespace
 
-ValueId recognise_convolution(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_convolution(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
   const auto x = g.steps(root.inputs[0]);
@@ -220,7 +220,7 @@ ValueId spread_out(Editor& e, ValueId image, const Node& root, const Steps& x,
 
 }  // namespace
 
-ValueId recognise_transposed_convolution(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_transposed_convolution(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
   const auto x = g.steps(root.inputs[0]);
@@ -281,7 +281,7 @@ ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, cons
 
 }  // namespace
 
-ValueId recognise_product(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_product(ByteGraph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   ValueId a = root.inputs[0], bias = kAbsent;
   bool transposed = false;

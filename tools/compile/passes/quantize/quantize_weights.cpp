@@ -35,7 +35,7 @@ class Quantization {
     report_.worst_signal_to_noise = std::numeric_limits<double>::infinity();
     for (Graph* graph : graphs_inside_out(model_.graph)) {
       Editor e(model_, *graph);
-      for (Node* node : e.nodes()) quantise(e, *node);
+      for (Node* node : e.nodes()) quantize(e, *node);
       e.commit();
     }
     report_.signal_to_noise = decibels(all_.signal, all_.noise);
@@ -43,7 +43,7 @@ class Quantization {
   }
 
  private:
-  void quantise(Editor& e, Node& node) {
+  void quantize(Editor& e, Node& node) {
     report_.others +=
         node.op == op::Conv2d || node.op == op::ConvTranspose2d || node.op == op::Recurrent;
     if (node.op != op::Linear || node.inputs.size() > size_t(linear_weights::kScales)) return;
@@ -59,7 +59,7 @@ class Quantization {
       report_.kept++;
       return;
     }
-    const BlockWeights made = quantise_block_weights(given, how_.bits, how_.block);
+    const BlockWeights made = quantize_block_weights(given, how_.bits, how_.block);
     const Loss loss = loss_of(given, expanded(made));
     const double own = decibels(loss.signal, loss.noise);
     if (own < report_.worst_signal_to_noise)
@@ -82,7 +82,7 @@ class Quantization {
 
 }  // namespace
 
-WeightQuantizationReport quantise_weights(Model& model, const WeightQuantization& how) {
+WeightQuantizationReport quantize_weights(Model& model, const WeightQuantization& how) {
   return Quantization(model, how).run();
 }
 

@@ -22,6 +22,6 @@ struct WeightQuantizationReport {
   double worst_signal_to_noise = 0;
 };
 /// @pre core form
-WeightQuantizationReport quantise_weights(graph::Model& model, const WeightQuantization& how);
+WeightQuantizationReport quantize_weights(graph::Model& model, const WeightQuantization& how);
 
 }  // namespace ingot::passes

@@ -96,7 +96,7 @@ std::optional<BlockWeights> weights_of(const QuantizedMatrix& m) {
 }
 
 /// x times the matrix as a Linear.
-bool recognise(Editor& e, Node& node) {
+bool recognize(Editor& e, Node& node) {
   const bool gemm = node.op == op::Gemm;
   const ValueId x = node.inputs[0], y = node.outputs[0];
   if ((!gemm && node.op != op::MatMul) || e.constant(x) || e.value(y).dtype != DType::kF32)
@@ -130,14 +130,14 @@ bool recognise(Editor& e, Node& node) {
 
 }  // namespace
 
-uint32_t recognise_quantised_weights(Editor& e, Remarks&) {
+uint32_t recognize_quantized_weights(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes())
-    if (!node->dead && recognise(e, *node)) changed++;
+    if (!node->dead && recognize(e, *node)) changed++;
   return changed;
 }
 
-uint32_t expand_quantised_weights(Editor& e, Remarks&) {
+uint32_t expand_quantized_weights(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead || node->op != op::Linear ||

@@ -277,6 +277,6 @@ class DynamicProducts {
 
 }  // namespace
 
-uint32_t recognise_dynamic_quantisation(Editor& e, Remarks&) { return DynamicProducts(e).run(); }
+uint32_t recognize_dynamic_quantization(Editor& e, Remarks&) { return DynamicProducts(e).run(); }
 
 }  // namespace ingot::passes

@@ -18,22 +18,22 @@ namespace {
 using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
 const std::map<graph::Operator, Rule>& rules() {
   static const std::map<graph::Operator, Rule> kRules = {
-      {op::Conv, recognise_convolution},
-      {op::ConvTranspose, recognise_transposed_convolution},
-      {op::Gemm, recognise_product},
-      {op::MatMul, recognise_product},
-      {op::Add, recognise_sum},
-      {op::Sub, recognise_sum},
-      {op::Mul, recognise_sum},
-      {op::Softmax, recognise_rows},
-      {op::Concat, recognise_concat},
-      {op::AveragePool, recognise_average},
-      {op::ReduceMean, recognise_average},
-      {op::ReduceMax, recognise_extreme},
-      {op::ReduceMin, recognise_extreme},
-      {op::Max, recognise_choice},
-      {op::Min, recognise_choice},
-      {op::Where, recognise_choice}};
+      {op::Conv, recognize_convolution},
+      {op::ConvTranspose, recognize_transposed_convolution},
+      {op::Gemm, recognize_product},
+      {op::MatMul, recognize_product},
+      {op::Add, recognize_sum},
+      {op::Sub, recognize_sum},
+      {op::Mul, recognize_sum},
+      {op::Softmax, recognize_rows},
+      {op::Concat, recognize_concat},
+      {op::AveragePool, recognize_average},
+      {op::ReduceMean, recognize_average},
+      {op::ReduceMax, recognize_extreme},
+      {op::ReduceMin, recognize_extreme},
+      {op::Max, recognize_choice},
+      {op::Min, recognize_choice},
+      {op::Where, recognize_choice}};
   return kRules;
 }
 
@@ -81,9 +81,9 @@ class Recognition {
   uint32_t run() {
     g.open();
     uint32_t found = 0;
-    for (Node* node : g.quantizes()) found += recognise(*node);
+    for (Node* node : g.quantizes()) found += recognize(*node);
     for (Node* node : e.nodes())
-      if (!node->dead) found += recognise_float_product(g, *node);
+      if (!node->dead) found += recognize_float_product(g, *node);
     for (const Node* node : open_) count_in_floats(*node);
     sweep();
     if (found == 0) in_floats_.clear();
@@ -93,7 +93,7 @@ class Recognition {
   }
 
  private:
-  bool recognise(Node& quantize) {
+  bool recognize(Node& quantize) {
     Output to{{float(quantize.number(attr::scale, 1)), quantize.integer(attr::zero_point, 0)}};
     to.from = &quantize;
     const Chain chain = chain_behind(g, quantize.inputs[0]);
@@ -101,7 +101,7 @@ class Recognition {
     for (const Node* node : chain.nodes)
       if (is_limit(*node)) narrow(*node, &limited);
     Node* const root = e.producer(chain.root);
-    ValueId bytes = recognise_root(chain.root, root, limited);
+    ValueId bytes = recognize_root(chain.root, root, limited);
     if (bytes < 0) {
       open_.push_back(&quantize);
       return false;
@@ -115,15 +115,15 @@ class Recognition {
     return true;
   }
 
-  ValueId recognise_root(ValueId x, const Node* root, const Output& to) {
+  ValueId recognize_root(ValueId x, const Node* root, const Output& to) {
     if (root && root->op == op::Add && e.read_once(x))
-      if (const ValueId made = recognise_product(g, *root, to); made >= 0) return made;
+      if (const ValueId made = recognize_product(g, *root, to); made >= 0) return made;
     const auto rule = root ? rules().find(root->op) : rules().end();
     // What others read in floating point is computed so, and not a second time.
     if (rule != rules().end() && e.read_once(x))
       if (const ValueId made = rule->second(g, *root, to); made >= 0) return made;
-    const ValueId made = recognise_function(g, x, to);
-    return made >= 0 ? made : recognise_channels(g, x, to);
+    const ValueId made = recognize_function(g, x, to);
+    return made >= 0 ? made : recognize_channels(g, x, to);
   }
 
   void replace(Node& quantize, ValueId bytes) {
@@ -223,7 +223,7 @@ class Recognition {
 }  // namespace
 }  // namespace quantize
 
-uint32_t recognise_quantisation(Editor& e, Remarks&) {
+uint32_t recognize_quantization(Editor& e, Remarks&) {
   const std::vector<Node*> nodes = e.nodes();
   const bool any = std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
     return node->op == op::QuantizeLinear || node->op == op::DequantizeLinear;

@@ -207,7 +207,7 @@ uint32_t join_sums(Editor& e) {
 
 }  // namespace
 
-uint32_t spell_out_quantisation(Editor& e, Remarks&) {
+uint32_t spell_out_quantization(Editor& e, Remarks&) {
   uint32_t changed = quantize::spell_out_integers(e);
   changed += join_sums(e);
   for (Node* node : e.nodes())

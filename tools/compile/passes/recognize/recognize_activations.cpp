@@ -197,7 +197,7 @@ bool apply(Editor& e, Node& root, const Found& found, const std::vector<Node*>& 
 
 }  // namespace
 
-uint32_t recognise_activations(Editor& e, Remarks&) {
+uint32_t recognize_activations(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead) continue;

@@ -276,7 +276,7 @@ bool read_rows(Editor& e, Node& node) {
 
 }  // namespace
 
-uint32_t recognise_attention(Editor& e, Remarks& remarks) {
+uint32_t recognize_attention(Editor& e, Remarks& remarks) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead) continue;

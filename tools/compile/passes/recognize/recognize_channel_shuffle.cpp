@@ -26,7 +26,7 @@ bool swaps_groups(const Integers& perm) {
 
 }  // namespace
 
-uint32_t recognise_channel_shuffle(Editor& e, Remarks&) {
+uint32_t recognize_channel_shuffle(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* swap : e.nodes()) {
     if (swap->dead || swap->op != op::Transpose || !swaps_groups(swap->integers(attr::perm)))

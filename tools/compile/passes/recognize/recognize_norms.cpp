@@ -220,7 +220,7 @@ void as_layer(Editor& e, const Norm& n) {
 
 }  // namespace
 
-uint32_t recognise_norms(Editor& e, Remarks&) {
+uint32_t recognize_norms(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead) continue;
@@ -236,7 +236,7 @@ uint32_t recognise_norms(Editor& e, Remarks&) {
 }
 
 // exp(x - max(x)) / sum(exp(x - max(x))) along one dimension.
-uint32_t recognise_softmax(Editor& e, Remarks&) {
+uint32_t recognize_softmax(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead || node->op != op::Div) continue;

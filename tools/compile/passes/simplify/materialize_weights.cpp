@@ -20,7 +20,7 @@ bool reads_weights(const Node& node, size_t operand) {
 
 }  // namespace
 
-uint32_t materialise_weights(Editor& e, Remarks&) {
+uint32_t materialize_weights(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     for (size_t i = 0; i < node->inputs.size(); i++) {

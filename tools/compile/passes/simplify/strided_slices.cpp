@@ -143,7 +143,7 @@ bool replace(Editor& e, Node& node) {
 
 }  // namespace
 
-uint32_t recognise_strided_slices(Editor& e, Remarks&) {
+uint32_t recognize_strided_slices(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes())
     if (!node->dead && node->op == op::Slice && replace(e, *node)) changed++;

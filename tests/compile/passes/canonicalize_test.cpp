@@ -32,7 +32,7 @@ void check_cast(GraphBuilder& g, double tolerance = 1e-5) {
 }  // namespace
 
 TEST_CASE(
-    "canonicalise: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven "
+    "canonicalize: convolutions of one and two dimensions, grouped, depthwise, dilated, uneven "
     "pads") {
   struct Case {
     const char* name;
@@ -87,7 +87,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("canonicalise: transposed convolutions, grouped and with output padding") {
+TEST_CASE("canonicalize: transposed convolutions, grouped and with output padding") {
   struct Case {
     const char* name;
     Dimensions x, w;
@@ -125,7 +125,7 @@ TEST_CASE("canonicalise: transposed convolutions, grouped and with output paddin
   }
 }
 
-TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding counted or not") {
+TEST_CASE("canonicalize: pools, with ceil_mode in the output's dims and padding counted or not") {
   struct Case {
     const char* name;
     graph::Operator op;
@@ -160,7 +160,7 @@ TEST_CASE("canonicalise: pools, with ceil_mode in the output's dims and padding 
   }
 }
 
-TEST_CASE("canonicalise: products become Linear where one side is a constant matrix") {
+TEST_CASE("canonicalize: products become Linear where one side is a constant matrix") {
   struct Case {
     const char* name;
     Dimensions a, b;
@@ -187,7 +187,7 @@ TEST_CASE("canonicalise: products become Linear where one side is a constant mat
   }
 }
 
-TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of addend") {
+TEST_CASE("canonicalize: Gemm with alpha, beta, transposes and every kind of addend") {
   for (bool trans_a : {false, true})
     for (bool trans_b : {false, true})
       for (bool constant : {false, true})
@@ -211,7 +211,7 @@ TEST_CASE("canonicalise: Gemm with alpha, beta, transposes and every kind of add
         }
 }
 
-TEST_CASE("canonicalise: norms in every layout of their parameters") {
+TEST_CASE("canonicalize: norms in every layout of their parameters") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5, 4});
   g.output(g.node(op::BatchNormalization,
@@ -233,7 +233,7 @@ TEST_CASE("canonicalise: norms in every layout of their parameters") {
   CHECK(g.count("Normalize") == 6);
 }
 
-TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
+TEST_CASE("canonicalize: reductions keep or drop their dimensions") {
   for (const graph::Operator op :
        {op::ReduceSum, op::ReduceMean, op::ReduceMax, op::ReduceMin, op::ReduceProd, op::ReduceL1,
         op::ReduceL2, op::ReduceSumSquare, op::ReduceLogSumExp})
@@ -255,7 +255,7 @@ TEST_CASE("canonicalise: reductions keep or drop their dimensions") {
     }
 }
 
-TEST_CASE("canonicalise: elementwise operators one by one") {
+TEST_CASE("canonicalize: elementwise operators one by one") {
   for (const graph::Operator op :
        {op::Abs,  op::Ceil,     op::Cos,        op::Erf,  op::Exp,   op::Floor,   op::HardSwish,
         op::Mish, op::Neg,      op::Reciprocal, op::Relu, op::Round, op::Sigmoid, op::Sign,
@@ -279,7 +279,7 @@ TEST_CASE("canonicalise: elementwise operators one by one") {
   }
 }
 
-TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
+TEST_CASE("canonicalize: operators with numbers, choices and conversions") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 3}), y = g.input("y", {3});
   g.output(g.node(op::LeakyRelu, {x}, {{attr::alpha, 0.1}}));
@@ -306,7 +306,7 @@ TEST_CASE("canonicalise: operators with numbers, choices and conversions") {
   check_cast(g);
 }
 
-TEST_CASE("canonicalise: movement, sorting and gathering") {
+TEST_CASE("canonicalize: movement, sorting and gathering") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 6, 5});
   for (ValueId piece :
@@ -338,7 +338,7 @@ TEST_CASE("canonicalise: movement, sorting and gathering") {
   CHECK(g.count("Gather") == 2);  // the runs going up by one became slices
 }
 
-TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
+TEST_CASE("canonicalize: recurrent cells, biases summed where they may be") {
   for (const graph::Operator op : {op::LSTM, op::GRU, op::RNN})
     for (const char* direction : {"forward", "reverse", "bidirectional"})
       for (int64_t layout : {0, 1})
@@ -373,7 +373,7 @@ TEST_CASE("canonicalise: recurrent cells, biases summed where they may be") {
         }
 }
 
-TEST_CASE("canonicalise: convolutions with computed weights are products of slices") {
+TEST_CASE("canonicalize: convolutions with computed weights are products of slices") {
   for (int64_t groups : {1, 2}) {
     GraphBuilder g;
     ValueId x = g.input("x", {2, 4, 5, 6}),
@@ -386,7 +386,7 @@ TEST_CASE("canonicalise: convolutions with computed weights are products of slic
   }
 }
 
-TEST_CASE("canonicalise: normalisation by computed statistics is one chain") {
+TEST_CASE("canonicalize: normalization by computed statistics is one chain") {
   GraphBuilder g;
   std::vector<ValueId> operands = {g.input("x", {2, 3, 4, 5})};
   for (const char* name : {"scale", "b", "mean"})
@@ -396,7 +396,7 @@ TEST_CASE("canonicalise: normalisation by computed statistics is one chain") {
   check_cast(g);
 }
 
-TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cell") {
+TEST_CASE("canonicalize: sequence lengths and peepholes stay operands of the cell") {
   GraphBuilder g;
   ValueId lens = g.input("lens", {2});
   g.model.values[size_t(lens)].dtype = DType::kI32;
@@ -419,7 +419,7 @@ TEST_CASE("canonicalise: sequence lengths and peepholes stay operands of the cel
   CHECK(cell->inputs[7] == peepholes);
 }
 
-TEST_CASE("canonicalise: what cannot be converted is listed whole, with node and output") {
+TEST_CASE("canonicalize: what cannot be converted is listed whole, with node and output") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 2, 4, 4});
   ValueId w = g.node(op::Neg, {g.input("w", {2, 3, 1, 1})});

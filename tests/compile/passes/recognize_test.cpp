@@ -28,7 +28,7 @@ ValueId standardised(GraphBuilder& g, ValueId x, Integers axes, const std::strin
 
 }  // namespace
 
-TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
+TEST_CASE("recognize_norms: LayerNormalization in every spelling is one node") {
   for (const char* spelling : {"quotient", "difference twice", "product", "power", "reciprocal"})
     for (bool scaled : {false, true}) {
       CAPTURE(spelling);
@@ -46,7 +46,7 @@ TEST_CASE("recognise_norms: LayerNormalization in every spelling is one node") {
 }
 
 TEST_CASE(
-    "recognise_norms: over channels in front it is a Transpose away, which convolutions take "
+    "recognize_norms: over channels in front it is a Transpose away, which convolutions take "
     "back") {
   GraphBuilder g;
   ValueId x = g.input("x", {1, 3, 4, 6});
@@ -70,7 +70,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "recognise_norms: over height and width with one scale a channel it is InstanceNormalization") {
+    "recognize_norms: over height and width with one scale a channel it is InstanceNormalization") {
   for (bool scaled : {false, true}) {
     GraphBuilder g;
     ValueId y = standardised(g, g.input("x", {2, 6, 4, 5}), {2, 3}, "quotient");
@@ -86,7 +86,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("recognise_norms: RMSNormalization has no mean") {
+TEST_CASE("recognize_norms: RMSNormalization has no mean") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});
   ValueId variance =
@@ -102,7 +102,7 @@ TEST_CASE("recognise_norms: RMSNormalization has no mean") {
 }
 
 TEST_CASE(
-    "recognise_norms: a variance over other dimensions than the mean, or of another value, is "
+    "recognize_norms: a variance over other dimensions than the mean, or of another value, is "
     "none") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8}), z = g.input("z", {2, 5, 8});
@@ -121,7 +121,7 @@ TEST_CASE(
   CHECK(g.find("Normalize")->text(attr::kind, "") == "rms");
 }
 
-TEST_CASE("recognise_softmax: exponentials over their sum") {
+TEST_CASE("recognize_softmax: exponentials over their sum") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});
   auto reduced = [&](graph::Operator op, ValueId v) {
@@ -135,7 +135,7 @@ TEST_CASE("recognise_softmax: exponentials over their sum") {
   CHECK(g.listing() == "Softmax ");
 }
 
-TEST_CASE("recognise_channel_shuffle: between convolutions it is one Transpose inside the pixels") {
+TEST_CASE("recognize_channel_shuffle: between convolutions it is one Transpose inside the pixels") {
   GraphBuilder g;
   auto pointwise = [&](ValueId v, int64_t in, int64_t out) {
     return g.node(op::Conv, {v, g.weights({out, in, 1, 1})},
