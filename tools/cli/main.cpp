@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include "tools/cli/options/command.h"
@@ -51,19 +53,18 @@ std::string place_of(const graph::Unsupported& u) {
 /// What stands in the way of conversion, under that line: the same fault of many nodes once.
 void list_unsupported(const graph::ConversionError& error) {
   if (error.says != graph::Says::kNothing) return;
-  constexpr size_t kListed = 3;  // nodes of one fault
+  constexpr size_t kListed = 3, kFaults = 200;  // nodes of one fault; faults
+  using Text = const std::string&;
+  std::map<std::tuple<Text, Text, Text, Text>, size_t> places;  // in `kinds`
   std::vector<std::vector<const graph::Unsupported*>> kinds;
   for (const graph::Unsupported& u : error.unsupported) {
-    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return kind[0]->op == u.op && kind[0]->attribute == u.attribute && kind[0]->why == u.why &&
-             kind[0]->hint == u.hint;
-    });
-    if (same != kinds.end())
-      same->push_back(&u);
-    else
-      kinds.push_back({&u});
+    const auto [known, is_new] =
+        places.emplace(std::tie(u.op, u.attribute, u.why, u.hint), kinds.size());
+    if (is_new) kinds.emplace_back();
+    kinds[known->second].push_back(&u);
   }
-  for (const auto& kind : kinds) {
+  for (size_t k = 0; k < std::min(kinds.size(), kFaults); k++) {
+    const auto& kind = kinds[k];
     const graph::Unsupported& u = *kind[0];
     const std::string op = "  " + u.op + (u.attribute.empty() ? "" : "." + u.attribute);
     const std::string why = ": " + u.why + (u.hint.empty() ? "" : "; " + u.hint);
@@ -74,6 +75,9 @@ void list_unsupported(const graph::ConversionError& error) {
               one_line(op + " in " + counted(kind.size() - kListed, "more node") + ": the same")
                   .c_str());
   }
+  if (kinds.size() > kFaults)
+    fprintf(stderr, "  and %s\n",
+            (counted(kinds.size() - kFaults, "more kind") + " of faults").c_str());
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {

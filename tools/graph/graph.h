@@ -180,7 +180,6 @@ struct Model {
 struct Unsupported {
   std::string op, attribute, node, output, why, hint;
   bool wants_bound = false;  // `hint` leaves a number open: bound_hint.h
-  bool operator==(const Unsupported&) const = default;
 };
 
 /// What the line of an error has of the only one in its list.
