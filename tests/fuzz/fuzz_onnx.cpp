@@ -21,7 +21,7 @@ void look_at(const graph::Model& model, const graph::Graph& graph) {
     for (const graph::ValueId id : node.inputs) {
       if (id >= 0 && model.values.at(size_t(id)).name.size() > SIZE_MAX / 2) abort();
     }
-    for (const auto& branch : {graph::attr::then_branch, graph::attr::else_branch}) {
+    for (const auto& branch : {attr::then_branch, attr::else_branch}) {
       if (const auto inner = node.subgraph(branch)) look_at(model, *inner);
     }
   }
