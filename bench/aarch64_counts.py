@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Instructions of an inference on 64-bit Arm beside the peers' wheels, all emulated by qemu-user as
 a Cortex-A76 with one thread.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two builds of the command line on the same .ingot files, interleaved: how long a run takes now
 over what it took before, per network, with its spread.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ONNX file of one item as one of several: onnx alone, for machines without torch."""
 
 import numpy as np

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks of tests/models/models.tsv on a GPU beside torch: eager, eager in a CUDA graph,
 torch.compile(mode="max-autotune").
 

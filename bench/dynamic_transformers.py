@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Transformers that onnxruntime's quantize_dynamic made, Ingot beside onnxruntime: outputs compared
 first, then each engine in a process of its own, in turn, round after round.
 

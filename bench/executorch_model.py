@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A network of the zoo as ExecuTorch runs it: quantized by PT2E for XNNPACK, per channel, with
 calibration data of one seed, and lowered to one delegate.
 

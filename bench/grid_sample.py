@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """GridSample beside the build before and onnxruntime.
 
   grid_sample.py --ingot build/gcc/bin/ingot [--before OTHER/ingot] [--threads 1] [--seconds 0.5]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The integer networks of the comparison: TFLite files of shared material as they are, and networks
 of the zoo that onnxruntime's tools quantize (weights and calibration data seeded).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The inner loops of products of bytes on 64-bit Arm, which no machine here can time.
 
   neon_loops.py [--objects build/aarch64/kernels/cpu]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ONNX file as a torch module, for comparisons of speed: what onnx2torch leaves out of today's
 operator sets, in plain calls of torch.
 

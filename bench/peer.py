@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One peer runtime in a process of its own.
 
   peer.py RUNTIME MODEL.onnx GOLDEN.npz THREADS [--work DIR] [--tflite FILE] [--plain FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """int8 networks with chains of an expansion, a depthwise convolution and a projection, and without:
 the outputs of both files are compared byte for byte, then both run in turn, round after round.
 

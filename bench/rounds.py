@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds of one process beside others: each line of stdin, a number of seconds, is answered with
 what a run took meanwhile."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks of the comparison: where each comes from, its shapes, and how it is judged.
 
 A row is fp32, batch 1, static shapes. `limit` is the most that Ingot's time may be of the best

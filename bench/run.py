@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Speed compared with other runtimes: every one in its own process, in random order within a round,
 outputs compared first.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small fp32 TFLite network written as ONNX, so that every runtime of the comparison can be given
 it.
 

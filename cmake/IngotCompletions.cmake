@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Shell completions are what the command line says of itself, so that it has to run here: under an
 # emulator in a cross build.
 if(CMAKE_CROSSCOMPILING)

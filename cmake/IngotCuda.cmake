@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Device code without the CMake CUDA language: which compilers are there, which one makes which
 # architecture, one cubin for each unit and architecture by a custom command. Result of
 # ingot_cuda_images(): INGOT_CUDA_IMAGES, the packed container, or empty.

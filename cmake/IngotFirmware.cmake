@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sources that `ingot firmware` copies into a project, as constant data of the command line: one
 # assembly file with a .incbin for each, and a table of their names.
 function(ingot_firmware_sources target)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ingot_host_headers(TARGET FOLDER FILE): FOLDER of a library that is headers alone, found by FILE,
 # for TARGET. Such headers serve every processor, but a cross compiler does not search the host's
 # /usr/include, which would bring in the host's C library too: it gets a folder with this one link

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ingot_build_identity(TARGET): build_identity.h for TARGET, with the commit, the compiler and the
 # architectures of the device code. Written by each build, and only where it changed: a commit
 # without a change of CMake's files is another commit. Nothing in it depends on when or where.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The shared library (runtime and CPU kernels in one), install rules, find_package(Ingot) and
 # pkg-config.
 if(NOT INGOT_INSTALL OR CMAKE_SYSTEM_NAME STREQUAL Generic)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
 # same for every #include.
 set(INGOT_LAYER_ORDER base op format plan memory device session api micro)

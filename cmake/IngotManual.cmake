@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Man pages are made of what the command line says of itself, so that it has to run here, as for
 # completions; IngotCompletions.cmake.
 find_program(INGOT_HELP2MAN help2man)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian packages, one for each component: `cpack -G DEB` in a tree whose prefix is /usr, or
 # ./dev package deb. The same bytes from the same commit: SOURCE_DATE_EPOCH is the time of all.
 if(NOT INGOT_INSTALL OR NOT INGOT_SHARED_LIBRARY OR CMAKE_CROSSCOMPILING OR NOT TARGET ingot_cli)

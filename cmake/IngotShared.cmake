@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The shared library: runtime, CPU kernels and the back end of GPUs in one. Linked as C: it needs
 # nothing of the C++ library.
 if(NOT INGOT_SHARED_LIBRARY OR CMAKE_SYSTEM_NAME STREQUAL Generic)

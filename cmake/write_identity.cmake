@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes build_identity.h where it changes: cmake -DOUT= -DSOURCE= -DBUILD= -DDEVICE_CODE= -P FILE
 set(commit "")
 if(EXISTS ${SOURCE}/.git)  # not the repository that a copy of the sources may lie in

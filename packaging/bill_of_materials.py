@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a package contains of other projects, as SPDX 2.3 in JSON, and their licenses.
 
 bill_of_materials.py PACKAGE.. --version V --time SECONDS [--sources FOLDER] [--zig FOLDER]

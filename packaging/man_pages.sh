@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Man pages of the command line, made of what its --help says: ingot.1 and a page for each command.
 #   man_pages.sh PROGRAM FOLDER
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The command line of a device: run, bench, check, verify, inspect, doctor and completion of .ingot
 # files. It converts nothing, so that it needs none of the libraries that importers do, and a cross
 # build has all of it: CLI11 and nlohmann-json are headers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* count_instructions.c - a plugin of QEMU's user mode that prints how many instructions a program
    executed, of all its threads, when it ends. Threads add without a lock: exact with one thread.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a network N times in one of bench/peer.py's runtimes and prints how far its outputs are from
 the golden; meant for an emulator that counts instructions.
 

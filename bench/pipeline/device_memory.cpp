@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bench/pipeline/device_memory.cpp - see device_memory.h.
 #include "bench/pipeline/device_memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bench/pipeline/device_memory.h - memory where a session computes, as an application without a
 // pipeline would take it: malloc and memcpy for the CPU, the driver's allocations and copies for a
 // GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bench/pipeline/pipeline_bench.cpp - items through a model in three ways, each with the same
 // copies from and to ordinary memory:
 //   naive      memory allocated, filled, computed on, read and freed for every item

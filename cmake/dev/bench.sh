@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ./dev bench: networks beside onnxruntime, OpenVINO and the others, in separate processes, interleaved.
 dev_bench() {
   dev_build_gcc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Build trees, each in build/NAME; a compiler cache is used when there is one.
 jobs=$(nproc 2>/dev/null || echo 2)
 # A compilation takes up to 1.5 GiB.

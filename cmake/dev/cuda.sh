@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ./dev cuda-toolkit VERSION: a device compiler in build/cuda/VERSION, out of public packages, without root and without an
 # installation. NVIDIA's packages are used where they lie and never passed on. Every package is pinned by its hash; what is
 # assembled is kept, and it appears under its name only when it is whole and has compiled a kernel.

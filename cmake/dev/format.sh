@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 sources() { git ls-files -z '*.h' '*.hpp' '*.cpp' '*.c' '*.inl' '*.cu'; }
 
 dev_format() {
@@ -10,6 +11,7 @@ lint_sources() {
   local failed=0
   python3 tools/lint/layers.py || failed=1
   python3 tools/lint/words.py || failed=1
+  python3 tools/lint/licenses.py || failed=1
   python3 tools/lint/file_access.py || failed=1
   python3 tools/lint/error_texts.py || failed=1
   python3 tools/lint/operators.py || failed=1

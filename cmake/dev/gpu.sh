@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ./dev gpu [OPTION...] [PART...]: everything that only a machine with a GPU can show, part by part, into one report: bench/results/gpu/NAME.md, to be
 # committed. What was done at this commit is kept and not done again, so that several short calls make one report; it is written
 # whole, under its name, after every part. Without a GPU each part says so and is skipped.

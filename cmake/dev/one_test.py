@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a test needs built, by its name.
 
 one_test.py TREE NAME [OTHER..]   the files of the tree TREE that ctest's test NAME uses, one a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs distribution packages that are missing; says what and why before it does.
 build_packages=(g++ cmake ninja-build pkg-config flatbuffers-compiler libflatbuffers-dev libprotozero-dev libcli11-dev
   nlohmann-json3-dev libzip-dev zlib1g-dev libmimalloc-dev libpng-dev libjpeg-dev help2man)

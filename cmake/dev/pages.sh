@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # The documentation site, below build/pages: docs/site has what it is made with.
 pages_python=(sphinx myst-parser furo sphinx-design griffe)

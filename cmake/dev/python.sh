@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The Python package: wheels, and its tests in an environment of their own.
 python_build=build/python

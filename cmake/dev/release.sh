@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What is handed out: Debian packages, static command lines, wheels; each with what is in it (SPDX)
 # and its checksum, below build/release.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Where shared material lies, once for all that ./dev starts: INGOT_SHARED becomes a folder's whole
 # path, or `none`. The rule is that of tests/support/shared.py.

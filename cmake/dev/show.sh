@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ./dev show LINE: the figure behind one line of what must hold. Each is one committed command.
 dev_show() {
   case "${1:-}" in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A C library as old as JetPack 5's (Ubuntu 20.04, glibc 2.31) to build against and to start in, out of Debian bullseye's packages for arm64, without
 # root: build/sysroot/arm64-glibc2.31. Pinned by hash, whole or not there.
 sysroot_packages() {

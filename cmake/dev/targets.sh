@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # ./dev test --target NAME: the suite on another processor, cross-compiled and run under qemu-user.
 # A row is a target; its toolchain file is cmake/toolchains/NAME.cmake, its tree build/NAME. "native":

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is
 # skipped is counted: a program prints "[skip] reason" for each thing it could not do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # Stages of ./dev test long that need a framework beside Ingot: torch, LiteRT, onnxruntime, Keras.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # 64-bit Arm Linux whose C library may be as old as JetPack 5's (glibc 2.31): clang with a sysroot,
 # which ./dev sysroot assembles. Programs need no libstdc++ of the board; the library needs symbols
 # up to GLIBC_2.29, those of pow and exp (tests/cuda/old_glibc.sh checks it).

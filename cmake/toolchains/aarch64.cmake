@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # 64-bit Arm Linux with Debian's cross compiler; programs run under qemu-user. Not linked
 # statically: tests load a driver that is a library.
 set(CMAKE_SYSTEM_NAME Linux)

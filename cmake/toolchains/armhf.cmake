@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # 32-bit Arm Linux (ARMv7, hard floats) with Debian's cross compiler; programs run under qemu-user.
 # Fused multiply-add as from Cortex-A7 on: for A8 and A9 take the flags away, and floats go through
 # fmaf of the C library, correct and slow.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A bare Cortex-M4 with single-precision FPU, Debian's arm-none-eabi compiler. No heap, no operating
 # system.
 set(CMAKE_SYSTEM_NAME Generic)

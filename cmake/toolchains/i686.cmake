@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # 32-bit x86 Linux with SSE2 (Pentium 4 and later) with Debian's cross compiler. Programs run on an
 # x86-64 itself: qemu-i386 of Debian 12 hangs where threads meet in 64-bit atomics. Floats stay out
 # of the x87 registers, whose 80 bits would round differently.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Programs and libraries for Linux of a processor with a C library as old as a wheel's tag says:
 # clang as the Python package ziglang brings it, which has glibc of each version and a C++ library
 # that is linked in. INGOT_ZIG_TARGET: aarch64; INGOT_ZIG_TOOLS: the folder of cc, c++, ar and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Static programs for any Linux of a processor: musl, and clang as the Python package ziglang brings
 # it, with the C and C++ library of each target. INGOT_MUSL_TARGET: x86_64, aarch64, arm, riscv64 or
 # i686; INGOT_MUSL_TOOLS: the folder of cc, c++, ar and ranlib that ./dev package writes, and below

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # z/Architecture Linux with Debian's cross compiler: the big-endian machine of the tests, under
 # qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A page for each public header, out of what Doxygen reads in it.
 
   c_reference.py ROOT DOXYGEN_XML OUT
@@ -16,7 +17,9 @@ import xml.etree.ElementTree as tree
 ROOT, XML, OUT = (pathlib.Path(argument) for argument in sys.argv[1:4])
 HEADERS = "runtime/include/ingot"
 SECTION = re.compile(r"^/\* -{10,} (.+) \*/$")
-FIRST_COMMENT = re.compile(r"\A/\*\n?(.*?)\*/|\A((?://[^\n]*\n)+)", re.DOTALL)
+FIRST_COMMENT = re.compile(  # behind the license's line
+    r"\A[^\n]* SPDX[^\n]*\n(?:/\*\n?(.*?)\*/|((?://[^\n]*\n)+))", re.DOTALL
+)
 PAGE_ORDER = ("ingot.h", "cpu.h", "custom.h", "pool.h", "report.h", "log.h", "quantization.h")
 PAGE_ORDER += ("pipeline.h", "micro.h", "ingot.hpp", "views.hpp", "pipeline.hpp")
 LEFT_OUT = ("file", "namespace")  # compounds that are no declarations

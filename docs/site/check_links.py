@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every link within the built site leads to a file and an anchor in it; no page needs a network.
 
   check_links.py SITE        the last line counts"""

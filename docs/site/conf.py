@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx's configuration of the documentation site: see README.md here."""
 
 project = "Ingot"

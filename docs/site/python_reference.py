@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the Python packages ingot and ingot.compat, read out of their sources without
 running them.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the site, laid out as in the repository, so that their links stay as they are.
 
   stage.py ROOT OUT [TABLES]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The peers in docs/comparison.md and README.md, and a page of each network with its measured
 figures, out of the files that the measurements wrote.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* minimal.c - open a model, ask what it needs, run it in memory of our own, print what came out.
  *
  *   minimal_c MODEL.ingot [DIMENSION=VALUE]...

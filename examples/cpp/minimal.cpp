@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // minimal.cpp - open a model, make a session with weights mapped into its own arena, run it, print
 // what came out.
 //

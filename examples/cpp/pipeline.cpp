@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pipeline.cpp - frames through a model: the plain loop (decode, run, read, one behind the other),
 // then the same through ingot::Pipeline with a loader, which decodes the next frame while one is
 // computed. Prints both times, and how much of the decoding is hidden.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // read_digits.cpp - reads the strip of digits that stands beside it, with the small network trained
 // by train.py.
 //

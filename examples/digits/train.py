@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the small digit reader that the demo falls back to without network: numpy, onnx and Pillow
 alone, about two minutes.
 

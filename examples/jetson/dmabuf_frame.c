@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examples/jetson/dmabuf_frame.c - runs a model on a frame that lies in a DMA-BUF, in place: the
    GPU reads what the camera wrote. dmabuf_frame MODEL.ingot FD WIDTH HEIGHT PITCH: the model takes
    gray frames (ingot convert --image NAME=gray:WIDTHxHEIGHT: u8 [1, HEIGHT, WIDTH]); FD is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examples/jetson/egl_frame.c - the calls behind egl_frame.h. NvBufSurface gives its EGLImage by
    itself: NvBufSurfaceMapEglImage(surface, index), then
    surface->surfaceList[index].mappedAddr.eglImage; that goes into egl_frame_open() like one made

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* examples/jetson/egl_frame.h - a camera's or decoder's frame as memory of the GPU, without a copy:
    DMA-BUF or NvBufSurface -> EGLImage -> CUDA address. Own declarations of the few calls used, so
    that this compiles anywhere; the libraries are found when it runs. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // image.h - an RGB image in memory: PNG in (libpng), bilinear sampling, upright cut-outs of
 // turned rectangles.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws sign.png, the image that the OCR demo reads (Pillow, DejaVu fonts)."""
 
 import pathlib

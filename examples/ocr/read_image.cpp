@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // read_image.cpp - finds and reads the text of an image with three converted networks: detection at
 // one size, direction and recognition at whatever width a line has (a symbolic dimension, bound
 // when the session is made).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // text_boxes.h - from the detector's map of probabilities to the corners of text lines, in reading
 // order.
 // Method  differentiable binarisation's post-processing (Liao et al., arXiv:1911.08947, 3.5):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* whiten.c - an operator of your own: com.example::Whiten takes the mean from each row and divides
  * by its deviation.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The speech in a folder of recordings (.wav of 16-bit PCM, 16 kHz, mono), found with Ray Data: a
 line of JSON for each recording.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The digits in a folder of images (28 x 28, .pgm), read by Ray: a line of JSON for each image.
 
   read_folder.py digits.ingot IMAGES OUT.jsonl [--workers N]       needs ray, ingot-runtime

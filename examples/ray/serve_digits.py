@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ray Serve: images of 28 x 28 bytes come by HTTP, and the digit goes back as JSON.
 
   serve_digits.py digits.ingot [--replicas N] [--port P]      needs ray[serve], ingot-runtime

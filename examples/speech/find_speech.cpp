@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // find_speech.cpp - finds the speech in a recording with the sequence form of silero-vad, converted
 // to one file.
 //

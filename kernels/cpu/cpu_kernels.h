@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/cpu_kernels.h - which kernels this processor can run.
 #pragma once
 #include "runtime/op/contract.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/dispatch.cpp - chooses a table by what the processor says it has.
 #include <cstdlib>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/f16_products.inl - products in f16: the list of kernels of an instruction set that
 // multiplies it. The last row is empty.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/kernel_table.inl - the table of one instruction set, INGOT_ISA_TABLE, from struct V
 // and the two lists of kernels that use it. Everything but the table has internal linkage.
 #include "kernels/cpu/isa/tables.h"

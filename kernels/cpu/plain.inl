@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/plain.inl - what has no use for vectors: searches, sorts, scattered elements, trees,
 // and what the session or the application runs. A library has these once, every instruction set's
 // table falls back to them. The last row is empty.

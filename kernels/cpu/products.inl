@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one
 // instruction set.
 #include "kernels/cpu/attention/attention.inl"

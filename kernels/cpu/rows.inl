@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/rows.inl - rows of a table from the lists of kernels, each with the decoder of its
 // attributes. Constant data: no code runs before main.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/tensors.inl - elementwise, reductions, softmax, norms, recurrent cells and data
 // movement: the list of kernels for one instruction set. The last row is empty. What has no use for
 // vectors is in plain.inl.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/cuda_kernels.h - the kernels of this folder for whoever launches them; and what
 // plans of all families use.
 #pragma once

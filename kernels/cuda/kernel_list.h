@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/kernel_list.h - every kernel of device code, by unit: the one list that host code,
 // modules and the emulator are made of.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/kernel_set.cpp - the families and kernels of this build. Constant data.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/embed/image.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The interface as compiled, types and all, against the recorded one (abidiff, package
 # abigail-tools). The runtime alone is built, with debug information; kernels have no part in the
 # interface but ingot/cpu.h, which tools/lint/abi.py covers.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The libraries that the command line has besides headers, static, out of the distribution's own
 # source packages: what is in them is what the distribution mends.
 #   libraries.sh SOURCES TOOLS CMAKE_OPTION...

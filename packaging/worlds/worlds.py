@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ingot as packages of other worlds: the templates beside this file, filled in.
 
   worlds.py --ingot BIN --sources LIST --out DIR [WORLD..]
@@ -50,7 +51,8 @@ def copy_template(world, folder):
             place = folder / substituted(path.relative_to(HERE / world).as_posix())
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(substituted(path.read_text()))
-    shutil.copy(ROOT / "LICENSE", folder)
+    for name in ("LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, folder)
 
 
 def in_firmware(text):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // arrays.cpp - the buffer protocol and DLPack in, NumPy out.
 #include "python/extension/arrays.h"
 

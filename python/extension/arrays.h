@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // arrays.h - arrays of Python as ingot_tensors, and NumPy arrays over memory; nothing is copied.
 #ifndef INGOT_PYTHON_ARRAYS_H_
 #define INGOT_PYTHON_ARRAYS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // failure.cpp - from the numbers of an ingot_error to the exception's attributes.
 #include "python/extension/failure.h"
 

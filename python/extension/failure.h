@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // failure.h - a failure of the C interface, thrown as the Python exception with its numbers.
 #ifndef INGOT_PYTHON_FAILURE_H_
 #define INGOT_PYTHON_FAILURE_H_

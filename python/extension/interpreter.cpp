@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // interpreter.cpp - the interpreter's lock, where the process may end meanwhile; strings.
 #include "python/extension/interpreter.h"
 

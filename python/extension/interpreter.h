@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // interpreter.h - what is asked of the interpreter: its lock, and text of its strings.
 #ifndef INGOT_PYTHON_INTERPRETER_H_
 #define INGOT_PYTHON_INTERPRETER_H_

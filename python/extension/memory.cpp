@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory.cpp - aligned bytes behind the buffer protocol.
 #include "python/extension/memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory.h - bytes that NumPy arrays lie over: own ones, or a part of a session's arena.
 #ifndef INGOT_PYTHON_MEMORY_H_
 #define INGOT_PYTHON_MEMORY_H_

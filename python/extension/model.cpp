@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model.cpp - opening files, and what can be asked of them.
 #include "python/extension/model.h"
 

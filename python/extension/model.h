@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model.h - an open file, shared by what is made of it.
 #ifndef INGOT_PYTHON_MODEL_H_
 #define INGOT_PYTHON_MODEL_H_

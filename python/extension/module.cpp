@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // module.cpp - _ingot: what ingot/__init__.py and its neighbours stand on.
 #include "python/extension/failure.h"
 #include "python/extension/pipeline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // options.cpp - from a dict to ingot_session_options, and requirements back to a dict.
 #include "python/extension/options.h"
 

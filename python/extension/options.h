@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // options.h - ingot_session_options from the keyword arguments of Model.session().
 #ifndef INGOT_PYTHON_OPTIONS_H_
 #define INGOT_PYTHON_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pipeline.cpp - slots that Python fills and reads.
 #include "python/extension/pipeline.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pipeline.h - items that flow through a session of their own.
 #ifndef INGOT_PYTHON_PIPELINE_H_
 #define INGOT_PYTHON_PIPELINE_H_

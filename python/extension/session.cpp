@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // session.cpp - making, binding and asking sessions.
 #include "python/extension/session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // session.h - a session, its ports, and runs on arrays of Python.
 #ifndef INGOT_PYTHON_SESSION_H_
 #define INGOT_PYTHON_SESSION_H_

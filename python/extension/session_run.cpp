@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // session_run.cpp - runs on arrays: inputs read and outputs written where they lie, if they can be.
 //
 // A port is bound for one run where that saves a copy: to bind walks over the operands of the

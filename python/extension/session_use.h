@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // session_use.h - one thread at a time in a session.
 #ifndef INGOT_PYTHON_SESSION_USE_H_
 #define INGOT_PYTHON_SESSION_USE_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ingot: a trained network is converted once into one file, and runs from one arena.
 
     model = ingot.convert("net.onnx")            # or ingot.Model("net.ingot")

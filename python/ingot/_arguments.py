@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments as the extension takes them, refused in one line: what is not of the right kind is a
 TypeError, a NUL in a text a ValueError, a number beyond its bounds a CallerError (code 1)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line that lies in the package: what converts, and the script `ingot`."""
 
 from __future__ import annotations

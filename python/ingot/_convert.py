@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ingot.convert(): the command line converts, in a process of its own.
 
 So a conversion cannot end the process that asked for it, gives its memory back, and does not hold

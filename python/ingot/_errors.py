@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exceptions with the numbers of ingot_error; the codes are those of ingot.h, pinned for ever."""
 
 from __future__ import annotations

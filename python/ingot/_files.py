@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files: which one is open, and folders of a conversion that one process owns."""
 
 from __future__ import annotations

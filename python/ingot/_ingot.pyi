@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extension over the C interface. Public names of ingot/ stand on it; use those."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models: what a file says, and sessions made of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions and pipelines: what the extension has, and what needs an event loop or an iterator."""
 
 from __future__ import annotations

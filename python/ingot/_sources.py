@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources that are objects of other frameworks, as files. Nothing here imports a framework that
 the caller has not imported: a torch.nn.Module comes from somebody who has torch."""
 

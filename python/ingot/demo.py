@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python3 -m ingot.demo: a small network of the package is converted and reads the digits of an
 image beside it. In seconds, with NumPy alone and without a network."""
 

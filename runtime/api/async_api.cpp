@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/async_api.cpp - runs that are started and waited for.
 #include "runtime/api/translate.h"
 

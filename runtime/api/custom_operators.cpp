@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/custom_operators.cpp - between ingot_custom_operator and the rules of runtime/op.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/error_text.cpp - one line for an error: what is wrong, expected and found; what to
 // do.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/golden_api.cpp - the golden part, read on demand.
 #include <new>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/log.cpp - what a session was given, and what it was not. Linked by programs that set
 // a log.
 #include "runtime/api/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/metadata_api.cpp - one text out of the metadata part, read on demand.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/model_api.cpp - models: opening, questions, parts.
 #include "runtime/api/text.h"
 #include "runtime/api/translate.h"

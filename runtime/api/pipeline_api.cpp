@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/pipeline_api.cpp - pipelines: requirements, creation, the producer's side, the
 // consumer's.
 #include "ingot/pipeline.h"

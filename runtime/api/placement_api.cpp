@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/placement_api.cpp - devices by name, assignments, and what each device has and does.
 #include "runtime/api/translate.h"
 #include "runtime/session/share.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/pool_api.cpp - threads for several sessions.
 #include <new>
 

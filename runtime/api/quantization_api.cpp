@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/quantization_api.cpp - what the integers of a port stand for, out of the metadata:
 // "scale 0.00392156886 zero_point -128 bits 3f70101020000000" under "ingot.quantization.NAME",
 // where `bits` is the scale as an f64.

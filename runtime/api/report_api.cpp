@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/report_api.cpp - who holds what, what runs where, what a run cost.
 #include "runtime/api/translate.h"
 

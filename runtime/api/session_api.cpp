@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/session_api.cpp - sessions: requirements, creation, ports, runs.
 #include "runtime/api/translate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/state_api.cpp - state variables: listed, seen, saved, restored, checked; parking.
 #include "runtime/api/translate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/text.h - builds one line in the caller's memory, counts what it would take, allocates
 // nothing.
 #pragma once

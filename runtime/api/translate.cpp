@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/translate.cpp - errors, tensors, instructions.
 #include "runtime/api/translate.h"
 

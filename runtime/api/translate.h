@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/api/translate.h - between the structs of ingot.h and those of the runtime.
 #pragma once
 #include <cstddef>

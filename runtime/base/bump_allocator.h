@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/bump_allocator.h - cuts one block into arrays, or measures the block that it would
 // take: one code path for both.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/byte_order.h - little-endian integers at any address, on any host.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/checked_math.h - every size computed from a file goes through these.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/float_state.h - the calling thread's floating-point state, as kernels expect it:
 // rounding to nearest, subnormal numbers kept, no traps. The caller's comes back at the end of the
 // scope, with the flags that were raised before.

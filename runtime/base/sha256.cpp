@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/sha256.cpp - the round function with the state in eight words that rotate by
 // renaming, or the processor's own.
 #include "runtime/base/sha256.h"

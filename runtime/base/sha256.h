@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/sha256.h - SHA-256 (FIPS 180-4), no tables beyond the standard's constants.
 #pragma once
 #include <cstddef>

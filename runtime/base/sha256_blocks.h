@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/sha256_blocks.h - SHA-256 of whole blocks into a state, two ways with one answer;
 // sha256.h is what others use.
 #pragma once

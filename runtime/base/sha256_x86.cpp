@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/sha256_x86.cpp - two rounds an instruction; four times as fast as without.
 #include "runtime/base/sha256_blocks.h"
 

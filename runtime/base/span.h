@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/span.h - a pointer and a count; C++17 has no std::span.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/status.cpp - fills error details and names codes.
 #include "runtime/base/status.h"
 

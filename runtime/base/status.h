@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/status.h - errors are data: one word when fine, numbers when not.
 #pragma once
 #include <cstdint>

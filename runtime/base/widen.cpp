@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/widen.cpp - from front to back, so that the halves may lie in the upper part of what
 // they become.
 #include "runtime/base/widen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/widen.h - half-size floats to f32. Exact, the bits of a NaN included, and the same
 // on every processor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/widen_fast.cpp - eight at a time where the processor can: F16C on x86-64, NEON on
 // 64-bit Arm.
 #include "runtime/base/widen.h"

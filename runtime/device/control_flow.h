@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/control_flow.h - where the steps go on after one that computes nothing. Trip
 // counts are the run's own: no tensor can lengthen a loop that has begun.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/device.cpp - the list of devices.
 #include "runtime/device/device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/device.h - what a session needs of a device: memory, a way in and out, and running
 // a resolved program.
 // Owns     nothing: memory that a device reserved is released through it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/queue.h - runs that are queued on a device and waited for later, alone or as slots
 // of a pipeline.
 // Owns     open: streams, events and graphs, until close.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/segments.cpp - see segments.h.
 #include "runtime/device/segments.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/segments.h - a program with control flow for a device that launches: segments of
 // instructions, each one launch, and between them the host goes where an If or a Loop says. What
 // decides is brought to the host at the end of the segment before it, and the host waits for that;

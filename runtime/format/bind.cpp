@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/bind.cpp - gives symbols their values: dimensions, resolved attributes, types,
 // places of aliases; then every instruction is held against its contract.
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/block.h - the caller's block, handed out from front to back. Measuring and taking
 // share one code path: without memory it only counts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode.h - inside runtime/format: structure, counts, and the walk from FlatBuffer
 // to plain structs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_attributes.cpp - sizes of the plain structs, and the decoders of attributes
 // that are plain fields.
 #include <new>

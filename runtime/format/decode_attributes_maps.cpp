@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_attributes_maps.cpp - elementwise chains.
 #include <new>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_attributes_movement.cpp - what moves elements without computing them, and
 // control flow.
 #include <new>

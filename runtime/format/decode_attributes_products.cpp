@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_attributes_products.cpp - convolutions, products, pooling, recurrent
 // networks.
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_custom.cpp - operators of the application's: their attributes as arrays in
 // the block, and who computes them.
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/decode_program.cpp - counts, then walks the tables once and fills the plain
 // structs. Ranges of single fields are checked here, relations between them in validate_*.cpp.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/failures.cpp - error details with index, name and place in the file.
 #include "runtime/format/validate.h"
 

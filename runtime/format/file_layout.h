@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/file_layout.h - the bytes around the program. Everything is little endian;
 // schema/README.md has the diagram.
 #pragma once

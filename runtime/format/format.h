@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/format.h - opens a file: reads, validates, decodes, binds. All that the layers to
 // the right call. Each step validates what stands behind it:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/golden.cpp - reads the golden part.
 #include "runtime/format/golden.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/golden.h - the example inputs and outputs that a file may carry. Validated before
 // anything is read from them.
 #pragma once

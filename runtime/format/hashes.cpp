@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/hashes.cpp - the hashes and the zero bytes between parts, checked on request.
 #include "runtime/base/sha256.h"
 #include "runtime/format/format.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/header.cpp - the fixed header and the part table: every field, in the order in
 // which it can be trusted.
 #include <cstring>

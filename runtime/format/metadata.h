@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/metadata.h - looks one text up in the metadata part. Nothing here can change a
 // result.
 #pragma once

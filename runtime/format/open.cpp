@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/open.cpp - measure and open: the order in which the checks may rely on each other.
 #include "runtime/base/checked_math.h"
 #include "runtime/format/validate.h"

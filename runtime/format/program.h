@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/program.h - a decoded program as plain structs. Nothing to the right of this layer
 // sees FlatBuffers.
 // Owns     nothing: every pointer leads into the block that decode_program() was given, or into the

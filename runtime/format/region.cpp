@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/region.cpp - intersections of combs in closed form.
 #include "runtime/format/region.h"
 

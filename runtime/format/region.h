@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/region.h - which elements of a root's storage a value occupies: rows of equal
 // length at equal distance.
 #pragma once

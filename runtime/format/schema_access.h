@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/schema_access.h - the generated accessors, for runtime/format alone.
 #pragma once
 #include "ingot_schema/ingot_generated.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/shown_parts.cpp - in-place values that are read again as a part of a whole. A
 // whole that was put together from parts may be read after one of them was overwritten, and then
 // has the new part (validate_dataflow.cpp), so the two share storage in every plan.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/source.cpp - three kinds of source behind one bounded read.
 #include "runtime/format/source.h"
 

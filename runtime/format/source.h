@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/source.h - where the bytes of a model come from: a file, the caller's memory, or
 // the caller's reader.
 // Owns     nothing, except that source_from_path() opens a file which close_source() closes.

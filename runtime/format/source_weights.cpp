@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/format/source_weights.h"
 
 #include "ingot_schema/metadata_generated.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/source_weights.h - the weights of the source as the metadata part records them:
 // names, places, devices.
 // Owns     nothing: strings lead into the part.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/state_file.cpp - see state_file.h.
 #include "runtime/format/state_file.h"
 

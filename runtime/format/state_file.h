@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/state_file.h - the bytes of a saved state: what a session's variables hold, for
 // any device.
 //   0 magic[8]   8 major u16   10 minor u16   12 count u32   16 file_bytes u64   24 reserved u64

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/steps.cpp - control flow in one line: branches behind their condition, a jump
 // between them; a body between the two ends of its loop.
 //   step  0 run a      1 if c, else go to 4      2 run then      3 jump to 5      4 run else      5

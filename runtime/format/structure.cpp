@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/structure.cpp - is the program a sound FlatBuffer. Every table costs at least
 // eight bytes (itself and the offset that leads to it), so a budget of bytes / 8 keeps a file of
 // shared tables from costing more than its size.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/tunings.cpp - reads the part of tunings.
 #include "runtime/format/tunings.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/tunings.h - the variants of kernels that a file may carry, by GPU. Validated
 // before anything is read from them; what they name is only looked up among what kernels offer, so
 // that a hostile part can at worst be slow.

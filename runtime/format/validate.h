@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate.h - inside runtime/format: what must hold between the parts of a decoded
 // program. All linear or n log n in the program's size; each failure names rule, index and table.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate_data_dependent.cpp - symbols whose value an instruction writes: who may
 // write it, and what may depend on it.
 #include "runtime/format/validate.h"

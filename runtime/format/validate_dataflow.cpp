@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate_dataflow.cpp - whatever is read was written before, on every path, and
 // nothing is overwritten that is read again. Values that share a root form a family; a family is a
 // range of the preorder of the alias forest, and so are the descendants of each of its members.

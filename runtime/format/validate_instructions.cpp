@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate_instructions.cpp - what an instruction may touch, whatever its types turn
 // out to be.
 #include "runtime/format/validate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate_ports.cpp - what the outside sees: symbols, inputs, outputs, states.
 #include <cstring>
 

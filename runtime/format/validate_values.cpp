@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/validate_values.cpp - values one by one, then the forest of aliases.
 #include "runtime/base/checked_math.h"
 #include "runtime/format/validate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/walk.h - visits a program in run order, branches of an If one after the other and
 // the body of a Loop once, without recursion.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/memory/allocator.cpp - checks what an allocator gives.
 #include "runtime/memory/allocator.h"
 

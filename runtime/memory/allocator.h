@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/memory/allocator.h - the caller's allocator, or the heap of the C library.
 #pragma once
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/memory/arena.cpp - the arena in its forms.
 #include "runtime/memory/arena.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/memory/arena.h - one contiguous range for a session.
 //
 //   reserved   | weight pages of the file, read-only, shared | tables, scratch, activations:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/attributes.cpp - tables of fields from the rows of attributes.def, and the one walk
 // over them.
 #include "runtime/micro/attributes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/attributes.h - attributes of one instruction out of its table in the file. A
 // function for each operator, so that a firmware links those of its model.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/flat_reader.cpp - see flat_reader.h. Positions wrap like uint32_t does; what
 // wrapped is outside, or inside and harmless.
 #include "runtime/micro/flat_reader.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/flat_reader.h - reads a FlatBuffer where it lies. Every access is held against the
 // end of the bytes, so that nothing has to be verified before and nothing is kept in RAM.
 // Owns     nothing.

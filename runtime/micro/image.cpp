@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/image.cpp - the header and the part table of a file in flash, in the order in which
 // their fields can be trusted: the rules of runtime/format/header.cpp.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/micro_api.cpp - the functions of ingot/micro.h: checks the caller, opens, runs.
 #include <cstring>
 

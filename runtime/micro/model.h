@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/model.h - a model that is run where it lies in flash: what is kept of it, its
 // kernels, its values and instructions as they are read each time.
 // Owns     nothing; the arena is the caller's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/place.cpp - the file's plan against the lifetimes, and places of scratch. Roots are
 // sorted by their places once; what overlaps in time is found among neighbors.
 #include <cstring>

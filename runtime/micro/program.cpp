@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/program.cpp - values and instructions as they lie in the file. What is read here is
 // within its range whatever the file says, also while it runs.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/schema_fields.h - numbers of the schema's fields and the names of its values, as
 // schema/ingot.fbs has them. tests/micro/schema_test.cpp holds them against the generated header.
 #pragma once

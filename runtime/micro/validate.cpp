@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/validate.cpp - everything that has to hold before the first run. A file that passes
 // here passes on a host: the rules are those of runtime/format, of programs without branches,
 // symbols and state, where a value is written as a whole, in parts without gaps, or overwrites

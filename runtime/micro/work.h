@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/micro/work.h - what validation remembers of each value, in the arena that is not in use,
 // and the watchdog's hook while it runs.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/activation.h - the activation that a producer applies while it stores.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/all_operators.h - attributes and contract of every operator, for what has a row for
 // each of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/attention.cpp - the contract of attention.
 #include "runtime/op/attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/attention.h - softmax(scale q k' + mask) v for every head, without a matrix of scores.
 // Operands  0 q, 1 k, 2 v: [B, T, heads * D], or [B, heads, T, D], each in its own variant; k and v
 //           have kv_heads heads, and query head h reads head h / (heads / kv_heads) of theirs. 3

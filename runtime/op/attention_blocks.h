@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/attention_blocks.h - how attention is cut, and what a thread needs for it; contract
 // and kernels call the same functions.
 #pragma once

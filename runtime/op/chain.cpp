@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/chain.cpp - the contract of a band-fused chain of convolutions.
 #include "runtime/op/chain.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/chain.h - how a chain lays its rings out in a thread's scratch; contract and kernels
 // read the same functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/concat.h"
 
 #include "runtime/base/checked_math.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/concat.h - 1..n inputs joined along one dimension. Any element type.
 #pragma once
 #include "runtime/op/contract.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/contract.h - what every operator promises: which operands, which shapes, what may be
 // overwritten, how much scratch. One table entry an operator, shared by verifier, converter,
 // planner and firmware. Knows neither FlatBuffers nor kernels.

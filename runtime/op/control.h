@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/control.h - If and Loop: the session itself runs them, no kernel exists. Their
 // subprograms are laid out behind them (runtime/format/program.h).
 //

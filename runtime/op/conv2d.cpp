@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv2d.cpp - the contract of one convolution.
 #include "runtime/op/conv2d.h"
 

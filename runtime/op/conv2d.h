@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv2d.h - convolution of NHWC images, and band-fused chains of them.
 // Operands  x [N,H,W,C] (or [N,C,H,W] when input_layout is kNchw), w, [bias], [residual] -> y
 //           [N,OH,OW,O].

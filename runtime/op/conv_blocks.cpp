@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/conv_blocks.h"
 
 namespace ingot::conv {

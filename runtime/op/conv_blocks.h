@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_blocks.h - how a convolution is cut into bands and blocks, and what scratch that
 // takes. Contract and kernels call the same functions, so that a kernel never needs more than was
 // promised. Nothing here depends on an instruction set; nothing here is inline code of external

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_rules.h - the checks that conv2d, chain, conv_transpose2d, linear and pool2d
 // share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_stage.h - one convolution as conv2d and each stage of a chain see it.
 #pragma once
 #include "runtime/op/conv_rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_transpose2d.cpp - the contract of a transposed convolution.
 #include "runtime/op/conv_transpose2d.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_transpose2d.h - transposed convolution of NHWC images.
 // Operands  x [N,H,W,C], w, [bias] -> y [N,OH,OW,O]; w is panels16 (vector16 bias) over [O,kh,kw,C]
 //           for groups == 1, dense [O,kh,kw,C/groups] otherwise and for the oracle.

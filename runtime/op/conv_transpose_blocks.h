@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/conv_transpose_blocks.h - the band of a transposed convolution; contract and kernels
 // read the same functions.
 #pragma once

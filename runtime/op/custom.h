@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/custom.h - Custom: an operator of the application's. The file names it and has its
 // attributes; what it checks, asks for and computes is handed in when the file is opened
 // (<ingot/custom.h>), through a CustomRules that runtime/api has.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/data_dependent.h - operators whose results are as large as the data makes them. Memory
 // is planned for the most; the last output is the number found, an i64 scalar that a symbol is
 // resolved by. Results are written as if that symbol's extent were that number: dense, with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/decoders.h - the decoder of each operator's attributes, for the rows of a kernel
 // table: a program links those of the kernels that it has.
 #pragma once

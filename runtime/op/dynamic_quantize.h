@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/dynamic_quantize.h - floats to bytes by a scale and a zero point of what the tensor
 // holds in this run.
 // Operands  x f32 [...] -> y u8 same dims, steps f32 [groups, 2]: scale and zero point. The first

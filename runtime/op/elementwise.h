@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/elementwise.h - a chain of elementwise steps in one pass over memory; conversions,
 // comparisons and select included. Operands 0..n-1 broadcast to the output's dims (ONNX rules).
 // Registers and steps: schema/ingot.fbs, ElementwiseStep. The output may be larger than the

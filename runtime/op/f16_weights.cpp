@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/f16_weights.cpp - rounds and interleaves, from front to back.
 #include "runtime/op/f16_weights.h"
 

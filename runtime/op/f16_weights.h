@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/f16_weights.h - weights as a GPU holds them that multiplies in f16: of panels16
 // [O/16][K][16] in f32 become [O/16][ceil(K/2)][16] words of two f16, the even k in the low half,
 // zero behind an odd K. Half the bytes, and a fragment of a product is words as they lie. Rounding

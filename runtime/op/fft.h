@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/fft.h - Fft: discrete Fourier transforms of rows. x [.., m], table [t], window? [n]
 // -> y [.., b], all f32 or all f64. A complex number is two elements, the real part first; what a
 // row lacks of its n numbers is zero.

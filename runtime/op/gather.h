@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/gather.h - reading and writing by index tensors (i32 or i64, negative counts from the
 // end); a bad index is kBadIndexValue.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/grid_sample.h - GridSample: x [N, in..., C] read at the places that grid [N, out...,
 // d] names -> y [N, out..., C]; d = 1 .. 3 dimensions, grid[..., 0] is the place along the last.
 // -1 and 1 are the ends of x: the middles of its outermost elements with align_corners, else their

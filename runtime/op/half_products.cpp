@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/half_products.h"
 
 namespace ingot::half_products {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/half_products.h - which products a CPU may compute from operands that are rounded to
 // halves, f16 in an fp16 program and bf16 in a bf16 one, and the scratch that takes: a block of
 // rows and one panel of weights, both rounded. Contract and kernels call the same functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/halves.h - what a CPU may round the operands of products to, as the file's precision
 // allows.
 #pragma once

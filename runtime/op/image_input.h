@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/image_input.h - frames of a camera to images for a network: crop, resize, letterbox,
 // colour, normalize. One pass.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/kernel_table.cpp - looks rows up, at load only.
 #include "runtime/op/contract.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/linear.cpp - the contract of a product with constant weights.
 #include "runtime/op/linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/linear.h - product with constant weights: x [..., K], w [O,K], [bias vector16 [O]],
 // [residual of y], [scales], [zeros] -> y [..., O].
 // Weights   f32 panels16 [O,K]; with scales f32 panels16 [O,blocks] i8 panels16 [O,K], or 4 bits,

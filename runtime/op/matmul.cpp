@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/matmul.cpp - the contract of a product of two activations.
 #include "runtime/op/matmul.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/matmul_blocks.h - how a product of two activations is cut; contract and kernels call
 // the same functions.
 #pragma once

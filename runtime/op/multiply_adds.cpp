@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/multiply_adds.cpp - see multiply_adds.h.
 #include "runtime/op/multiply_adds.h"
 

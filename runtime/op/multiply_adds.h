@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/multiply_adds.h - how many products an instruction sums.
 // Owns     nothing.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/normalize.h - y = (x - mean) / sqrt(variance + epsilon) * scale + bias. Operands: x,
 // [scale], [bias] -> y. layer, rms: over dimensions [axis, rank); scale and bias have those dims
 // (rms has no mean). instance, group: x [N, ..., C], over all but N and C, or over those and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/opcode.cpp - names for messages and reports.
 #include "runtime/op/opcode.h"
 

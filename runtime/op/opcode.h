@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/opcode.h - the operators of format version 1. Numbers equal the union
 // ingot.fb.Attributes and never change.
 #pragma once

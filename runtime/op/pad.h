@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/pad.h - x placed `before` into y; y's dims say what follows. constant, reflect
 // (without the edge), edge, wrap. A negative before or a smaller y crops. Any element type; `value`
 // is converted. Operands: x, [value scalar constant].

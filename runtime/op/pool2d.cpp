@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/pool2d.cpp - the contract of pooling.
 #include "runtime/op/pool2d.h"
 

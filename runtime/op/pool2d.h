@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/pool2d.h - pooling of NHWC images: x [N,H,W,C] -> y [N,OH,OW,C]. Sums run over the
 // window row by row, one chain. Padding is explicit; ceil_mode is expressed by larger bottom and
 // right pads; average divides by the taps inside the image, average_include_pad by those inside

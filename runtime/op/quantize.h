@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantize.h - between floats and the integers that stand for them, with one scale and
 // one zero point for the whole tensor.
 //   Quantize    x f32 -> y u8, i8, u16, i16 or i32, same dims: limited(round(x / scale) +

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_blocks.h - how a convolution of bytes is cut into bands, and what scratch
 // products of bytes take. Contract and kernels call the same functions. Nothing here depends on an
 // instruction set.

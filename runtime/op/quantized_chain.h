@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_chain.h - a depthwise convolution of bytes with the pointwise one before it
 // (the expansion), the one behind it (the projection), or both, in bands of rows: what lies between
 // them never is a whole image.

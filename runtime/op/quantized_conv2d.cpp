@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/quantized_conv2d.h"
 
 #include "runtime/op/conv_rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_conv2d.h - convolution of NHWC images of bytes, or of 16-bit numbers.
 // Operands  x u8 or i16 [N,H,W,C], w i8, channels i32 [2 to 4, O rounded up to 16] (biases,
 //           multipliers, shifts: runtime/op/requantize.h), with to_float steps f32 [groups, 2]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_elementwise.h - sums, differences and products of two quantized tensors,
 // each with a scale of its own: a and b of u8 or i16 -> y of their type, which both broadcast to.
 //

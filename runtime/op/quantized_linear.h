@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_linear.h - product of bytes, or of 16-bit numbers, with constant weights.
 // Operands  x u8 or i16 [..., K], w i8 panels16x4 [O,K] (dense for the oracle), channels i32 [2 to
 //           4, O rounded up to 16] (biases, multipliers, shifts: runtime/op/requantize.h), with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/quantized_matmul.h"
 
 #include "runtime/op/quantized_blocks.h"

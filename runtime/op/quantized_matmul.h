@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_matmul.h - products of matrices of bytes, both of which a run computes.
 // Operands  a u8 [..., M, K], b u8 [..., K, N], of trans_b [..., N, K] -> y u8 [..., M, N]; the
 //           dimensions before the last two are the same.

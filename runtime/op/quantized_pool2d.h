@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_pool2d.h - pooling of NHWC images of bytes or 16-bit numbers: x u8 or i16
 // [N,H,W,C] -> y of x's type [N,OH,OW,C], with the scale and zero point of x.
 //   max      the largest number of the taps inside the image

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/quantized_softmax.h - softmax of bytes along the last dimension: x u8 [..., N], table
 // [256] -> y u8 or i16 of x's dims. table[i] is exp(step * (i - 255)), so that an element counts
 // e(x) = table[255 - top + x], where top is the largest of its row.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/random.h - Random: state i64 [2] (seed, number of the run), iteration? i64 scalar
 // -> y [..] f32, numbers that depend on the seed, the run, the iteration of the loops around it,
 // `stream` (of the instruction) and their place alone: not on the threads nor on what else runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/recurrent.h - LSTM, GRU and RNN over a whole sequence.
 // Operands  0 x [T,B,I] ([B,T,I] when batch_first); 1 w: panels16 over [D*G*P, I]; 2 r: panels16
 //           over [D*G*P, H]; 3 [bias dense [D, N, G*P]]; 4 [h0 [D,B,H]]; 5 [c0 [D,B,H]] (lstm); 6

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/reduce.h - reductions over any set of dimensions, and arg-reductions over one.
 // Order  over the last dimension: 16 virtual lanes (element i goes to lane i % 16) then the fixed
 //        tree 8, 4, 2, 1; over outer dimensions: one chain per output in row-major order of the

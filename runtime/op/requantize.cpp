@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/requantize.h"
 
 #include "runtime/op/conv_rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/requantize.h - how the i32 sum of an integer product becomes a step of its output.
 //
 // A value q of u8 stands for (q - zero) * scale. What a signed source calls q lies in memory with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/resize.h - ONNX Resize over all dimensions of x; scales[i] == 0 means output extent /
 // input extent. Coordinates are onnxruntime's: f32 in the order ONNX writes them, but the last sum
 // of half_pixel_symmetric f64; round_prefer_floor and _ceil take what lies within kResizeTie of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/roi_align.h - RoiAlign: x [N, H, W, C], boxes [R, 4] (x1, y1, x2, y2), images [R]
 // (i64: which of x) -> y [R, h, w, C]. A box is cut into h x w bins, and in each x is read at
 // places between its elements. Of one dimension, in f32 and in this order:

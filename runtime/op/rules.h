@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/rules.h - the checks that most contracts share. Nothing here reads tensor data;
 // everything is overflow-safe.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/scalar_functions.h - what every row of functions.def means, one element at a time: in
 // double and in 64-bit whole numbers. The oracle, folding, tables of int8 and the reference take
 // it from here; kernels compute the same within the tolerances of tests/conformance.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/slice.h - y[i] = x[starts + i * steps], per dimension; y's dims say how many. Steps
 // may be negative. Any element type.
 #pragma once

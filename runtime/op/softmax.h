@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/softmax.h - exp(x - max) / sum along one dimension (or its logarithm). The sum: 16
 // virtual lanes and a fixed tree.
 #pragma once

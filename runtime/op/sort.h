@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/sort.h - TopK along one dimension (x -> values, indices i64; ties: lower index first)
 // and CumSum.
 #pragma once

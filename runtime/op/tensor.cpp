@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/tensor.cpp - sizes of tensors, every product checked.
 #include "runtime/op/tensor.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/tensor.h - what a tensor is: element type, dimensions, row stride, packing. No memory,
 // no kernels.
 #pragma once

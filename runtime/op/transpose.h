@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/transpose.h - y[i0, .., ir-1] = x with dimension perm[k] of x as dimension k of y. Any
 // element type.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/op/tree_ensemble.h"
 
 #include "runtime/op/rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/tree_ensemble.h - TreeEnsemble: x [N, F], nodes [n, words] (i32), weights [leaves,
 // targets] -> y [N, targets]. x, weights and y are f32 or f64, one type T. A row of `nodes`:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/greedy_planner.cpp - best fit by several orders.
 #include "runtime/plan/greedy_planner.h"
 

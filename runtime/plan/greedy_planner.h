@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/greedy_planner.h - offsets for tensors with lifetimes: best fit in several orders,
 // the smallest layout kept.
 // Owns     nothing; works in the caller's workspace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/lifetime.cpp - intervals of storage roots.
 #include "runtime/plan/lifetime.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/lifetime.h - when each value's storage is in use, counted in steps of the laid-out
 // program.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/place_scratch.cpp - see place_scratch.h.
 #include "runtime/plan/place_scratch.h"
 

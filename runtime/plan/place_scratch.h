@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/place_scratch.h - scratch of a step in a gap between the tensors that live in it.
 // Owns     nothing; works in the caller's workspace.
 // Threads  any.

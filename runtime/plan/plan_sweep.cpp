@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/plan_sweep.cpp - see plan_sweep.h.
 #include "runtime/plan/plan_sweep.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/plan_sweep.h - the tensors of a plan, step after step, in the order of their
 // offsets.
 // Owns     nothing; works in the caller's workspace.

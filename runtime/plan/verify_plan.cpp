@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/verify_plan.cpp - a sweep over steps with the ordered set of live tensors: they are
 // disjoint at all times, hence a new one overlaps something exactly when it overlaps a neighbour.
 #include "runtime/plan/verify_plan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/plan/verify_plan.h - checks a layout: no two tensors that live in the same step share a
 // byte, nothing leaves the region.
 // Owns     nothing; works in the caller's workspace.

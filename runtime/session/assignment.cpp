@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/assignment.cpp - asks for each weight, then decides instruction by instruction.
 #include "runtime/session/assignment.h"
 

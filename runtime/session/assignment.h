@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/assignment.h - which device each weight lies on and each instruction runs on,
 // decided once for a model, by a callback per weight. Depends on the program alone: neither on
 // bindings nor on threads.

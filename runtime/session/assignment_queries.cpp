@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/assignment_queries.cpp - what is asked of an assignment that is made; its end.
 #include "runtime/session/assignment.h"
 

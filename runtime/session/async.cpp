@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/async.cpp - a run in two halves: started, and waited for. A GPU runs by itself
 // where the host decides nothing on the way; elsewhere a thread of the session's does it, if it was
 // made with one, and otherwise start is the run.

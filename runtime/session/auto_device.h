@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/auto_device.h - "auto" had chosen a GPU on which the session or pipeline then
 // could not be made, for want of its memory or by its fault: the CPU has it all, with the reason in
 // its share. Linked only with a back end (device.h), since nothing else fails so.

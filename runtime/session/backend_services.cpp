@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/backend_services.h"
 
 // Defined by ingot_cuda, which a program links or does not.

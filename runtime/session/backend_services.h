@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/backend_services.h - what sessions do only where a back end for GPUs is linked. A
 // program without one carries none of this code: the table is found through a weak symbol, which
 // backend/backend_services.cpp, a part of the back end's library, defines.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/choose_threads.cpp - see choose_threads.h.
 #include "runtime/session/choose_threads.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/choose_threads.h - how many threads a session has, and how long they wait for
 // each other.
 // Owns     nothing.

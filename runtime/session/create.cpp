@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/create.cpp - makes and unmakes sessions.
 #include <cstring>
 #include <new>

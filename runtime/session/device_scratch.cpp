@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/device_scratch.cpp - what kernels of a device's own are told of an instruction
 // before it has addresses, and the scratch that they ask for. Reached through BackendServices, so
 // that a program without a back end does not link it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/f16_plan.h - the plan of an fp16 file on a GPU that keeps activations as f16
 // (runtime/device/gpu/f16_activations.h). The file's plan is of no device, so a session plans for
 // itself: what is f16 is chosen by the extents that are bound, those lifetimes are halved, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/fallback.h - a device that has no kernel for some instructions: they run on the
 // CPU, in an assignment made for it.
 // Owns     that assignment until it is taken.

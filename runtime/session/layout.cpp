@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/layout.cpp - one cursor over the arena.
 #include "runtime/session/layout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/layout.h - where each part of the arena lies, and the sums that requirements()
 // reports.
 #pragma once

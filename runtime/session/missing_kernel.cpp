@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/missing_kernel.cpp - whether a device can run an instruction, and why not.
 #include "runtime/op/control.h"
 #include "runtime/session/preparation.h"

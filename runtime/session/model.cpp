@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/model.cpp - opening and closing.
 #include "runtime/session/model.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/model.h - a file that was opened, validated and decoded, with the working memory
 // that binding it takes.
 // Owns     its blocks and its source; see ingot.h for what must outlive it.

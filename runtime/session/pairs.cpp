@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pairs.cpp - see pairs.h.
 #include "runtime/session/pairs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pairs.h - constants on a device that holds weights as packed f16 weights
 // (runtime/op/f16_weights.h). Such a device holds every constant by itself, since a weight part
 // has both kinds.

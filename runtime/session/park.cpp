@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/park.cpp - gives the pages of activations and scratch back to the system; state
 // and tables stay.
 #include "runtime/base/os/file.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pipeline.cpp - items through the slots: who waits for whom.
 #include "runtime/session/pipeline.h"
 

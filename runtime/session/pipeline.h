@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pipeline.h - items that flow through a session: while one is computed the next is
 // filled and the last one read.
 //

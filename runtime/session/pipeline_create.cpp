@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pipeline_create.cpp - makes and unmakes pipelines: the session, then memory for
 // each slot, then threads.
 #include <new>

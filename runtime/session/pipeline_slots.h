@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/pipeline_slots.h - what a pipeline is made of.
 #pragma once
 #include "runtime/base/bump_allocator.h"

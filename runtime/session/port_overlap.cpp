@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/port_overlap.cpp - which steps read an input and write an output.
 #include "runtime/session/port_overlap.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/port_overlap.h - memory that two ports share.
 #pragma once
 #include "runtime/session/session.h"

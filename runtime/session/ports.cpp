@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/ports.cpp - the caller's memory in place of the arena's, and values looked at
 // from outside.
 #include "runtime/device/gpu/service_kernels.h"

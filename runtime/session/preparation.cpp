@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/preparation.cpp - binding, planning, kernels, threads.
 #include "runtime/session/preparation.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/preparation.h - everything that is decided before memory is taken. requirements()
 // and creation both call prepare() and nothing else, so they cannot disagree.
 // Owns     nothing: results lie in the model's workspace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/rebind.cpp - other extents for a session that has its memory: everything is
 // validated first, then the tables are filled again. Values stay where the largest binding put
 // them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/resolve_sizes.cpp - see resolve_sizes.h.
 #include "runtime/session/resolve_sizes.h"
 

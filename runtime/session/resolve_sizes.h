@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/resolve_sizes.h - sizes that only the data tells: read once their instruction has
 // run, then every type that depends on them is made anew, in place. Offsets do not move, so nothing
 // is planned and nothing allocated.

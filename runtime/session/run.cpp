@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/run.cpp - one run, and what surrounds it.
 #include <cstring>
 

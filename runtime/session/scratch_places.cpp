@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/scratch_places.cpp - see scratch_places.h.
 #include "runtime/session/scratch_places.h"
 

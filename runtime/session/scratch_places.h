@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/scratch_places.h - scratch of instructions in the gaps of the activations.
 #pragma once
 #include "runtime/session/preparation.h"

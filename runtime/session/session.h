@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/session.h - a program ready to run: calls with addresses, in an arena, on a
 // device.
 // Owns     its arena and, unless a pool was handed in, its threads; lies in the arena itself

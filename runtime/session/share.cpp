@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/share.h"
 
 #include "runtime/device/segments.h"

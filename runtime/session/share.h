@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/share.h - what each device holds and does in a session, made or yet to be made.
 // Owns     nothing.
 // Threads  as session_requirements().

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/shared_weights.h - a model's weights on a device, uploaded by its first session
 // there and given back by its last.
 // Owns     the reservation, through the model.

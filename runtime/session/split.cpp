@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/split.cpp - segments and transfers, memory of devices, and a device that is
 // several.
 #include "runtime/session/split.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/split.h - a session whose instructions run on several devices. Each device has
 // memory laid out by the one plan of the program, so a value has the same offset everywhere, and
 // what another device reads is copied from there to there. In a run the steps are cut into segments

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/state.cpp - state variables from outside: their initial values, saved, restored,
 // checked.
 #include <cstring>

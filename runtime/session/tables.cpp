@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/tables.cpp - resolves a program: addresses, kernels, ports.
 #include "runtime/session/tables.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/tables.h - the session's own arrays, cut from the arena: resolved calls, ports,
 // states.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/tunings.cpp - reads the part of tunings when the first session on a GPU wants it.
 #include "runtime/session/tunings.h"
 

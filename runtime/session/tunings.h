@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/tunings.h - the tunings of a file for devices that can use them, and what became
 // of them for each instruction.
 // Owns     nothing: what was read belongs to the model.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/variant.cpp - which of several kernel variants computes an instruction, before a
 // session is made.
 #include "runtime/op/control.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/weights.cpp - mapping, reading and uploading weight parts.
 #include "runtime/session/weights.h"
 

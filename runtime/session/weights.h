@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/weights.h - brings weights to where a layout wants them.
 #pragma once
 #include "runtime/memory/arena.h"

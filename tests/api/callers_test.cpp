@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The caller is checked: nulls everywhere, sizes of structs, names and indices, questions about a
 // model, embedded goldens.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every error of the C interface in words, provoked where a call can provoke it:
 // tests/api/error_texts.txt is the list that people read when they change a wording. INGOT_UPDATE=1
 // writes it anew.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors in words: the wording is pinned here and nowhere else; lengths, truncation, every code.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // log.h: what the library chose reaches the function that the application handed in, and nothing
 // else does.
 #include <doctest/doctest.h>

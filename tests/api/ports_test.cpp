@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot.hpp: a wrong name, type or index is an error that says what there is, and that ends a
 // program which does not ask.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // write_model FILE - a small model for the examples: y = x + bias - relu(x), four rows of eight;
 // bias is 0 1 2 3 4 5 6 7.
 #include <cstdio>

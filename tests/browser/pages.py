@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Opens the pages of `ingot why --html`, `ingot report` and `ingot compare --html` in a real
 browser: they draw, a click answers, nothing is fetched, no script fails, also of a network of five
 thousand nodes, in bounded time.

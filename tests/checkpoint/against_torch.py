@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every checkpoint of shared material (formats, models, and those of packages that it lists)
 read by ingot and by torch or safetensors: the same tensors by name, type, shape and bits.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // numpy's arrays and archives, torch.export's archives: made here, read, damaged.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of bombs_test.py: MAKERS has a function for each, which writes it to a path."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small files that ask for much, made here: archives that unpack to a thousand times their size,
 archives in archives, members that lie over each other, lists that share, HDF5 groups in circles.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample checkpoints beside the project: every tensor's type, shape and hash, every hostile
 file's refusal. Skipped, and counted, where they are absent. corpus_test.py INGOT SOURCE_DIR"""
 

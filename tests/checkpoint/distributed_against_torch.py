@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints that four processes of torch write together (torch.distributed.checkpoint, gloo),
 read by ingot and compared with what torch puts together itself: FSDP with its optimizer, tensors
 sharded by rows, columns and both, replicated ones, and the layout of Hugging Face.

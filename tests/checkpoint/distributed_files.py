@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders as torch.distributed.checkpoint writes them, made without torch: classes of its names
 around what pickle says of them, and torch.save() by hand."""
 

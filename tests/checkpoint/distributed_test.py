@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints of torch.distributed, made here: tensors of chunks are put together, and folders that
 contradict themselves are refused in one line that says what is wrong.
 

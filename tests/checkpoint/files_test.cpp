@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views and their validation, safetensors both ways, legacy torch files made here.
 #include <doctest/doctest.h>
 #include <unistd.h>

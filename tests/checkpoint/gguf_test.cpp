@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Block types against the format's reference decoder, whose figures are below; the file around
 // them, cut at every place.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5 and .keras: committed samples of every layout, files that lead elsewhere, damage at every
 // place.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the committed samples in keras/: small models in every layout that Keras writes, and HDF5
 files that try to lead somewhere. Run with a current keras (any back end) and h5py:  python
 make_keras.py FOLDER Beside each model stands NAME.json: every tensor's type, shape and sha256, read

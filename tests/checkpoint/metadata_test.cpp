@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of some megabytes that name millions of things: what describes a checkpoint may take a
 // fixed number of bytes for each of the file's (tools/files/work_budget.h). Beyond, the file is
 // refused with one line before memory is taken. What is charged is compared with what a process

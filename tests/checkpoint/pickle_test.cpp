@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pickle machine: what it reads, what it refuses to call, what it does not fall for.
 #include "tools/checkpoint/torch/pickle.h"
 

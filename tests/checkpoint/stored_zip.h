@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/checkpoint/stored_zip.h - zip archives of stored members, made by hand so that a test can
 // also make wrong ones.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/checkpoint/support.h - what the tests of readers share.
 #pragma once
 #include <cstring>

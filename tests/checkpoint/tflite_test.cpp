@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants of TFLite models made here: every way to hold bytes, quantization, and tables that lie.
 #include <doctest/doctest.h>
 

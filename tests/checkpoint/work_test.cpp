@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints whose headers are long or ask for much: twice the header may cost a little more than
 // twice the steps and bytes (tools/files/work_budget.h), and what is out of proportion is refused
 // with one line before memory is taken. No clock is read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every line of "Bad input": what is wrong, its exit code, and nothing left behind.
 #include <doctest/doctest.h>
 #include <sys/resource.h>

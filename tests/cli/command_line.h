@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cli/command_line.h - runs the real binary as a script would and looks at what it leaves
 // behind.
 #pragma once

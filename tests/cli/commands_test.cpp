@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each command does when all is well, and its own exit codes.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot compare: its words, its exit codes, its page.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops, slices, ranges and branches that data or dimensions decide, converted and run as a user
 // would; goldens are onnxruntime's (tests/models/make_control.py).
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is resident at most while a source of 60 MB is converted, of any kind of weights: 1.3 times
 // the source and the program. Someone who holds the weights twice fails here. Needs the operator
 // new of the command line, which a build with a sanitizer lacks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot doctor over made-up machines: Jetsons of three JetPacks, a desktop without fused
 // multiply-add, nothing at all; and over this one.
 #include <doctest/doctest.h>

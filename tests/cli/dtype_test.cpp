@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --dtype and what belongs to it, on every kind of source, through the real binary.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What convert writes, sessions accept: at the least extents, at odd and different ones; else
 // nothing is written.
 #include <doctest/doctest.h>

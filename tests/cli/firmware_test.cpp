@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot firmware: what it writes, and what it refuses before anything is written.
 #include <doctest/doctest.h>
 

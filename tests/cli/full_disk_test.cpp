@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that is full, on a real small file system (a tmpfs of 128 KiB in this process's own mount
 // namespace, so only for root): one line, exit 7, what was there before untouched, nothing half
 // written left. RLIMIT_FSIZE and /dev/full are tried in bad_input_test.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot why --device cuda:NAME: predictions for a GPU that is not here, and how far they are off
 // what ingot tune measures.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad input on the way to a GPU, through the real binary: drivers that are none, devices that are
 // not there, memory that does not suffice, every call of the driver failing. Always one line that
 // names what is wrong, never the CPU instead.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is offered where a GPU's memory does not suffice: smaller dimensions, --precision fp16, both
 // or neither; each offer is tried, and the bytes that it names are those that such a file asks for.
 #include "tests/cli/tune_cases.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged files through the whole program: whatever the bytes, an exit code of the table and never
 // a signal.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images and frames as inputs of `ingot run`: every pixel format on the CPU and on the fake GPU,
 // PNG and JPEG, and what is refused.
 #include <doctest/doctest.h>

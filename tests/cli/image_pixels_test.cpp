@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pixels of PNG and JPEG files of every kind, against what Pillow reads in them
 // (tests/cli/make_images.py).
 #include <doctest/doctest.h>

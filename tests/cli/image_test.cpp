@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --image through the real binary: a network that takes frames answers as the plain network does
 // on images that this file prepares by its own arithmetic; frames as plain bytes; what is
 // refused.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/cli/data: models of a few hundred bytes and their goldens, computed with numpy
 alone. Made with onnx 1.17 or later by: python3 tests/cli/make_data.py"""
 

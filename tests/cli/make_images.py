@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small PNG and JPEG files of every kind that people have, and what Pillow reads in them:
 tests/cli/data/images/NAME.{png,jpg} and NAME.rgb, rows of R, G, B. Needs Pillow and numpy; YCCK is
 CMYK whose marker says so, written by hand from the file of CMYK."""

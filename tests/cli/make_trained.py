@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/cli/data/trained_*.pth: weights for linear.onnx as a parallel wrapper saves them, on
 devices that need not be here (the tags are forged when saving; the values are CPU's). Made with
 torch 2.x by: python3 tests/cli/make_trained.py"""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One network, one definition of its memory: what `ingot why`, `ingot bench` and the example in C
 // print adds up, and where two of them differ the option that makes the difference is named.
 #include <doctest/doctest.h>

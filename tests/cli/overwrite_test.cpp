@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing is written over a file that the command reads: every command that writes, every file that
 // it reads, under its own name, a hard link and a symbolic one. A command, or an option that names
 // a file, which is not listed here fails.

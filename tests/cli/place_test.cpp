@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --place and ingot place: weights by name to devices, where they were trained among them.
 #include <doctest/doctest.h>
 

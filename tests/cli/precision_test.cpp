@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What fast, fp16 and bf16 lose is found while a network is converted: one whose logits make small
 // errors large is written in a precision that holds, and this is said; others get what was asked
 // for.

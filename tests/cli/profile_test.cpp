@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What run --profile and why --html write: the trace event format, and a page that is XML and asks
 // nobody for anything.
 #include <doctest/doctest.h>

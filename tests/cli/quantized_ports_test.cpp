@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the integers of ports stand for, in what the commands print and write.
 #include <doctest/doctest.h>
 

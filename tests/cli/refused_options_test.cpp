@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a command line says that cannot be meant: options that would be passed over without a word,
 // variables that nothing can read, pipes and empty names where files belong. Each is one line that
 // names what it is about.

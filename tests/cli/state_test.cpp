@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State on the command line: --state, saved and loaded state, streams; and ingot upgrade.
 #include <doctest/doctest.h>
 

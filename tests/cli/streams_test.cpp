@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "-" as a file, "--", help, quiet, and what a killed command leaves behind.
 #include <doctest/doctest.h>
 #include <fcntl.h>

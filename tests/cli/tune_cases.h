@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cli/tune_cases.h - networks to be tuned, and commands over the fake driver, whose clock is
 // told how long each kernel takes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a file may say that does not fit, what may be missing, what may fail: passed over and
 // reported, or an error that leaves the file as it was.
 #include <sys/stat.h>

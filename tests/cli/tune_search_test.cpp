@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which variant is taken, by samples that a test makes up.
 #include "tools/cli/tune/tune_search.h"
 

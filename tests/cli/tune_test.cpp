@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot tune: the quickest variant is found, recorded, and taken by later loads on that GPU and by
 // no other.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Help, version, completion, and every way to mistype a command line.
 #include <doctest/doctest.h>
 

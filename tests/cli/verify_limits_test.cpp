@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `ingot verify` runs has an end: a loop of 2^40 iterations, one instruction that takes long,
 // 3 GB for a file of 1 KB.
 #include <doctest/doctest.h>

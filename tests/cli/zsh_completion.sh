@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The completion in a folder of $fpath, as a package installs it: the first Tab of a shell completes
 # already.
 #   zsh_completion.sh INGOT

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/core_graph.h - models in core form (tools/compile/passes/README.md) in a few lines,
 // with seeded weights.
 #pragma once

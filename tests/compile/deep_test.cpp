@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs as long or as wide as somebody may hand in: converted in time linear in their size, or
 // refused by name, never a fault.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/firmware_model.h - the small network whose kernel table is generated while the
 // tests are built.
 #pragma once

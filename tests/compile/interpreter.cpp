@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/interpreter.cpp - see interpreter.h.
 #include "tests/compile/interpreter.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/interpreter.h - runs programs and files without the session: a program with a
 // buffer for each value and the oracle's kernels, a file from its bytes with the plan, a poisoned
 // arena and the kernels of a table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generated table of one model: it has just its kernels, and they run it.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where views lie: every case is also walked element by element.
 #include "tools/compile/program/layout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/lowered_maker.h - programs in a few lines, for tests of single stages.
 #pragma once
 #include <string>

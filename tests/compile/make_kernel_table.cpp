@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/make_kernel_table.cpp - make_kernel_table OUT.cpp: what `ingot kernels` writes for
 // the model of firmware_model.h.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/compile/measure_work.cpp - prints what sources cost in steps of work and bytes of memory,
 // absolute and for each of their bytes: what the limits of tools/files/work_budget.h are derived
 // from (docs/robustness.md). Run by hand:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct against Winograd.
 #include "tools/compile/lower/method.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole conversions of small core graphs: the file, run from its plan with the scalar kernels,
 // against the lowered program, run with a buffer a value and the oracle's kernels. Whatever views,
 // in-place results, chains or plans break shows here.

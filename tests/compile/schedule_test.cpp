@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In-place results and orders.
 #include "tools/compile/plan/schedule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of ports as state: a file that keeps them against the same model converted plainly, its
 // outputs fed back by hand, bit for bit over several runs; and what is refused.
 #include <doctest/doctest.h>

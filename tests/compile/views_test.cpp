@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views, alone: what becomes one, what stays an instruction.
 #include "tools/compile/plan/views.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sources out of proportion: programs of TorchScript, torch.export and Keras that are long, or
 // short and ask for much. Work is counted in steps and memory in bytes (tools/files/work_budget.h):
 // long sources are read at n and at 2 n, bombs are refused with one line. No clock is read.

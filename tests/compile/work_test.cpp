@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A source twice as long may cost a little more than twice the work: every list that the converter
 // walks is charged (tools/files/work_budget.h), and long sources of every kind are converted at n
 // and at 2 n. No clock is read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/attention_case.h - shapes and masks of an attention, for the contract's test
 // and for that of tensor cores.
 #pragma once

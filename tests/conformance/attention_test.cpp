@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention: layouts, lengths, masks, groups of heads, key counts; and what the contract refuses.
 #include "runtime/op/attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of convolutions: the same results as their stages, for every band and team.
 #include <doctest/doctest.h>
 

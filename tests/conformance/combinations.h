@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/combinations.h - an operator over the product of its attributes: every
 // combination where they are few, else as many as are asked for at random, and more until every
 // combination of values that any `together` attributes can have was in a case that ran. Each runs

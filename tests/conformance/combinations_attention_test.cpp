@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention over the product of masks, their broadcasts, causal order, groups of heads, counts of
 // keys, caps, scales, lengths, layouts.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What moves, joins, cuts, repeats, gathers and scatters elements, and resizing: over their
 // attributes.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions by every method, transposed ones, chains of them, pooling, products: over their
 // attributes.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax, normalizations, sorting and what is as large as the data makes it: over
 // their attributes.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent networks, elementwise steps and camera frames: over their attributes.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/comparison.h - what is wrong with results: against the oracle by tolerance,
 // against another table bit for bit.
 #pragma once

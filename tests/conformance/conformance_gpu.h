@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/conformance_gpu.h - one instruction through the launches and the device code of
 // kernels/cuda: in the emulator (emulated_gpu.cpp) or through the driver (driver_gpu.cpp), as the
 // program is linked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/conv2d_cases.h - a new back end adds no test code, a new bug adds one row.
 #pragma once
 #include "runtime/op/conv2d.h"

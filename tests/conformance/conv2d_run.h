@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/conv2d_run.h - a row of conv2d_cases.h as a case, run.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions by every method.
 #include <doctest/doctest.h>
 

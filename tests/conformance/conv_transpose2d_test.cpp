@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transposed convolutions.
 #include "runtime/op/conv_transpose2d.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NonZero, Unique and NonMaxSuppression: every type, ties, NaN, nothing found and everything found.
 #include "runtime/op/data_dependent.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/device_operands.h - operands of one instruction in device memory between
 // guards, for programs that launch kernels through the CUDA driver without a session.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/driver_gpu.cpp - conformance_gpu.h through the CUDA driver: operands lie in
 // device memory between guards, and device code is what this build carries for the GPU that is
 // there. Over the fake driver the emulator runs it.

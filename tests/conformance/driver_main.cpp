@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/driver_main.cpp - main() of test_conformance_driver: the cases of one shard,
 // one at a time, so that one that ends the process hides no other.
 //

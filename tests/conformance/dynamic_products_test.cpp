@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of bytes whose scale and zero point are operands, to f32 and to whole sums: groups of
 // rows and images, zero points of weights, every method, tails, sums that wrap.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floats to bytes by what they hold: every kind of range, groups, rows apart, tails, teams that
 // share a group, numbers that are none, and what the contract refuses.
 #include "runtime/op/dynamic_quantize.h"

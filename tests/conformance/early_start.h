@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/early_start.h - while it lives, emulated launches start while the ones before
 // them run: what is no constant of the instruction is poison to them until they have waited
 // (emulate::start_early()).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise chains: every operator, every broadcast, every type.
 #include "runtime/op/elementwise.h"
 

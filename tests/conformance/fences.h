@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/fences.h - while it lives, AddressSanitizer reports who reads or writes before
 // or behind the operands and the scratch of a call: vectors that reach past the end of an array,
 // which give the right numbers wherever something readable lies there. Without AddressSanitizer,

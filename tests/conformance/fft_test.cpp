@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fft: kinds, lengths of every factor and of none, short and strided rows, frames, windows; rows
 // side by side and alone have the same bits; what the contract refuses.
 #include "runtime/op/fft.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gather, GatherElements, GatherNd, ScatterNd, ScatterElements: every axis, negative and bad
 // indices, reductions.
 #include "runtime/op/gather.h"

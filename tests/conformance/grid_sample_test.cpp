@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GridSample: modes, paddings, corners, one to three dimensions, places far away and NaN.
 #include "runtime/op/grid_sample.h"
 

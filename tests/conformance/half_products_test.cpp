@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of fp16 and bf16 programs: of halves where the processor multiplies them, in f32
 // elsewhere. Runs on every instruction set, so that an emulated processor without FEAT_FP16 or
 // FEAT_BF16 runs the same cases.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/half_tolerance.h - what kernels that multiply halves may differ by.
 #pragma once
 #include <algorithm>

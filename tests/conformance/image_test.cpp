@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ImageInput: every format, interpolation, range, matrix, siting and order; crops, letterboxes,
 // tails and pitches; what is refused.
 #include <doctest/doctest.h>

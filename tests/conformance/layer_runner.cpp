@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // layer_runner - each different instruction of a file by itself, on a GPU (conformance_gpu.h)
 // beside the CPU's kernel: full extents, the file's weights, random numbers for all else that is
 // f32, threads in a random order; the same bits, or the same refusal of an index.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copy, Tile, Transpose, Concat, Slice, Pad: any element type, ranks 0 to 8, empty tensors, strided
 // rows.
 #include <doctest/doctest.h>

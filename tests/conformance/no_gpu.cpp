@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/no_gpu.cpp - on processors that the emulator of GPUs does not know: none is
 // compared.
 #include "tests/conformance/conformance_gpu.h"

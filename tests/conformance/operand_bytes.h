@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/operand_bytes.h - how far the memory of an operand reaches.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling.
 #include "runtime/op/pool2d.h"
 

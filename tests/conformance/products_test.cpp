@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear and matmul.
 #include <doctest/doctest.h>
 

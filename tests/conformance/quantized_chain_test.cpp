@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of bytes: the integers of their stages, for every band, team, window and tail.
 #include "runtime/op/quantized_chain.h"
 

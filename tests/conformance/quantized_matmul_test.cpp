@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of two matrices of bytes: every tail of the three extents, batches, either order of the
 // second, zero points, limits, sums that fill 32 bits, and what the contract refuses.
 #include "runtime/op/quantized_matmul.h"

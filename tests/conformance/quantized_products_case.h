@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/quantized_products_case.h - operands of products of bytes: weights in the
 // packing of their method, the numbers of channels in rows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and linear layers of bytes and of 16-bit numbers: every tail, method, window, way of
 // requantization and zero point; sums that wrap; numbers of channels that mean nothing.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling and softmax of bytes: every tail of a window and of channels, tables, ties, rows apart,
 // and what the contracts refuse.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small operators of bytes: every byte, every pair of bytes, every tail, rows apart, numbers that
 // are none, and what the contracts refuse.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/quantized_weights.h - random weights of 8 and 4 bits with scales: as files have
 // them, as the oracle reads them, and as f32.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear with weights of 8 and 4 bits: rows, tails, blocks, zeros, epilogues; and that the bits are
 // those of the same weights as f32.
 #include "tests/conformance/quantized_weights.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small operators of 16-bit numbers: every number, every tail, rows apart, ties, numbers that are
 // none, and what the contracts refuse. Products of them: quantized_products_test.cpp.
 #include <doctest/doctest.h>

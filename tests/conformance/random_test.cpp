@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random: known answers of Philox, both kinds against the definition, moments, what the contract
 // refuses.
 #include "runtime/op/random.h"

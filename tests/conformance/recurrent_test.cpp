@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM, GRU, RNN: directions, batches, lengths, peepholes, clipping, activations, chunks of long
 // sequences.
 #include "runtime/op/recurrent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions at sizes where a back end changes its way: rows longer than a block of threads, more
 // rows than a grid, tails of both.
 #include <doctest/doctest.h>

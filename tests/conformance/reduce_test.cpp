@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce, ArgReduce, Softmax, Normalize, TopK, CumSum.
 #include "runtime/op/reduce.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The pixels that onnxruntime's nearest Resize takes for every pair of sizes up to 128: a number
 for each coordinate and rounding, as resize_test.cpp has them. usage: resize_pixels.py"""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resize: modes, coordinates, roundings, scales, ranks and changed dimensions.
 #include "runtime/op/resize.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoiAlign: modes, corners, samples, boxes inside, around, far away, turned over and NaN.
 #include "runtime/op/roi_align.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/runner.h - runs one instruction on every instruction set, team size and
 // permitted aliasing, between guard bytes, and compares: scalar with the oracle by tolerance,
 // everything with scalar bit for bit.

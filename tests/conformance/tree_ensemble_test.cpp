@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TreeEnsemble: aggregates, types, missing values, rows and trees beside the walks that go side by
 // side, and nodes that say anything at all.
 #include "runtime/op/tree_ensemble.h"

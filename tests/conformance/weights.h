@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/conformance/weights.h - random weights, dense for the oracle and packed for the kernels.
 #pragma once
 #include "tests/conformance/runner.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention whose q, k and v, or y, are f16 in memory (runtime/device/gpu/f16_activations.h): the
 // bits of the same numbers in f32, y rounded once; which mixtures there are.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention of few queries, whose keys are cut into parts that blocks of their own take: against
 // the naive one, by the tolerance table; the same bits in every order of threads; how many parts
 // there are; and with less scratch fewer.

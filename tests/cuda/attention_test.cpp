@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention in tf32 and f16 on a GPU, emulated or the machine's, against the naive one in double,
 // by the tolerance table: lengths, widths, layouts, masks, causal order, groups of heads, key
 // counts; the same bits in every order of threads; no bank conflict; what goes to the exact kernel.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/auto_test.cpp - "auto" where a GPU is there but a session cannot be made on it: the
 // CPU, with the reason in the placement; asked for by name it is an error (session_test.cpp).
 #include <doctest/doctest.h>

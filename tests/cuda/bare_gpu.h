@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/bare_gpu.h - memory and launches on the first GPU through the driver, for tests that
 // have no session. Each failure of the driver ends the process, with the kernels that ran last:
 // after one nothing that a GPU says can be believed.

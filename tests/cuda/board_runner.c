@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/cuda/board_runner.c - board_runner MODEL.ingot DEVICE: runs a model once on made inputs and
    prints a hash of its outputs; without arguments the devices of this machine. Links the shared
    library as an application on a board does. Used by old_glibc.sh. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An inverted bottleneck in one launch, in fast and fp16 files: the bits of its stages one after
 // the other, in every order of threads, without a bank conflict; and which chains have none.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/branch_inputs.h - sessions of branching_networks.h and their inputs, on any device.
 #pragma once
 #include "tests/cuda/branching_networks.h"

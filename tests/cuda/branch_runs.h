@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/branch_runs.h - runs of branching_networks.h over the fake driver, with what it
 // counted and what the session states.
 #pragma once

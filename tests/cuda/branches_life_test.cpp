@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions, pipelines and started runs of programs with control flow on a GPU: every fault named,
 // graphs bounded, nothing left behind.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control flow on a GPU whose branches the host decides, over the fake driver: the bits of the CPU,
 // and exactly the launches and waits that are stated for what a run takes.
 #include <doctest/doctest.h>

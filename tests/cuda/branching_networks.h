@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/branching_networks.h - programs with control flow, for the CPU and for a GPU.
 #pragma once
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/chain_items.h - items for pipelines over the fake driver: chain_network() on elements
 // that are all one number, so that every output says which item it is of.
 #pragma once

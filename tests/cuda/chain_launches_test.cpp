@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which chains are one launch of depthwise and pointwise, and which go stage by stage; the bits of
 // the CPU either way.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions, pipelines and started runs of programs whose control flow a GPU decides: queued like
 // any other, graphs bounded, profiles by the host.
 #include <doctest/doctest.h>

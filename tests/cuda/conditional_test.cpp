@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control flow that a GPU decides inside one launch, over a driver whose graphs have conditional
 // nodes: the bits of the CPU, one launch and one wait; what it cannot decide stays the host's, with
 // the reason. Over older drivers (CMakeLists.txt) all of it does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/cuda_test.h - the fake driver for tests: named before the back end looks for one, and
 // asked afterwards.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that only the data tells, on a GPU over the fake driver: alone they are one launch and one
 // wait, and the number comes with the outputs; where the CPU goes on with what was found, the
 // segment ends and the number is the first thing that comes.

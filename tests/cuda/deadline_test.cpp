@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pop with a deadline, of pipelines on a GPU: an item that is late is not lost.
 #include <doctest/doctest.h>
 

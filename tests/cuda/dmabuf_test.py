@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """examples/jetson/dmabuf_frame over the fake driver and a fake EGL: a frame in a file descriptor,
 with a pitch, is read where it lies and gives the number that `ingot run` gives for the same frame;
 frames that are none, and models that take none, are refused by name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/driver_declarations.cpp - runtime/device/cuda/driver.h declares the driver by itself;
 // here its declarations are compared with the cuda.h of a toolkit. Compiled only (./dev test cuda,
 // once for each toolkit present).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of products copy their first weights before the launches in front of them have ended,
 // where weights are constants; on_gpu() makes what is none poison to them until then.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/egl_declarations.cpp - the example's own declaration of a frame beside the cudaEGL.h
 // of a toolkit. Compiled only (stage cuda).
 #include <cudaEGL.h>

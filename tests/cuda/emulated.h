@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/emulated.h - small kernels in the emulator, and whether it ends the process for one.
 #pragma once
 #include <sys/wait.h>

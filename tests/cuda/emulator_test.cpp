@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mistakes of kernels that a CPU forgives and a GPU does not: shared memory that nobody wrote, too
 // much of it, writes behind it, barriers in two branches of one warp, blocks that count on their
 // order. The emulator must find each, and nothing where there is none.

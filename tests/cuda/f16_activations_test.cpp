@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators whose operands are f16 in fp16 files (runtime/device/gpu/f16_activations.h): within
 // f16's rounding of the CPU's answer to the same numbers in f32, each mixture of f16 and f32 that a
 // row says it takes, the same bits in every order of threads, no bank conflict.

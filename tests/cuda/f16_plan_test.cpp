@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arena of an fp16 file on a GPU (runtime/session/f16_plan.h), over the fake driver: what
 // requirements() says, what is taken and what is touched are one number, smaller than that of f32;
 // answers have the bits of a session whose values all have places for f32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which activations of an fp16 file a GPU keeps as f16, and where (runtime/device/gpu/
 // f16_activations.h): over the fake driver, in sessions; answers beside the CPU's.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights as packed f16 weights in the memory of a GPU, over the fake driver: what the file stores
 // and in which precision decides how many bytes; results are those of the CPU as far as f16 goes,
 // and the same however the file stores the same numbers.

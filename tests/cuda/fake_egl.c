@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/cuda/fake_egl.c - a libEGL.so.1 that makes EGLImages of file descriptors by mapping them,
    for examples/jetson over the fake driver. */
 #include "tests/cuda/fake_driver/fake_egl.h"

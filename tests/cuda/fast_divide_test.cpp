@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fast_divide_test.cpp - quotients by a planned divisor beside those of the processor,
 // on hosts with and without integers of 128 bits.
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that only looked for GPUs before it forked: no session, no context. The driver refuses
 // the child all the same.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fragment_layouts.h - where the elements of mma.sync lie in the registers of a warp, as
 // the PTX ISA states it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor cores and asynchronous copies in the emulator: layouts of fragments as the PTX ISA states
 // them, element by element; and mistakes planted in a small kernel, each of which the emulator must
 // find.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What ./dev gpu asks for, with programs that only say how they were called: architectures of a
 prepared tree, replays of branches, what the vendor's checks watch.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu_runner - a file on a GPU beside the CPU, on the same raw inputs: the same bits in every run,
 // exactly the launches and the memory that were stated. Over the fake driver (INGOT_CUDA_DRIVER)
 // its counts are compared too: launches, waits, transfers, bytes, nothing alive at the end, no

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Bytes of device code by unit and architecture, as cubins and as packed into the library.
 image_sizes.py --tree TREE
 

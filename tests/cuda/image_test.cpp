@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/image_test.cpp - the container of device code: what this build carries, what runs
 // where, and damage.
 #include "kernels/cuda/embed/image.h"

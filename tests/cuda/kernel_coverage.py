@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whether some programs together launch every kernel of device code, by what the fake driver
 counted when they ran with FAKE_CUDA_REPORT. The same programs are what ./dev gpu lets the vendor's
 sanitizers watch.

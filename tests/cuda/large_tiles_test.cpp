@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiles of 128x128, whose blocks ask for 80 KB of shared memory: where a GPU gives that, whole
 // steps of k are multiplied as by the other tiles; which layers take them.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // k in parts, added by the last block of each tile: one launch less, the bits of add_splits in
 // every order of blocks, and counters that are zero again (on_gpu() looks).
 #include <doctest/doctest.h>

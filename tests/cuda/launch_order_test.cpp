@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which launches wait for which (runtime/device/gpu/launch_order.h), and what a graph makes of it:
 // branches side by side, kernels that start early; the fake driver runs nodes in the order that is
 // farthest from the program's.

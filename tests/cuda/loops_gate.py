@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What nvcc made of the loops of device code, from the disassembly of one architecture.
 
   loops_gate.py --tree TREE [--update] [--show]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/make_session.h - a session, or the test ends; on any device.
 #pragma once
 #include <stdexcept>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The shared library for a Jetson with JetPack 5, cross-built with embedded device code against
 # glibc 2.31 and started there under qemu-user: which GLIBC it needs, whether it starts, and whether
 # one file has one answer here, there, and there on the emulated GPU (the fake driver). old_glibc.sh

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/one_instruction.h - one instruction on the CPU, by the oracle and on a GPU in a
 // precision below exact: in the emulator, or through the driver, as the program is linked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/one_instruction_driver.cpp - on_gpu() of one_instruction.h through the CUDA driver:
 // operands between guards in device memory, the device code of this build.
 #include <doctest/doctest.h>

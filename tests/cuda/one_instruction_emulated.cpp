@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/one_instruction_emulated.cpp - on_gpu() of one_instruction.h in the emulator.
 #include <doctest/doctest.h>
 

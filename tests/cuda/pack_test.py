@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Modules of every kind of content through pack.py and back through the runtime's decoder; the same
 twice; cut anywhere refused.
 

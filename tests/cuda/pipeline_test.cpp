@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that are started and pipelines on a GPU, over the fake driver whose streams do their work as
 // late, and in as odd an order, as events allow: the same numbers, exact memory, every fault named,
 // nothing left behind.

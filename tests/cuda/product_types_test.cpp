@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one template of products: sums of bytes, exact and without bank conflicts however x is read;
 // and with operands that no row has yet, bf16, and few rows times weights of s8. Kernels of this
 // test, in the emulator.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a profile says of a GPU: the fake driver's clock is the number of kernels that have run, a
 // millisecond each, so that what an instruction takes is known exactly.
 #include <doctest/doctest.h>

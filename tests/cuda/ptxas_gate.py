@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The gates of device code: what a kernel may need of each architecture, and that each module is
 what its name says.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over outer dimensions in fast and fp16 files: in parts of equal length where few
 // outputs would be a few threads alone; exact files keep one chain an output, with its bits.
 #include <doctest/doctest.h>

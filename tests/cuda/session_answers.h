@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/session_answers.h - sessions and what they answer, for tests over the fake driver.
 #pragma once
 #include <stdexcept>

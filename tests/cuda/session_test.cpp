@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions on a GPU, over the fake driver: one launch and one wait, the bits of the CPU, nothing
 // left behind, every fault named.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 3x3 windows that a block reads out of a patch in shared memory, emulated: each tile against the
 // CPU and the naive oracle, in tf32 and of f16, the same bits in every order of threads, no bank
 // conflict; which extents the cost model takes them for, and what they are not offered for.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains in fast and fp16: products are those of tensor cores, stage by stage; the bits of the same
 // stages as instructions of their own. In fast files a depthwise stage and the product behind it
 // stay one launch; in fp16 files what lies between stages is f16 where the next one reads it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor cores in the emulator alone: which architecture takes which type, and less
 // scratch than was asked for.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products in tf32 and f16 on a GPU, emulated or the machine's, against the CPU's exact ones, by
 // the tolerance table; the same bits in every order of threads; no bank conflict in a main loop;
 // which kernel and how many splits for which extents.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions on two GPUs, and in two contexts of one: each works by itself, and what belongs to the
 // other is refused by name.
 #include <doctest/doctest.h>

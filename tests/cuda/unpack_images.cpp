@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/unpack_images.cpp - unpack_images FILE: each entry of a container and the SHA-256 of
 // what it unpacks to; tests/cuda/pack_test.py compares. With --time also microseconds (best of 9).
 #include <algorithm>

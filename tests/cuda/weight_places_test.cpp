@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of 8 and 4 bits, many rows of f32 at an address that tiles cannot read from, or with less
 // scratch than they ask for: scratch is asked for before addresses are known, so the plan makes do.
 #include <doctest/doctest.h>

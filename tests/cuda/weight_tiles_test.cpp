@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many rows times weights of 8 and 4 bits in files whose products are of f16: every tile and
 // split-K, x of f32 and of f16, blocks of every length, zero points that are any byte; whole
 // numbers bit for bit, others within f16's tolerance, the same bits in every order of threads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of 8 and 4 bits in files that are not exact: a few rows, whose sums threads share, within
 // the tolerance of f32 and with the same bits in every order of threads; more rows by the products
 // of tensor cores (weight_tiles_test.cpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which processors are fast, in trees of files as systems have them.
 #include "runtime/base/os/processors.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a team takes of a device that it shares: processor time and switches, never the clock.
 #include <doctest/doctest.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The thread team: every step by every member once, barriers inside steps, late and lost workers,
 // busy pools, forks.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults planted in passes, kernels, the import and a file, each found at its node and at who did
 // it.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/diagnose/faulty.h - ways to be wrong: hooks that exist in this test alone. A pass or the
 // import is wrong by an observer that changes the graph behind its back, a kernel by a table with
 // one row wrapped, conversion by a file with other weights.

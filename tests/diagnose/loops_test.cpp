@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults inside the bodies of loops, each found at its node and in the iteration where it begins.
 #include <doctest/doctest.h>
 

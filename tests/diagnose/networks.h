@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/diagnose/networks.h - small networks with something for every pass and kernel, one of them
 // with a loop in a loop, written as .onnx, and goldens with the intermediates of all their nodes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a conversion computes by default: extents of open dimensions that nobody chose.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ingot convert --check` where floats are rounded to bytes: what lies next to a tie is no fault, a
 // kernel that is a step off is.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Stripped sizes as exact figures, each under its committed ceiling (tests/figures/ceilings.json);
 raising one is a commit of its own.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of conversion: what is resident at most, beside the source, for every kind of source that
 this machine can make.
   convert_memory.py --ingot BIN --work FOLDER [--mb 300] [--only WORD ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of conversion: ResNet-50 (102 MB, tests/models/make_zoo.py) and a BERT of 496 MB
 (tests/models/make_minilm.py), both with random weights, batch and length of the BERT open.
   convert_time.py --ingot BIN --work FOLDER [--runs 3]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/figures/core_image.cpp - links the microcontroller's core with four operators whose kernels
 // do nothing; its size is measured, it never runs.
 #include "ingot/micro.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Other extents in one arena: a session that is rebound gives, byte for byte, what files converted for
 each extent give, without the heap.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the arena of fp16 files takes on a GPU, as `ingot place` says it over the fake driver, and
 of it the activations, beside what they would take as f32.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Predicted latencies on GPUs that are not here (`ingot why FILE --device cuda:NAME`), as a table:
 networks by batch and precision, on two GPUs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How far predicted times of GPUs (docs/cuda-cost.md) are off, from a report of hardware, and the
 factors that `ingot why --device cuda:NAME` then states.
 

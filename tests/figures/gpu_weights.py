@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Predicted time of the linear layers of a transformer with weights of 8 and 4 bits on GPUs that
 are not here, beside the same layers with weights of 32 and 16 bits, by rows.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A large checkpoint made into safetensors: `ingot extract` beside torch.load and safetensors'
 save_file, in turns, each in a process of its own.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A 100 MB model, pages in the cache: time until it is mapped, validated and ready, without hashing
 weights; first result against steady runs, with the page faults of the weights inside, and with
 every page touched before the clock starts. Median of several processes.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What every model of tests/models/models.tsv takes: arena against the lower bound (largest sum of
 live bytes at one step), and compared with onnxruntime and LiteRT; with --write the summary in
 docs/memory.md is brought up to date, with --table the rows, one line each, tabs between.

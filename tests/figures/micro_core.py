@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flash of the microcontroller's core: everything that an image links besides kernels and its own
 main, with the rules of convolution, linear layer, pooling and softmax of bytes, the operators of
 MLPerf Tiny's keyword network."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The deepest stack of a microcontroller's core, from what the compiler knows of each function
 (-fstack-usage, -fcallgraph-info): the frames along the longest way through the calls of a project
 as `ingot firmware` writes it. Library functions, which have no such record, are disassembled.

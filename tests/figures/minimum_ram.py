@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Minimum RAM (--min-ram): networks converted whole and in patches, both for a microcontroller:
 arena, multiply-adds, bytes of the program in flash, and whether every output has the same bits.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* one_cnn.c - the smallest useful program: one file, its own kernels, one run. */
 #include <ingot/ingot.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures in pages of docs/: the text between two markers is what a command measured."""
 
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What one network takes in another runtime, one thread, in a process of its own; prints JSON.
 
   peer_memory.py onnxruntime|litert MODEL INPUTS.npz

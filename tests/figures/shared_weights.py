@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two processes run one model at once: how much of its weights each is charged (PSS) against how
 much is resident (RSS).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output files appear whole or not at all; a file's content decides what it is; near names are
 // suggested.
 #include <doctest/doctest.h>

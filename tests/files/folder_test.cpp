@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of files appears whole or not at all, whoever writes one of that name at the same time.
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/files/data: archives as numpy itself makes them, and hostile ones. Needs numpy
 alone. Made with numpy 2 by: python3 tests/files/make_data.py"""
 

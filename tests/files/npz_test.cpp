@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives as numpy writes them are read to the value; what we write is read back and is the same
 // bytes each time; the hostile ones in data/ are refused with the exit code in their name.
 #include "tools/files/npz/npz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of builds without libzip: what numpy.savez writes, and nothing that it does not
 // understand.
 #include <doctest/doctest.h>

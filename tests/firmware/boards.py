@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks as firmware on emulated boards: converted, written as a project for each board, built
 with its own Makefile, run in QEMU; every byte of the outputs as on the host.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/firmware/byte_kernels.cpp - in the place of a project's kernels.cpp and main.c, on the
 // emulated board: sums of products and bytes out of sums, as kernels/cpu/cortex_m makes them,
 // beside the plain templates. Numbers are drawn, the edges of what a file may hold among them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model, an image and the expected answer, as they lie in their files; run.sh gives the paths. */
   .section .model, "a", %progbits
   .balign 64

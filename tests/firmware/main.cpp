@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // main.cpp - a network in flash, its arena a static array, no heap, no operating system: reads one
 // image and compares the answer.
 #include <ingot/ingot.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples for the digit reader without numpy: a ring, a bar and a cross of 28 x 28 floats."""
 
 import struct

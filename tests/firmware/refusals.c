@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* refusals.c - in the place of a project's main.c, on the emulated board: what is wrong is refused
    by its code and numbers, before anything runs. */
 #include <string.h>

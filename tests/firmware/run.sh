@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # One network as a bare Cortex-M4 image: convert for flash, its own kernel table, no heap linked, run
 # under qemu-system-arm, the answer compared.
 #   run.sh INGOT WORK [SOURCE.onnx GOLDEN.npz]     prints sizes and the answer; the last line counts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* startup.c - vector table, C start and semihosting for a bare Cortex-M4 (QEMU's netduinoplus2: 1
    MiB flash, 128 KiB RAM). No heap: nothing here defines _sbrk, so that a link that needs malloc
    fails. */

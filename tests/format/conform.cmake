@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # conform.cmake - every schema must stay readable by what was released: flatc --conform, for each
 # released/v*/NAME.fbs. And the check itself must bite: a schema with a field taken away has to be
 # refused.

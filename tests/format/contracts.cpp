@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/format/contracts.h"
 
 #include "runtime/op/all_operators.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/format/contracts.h - a table of every contract, without kernels.
 #pragma once
 #include "runtime/op/contract.h"

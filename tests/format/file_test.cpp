@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files on disk: beyond 4 GiB, missing, of the wrong kind, and writing where there is no room.
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/format/loops_test.cpp - how loops are laid out, and that lifetimes cover whatever a run
 // does.
 #include <doctest/doctest.h>

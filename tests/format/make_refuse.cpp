@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes what tests/format/refuse_table.h says to a folder: the files of tests/golden/refuse and
 // rules.tsv, which names for each the rule that refuses it. A second folder gets the files that
 // they are changes of, which open: tests/golden/accept/v1, once a release.

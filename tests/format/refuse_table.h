@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/format/refuse_table.h - files that are sound as FlatBuffers and wrong in meaning, each one
 // change away from a base that opens. tests/golden/refuse/ holds what this table makes (make_refuse
 // regenerates it), a folder for each kind; the code is in the file's name.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/format/small_files.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/format/small_files.h - small files in memory, and one call that opens.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Truncation at every byte and damage to every byte of small files: with hashes each is refused;
 // without, nothing crashes.
 #include <doctest/doctest.h>

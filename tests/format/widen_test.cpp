@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Half-size floats to f32: every one of them, on every path, at every length, in place as a session
 // does it.
 #include "runtime/base/widen.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any members in a zip archive with sound checksums, which mutated archives do not have: weights of
 // torch and Keras and NumPy, programs of TorchScript, torch.export and Keras. Tensors and a model
 // with every type known, or an error of a class that a source can cause. The input is text: each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of HDF5 (Keras, JLD2) and BSON (Flux): every byte string ends in tensors or in a
 // refusal.
 #include <sys/mman.h>

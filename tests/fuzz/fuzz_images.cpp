@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a container of device code, and as one LZMA stream.
 #include <cstdint>
 #include <cstring>

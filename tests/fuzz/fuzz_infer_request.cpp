@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the body of an inference over HTTP, the first two of them how many are JSON: a
 // request, or a refusal, never anything else. What is read lies in the body or has its own bytes.
 #include <algorithm>

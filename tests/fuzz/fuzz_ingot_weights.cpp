@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the weights of an .ingot file, hashes brought up to date: tensors that are read
 // whole, or a Failure, never anything else.
 #include <vector>

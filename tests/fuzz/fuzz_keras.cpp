@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text as a Keras configuration, with weights for none of its layers, and any bytes as a Keras
 // model in HDF5 or a Chain of Flux: a graph or a refusal.
 #include "tests/fuzz/memory_file.h"

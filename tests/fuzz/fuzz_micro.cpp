@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a file in the flash of a microcontroller: opened in an arena of exactly its size,
 // with hashes brought up to date; the hook bounds the work.
 #include <cstdint>

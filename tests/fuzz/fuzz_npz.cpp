@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as an .npz (through a file in memory) and as an .npy: an array or a Failure, never
 // anything else.
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as an .onnx file: a model with every shape known, or a ConversionError of a class that
 // a source can cause; nothing else.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a file: opened, bound and looked at, with hashes brought up to date so that the
 // validation is what stands in the way.
 #include <cstdint>

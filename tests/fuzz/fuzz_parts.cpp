@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a metadata part, as a golden part and as a part of tunings.
 #include <cstdint>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the program of a torch.export archive, beside the weights of a sound one: a model
 // with every shape known, or an error of a class that a source can cause; nothing else. (Bytes as
 // the archive itself are the business of the reader of checkpoints.)

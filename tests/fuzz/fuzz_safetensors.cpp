@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as safetensors: tensors that are read whole, or a Failure, never anything else.
 #include "tests/fuzz/memory_file.h"
 #include "tools/checkpoint/tensors/readers.h"

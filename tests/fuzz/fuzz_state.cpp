@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a saved state, given to a session: refused by name or restored, and never half:
 // after a refusal the state is what it was. The hash at the end is made right in every second
 // input, so that what lies before it is reached.

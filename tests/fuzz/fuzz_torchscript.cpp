@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text as the code of a TorchScript archive, and behind a zero any bytes as the instructions of
 // a method of PyTorch Mobile, three a piece: parsed, and forward() of its class M followed over one
 // small input. A program, or an error of its own; never anything else, and never for long.

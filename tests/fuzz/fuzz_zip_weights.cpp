@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a zip archive: torch.save(), torch.export, TorchScript, .npz: tensors that are read
 // whole, or a Failure, never anything else.
 #include "tests/fuzz/memory_file.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of fuzz_archive, members of the small archives that other tests have, each after
 a line "%%% NAME": make_archive_seeds.py FOLDER (run.sh calls it)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/fuzz/seeds/run_mutants/*.ingot: small networks of every family of operators,
 converted as any other.
 

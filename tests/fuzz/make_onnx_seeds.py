@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the seeds of fuzz_onnx: small models that reach many operators. Needs numpy and onnx."""
 
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/memory_file.h - bytes as a file that readers can open by name.
 #pragma once
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/mend_hashes.h - an .ingot file's size and hashes brought up to date, so that what
 // stands in the way is validation.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The readers of .ingot files, of a host (fuzz_open) and of a microcontroller (fuzz_micro), over every
 # file of tests/golden/accept and a part of tests/golden/refuse, $mutants (default 40) damaged copies
 # of each: compiled for 32 bits under ASan and UBSan, and for 64 with

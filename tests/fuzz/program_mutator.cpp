@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/program_mutator.cpp - see program_mutator.h.
 #include "tests/fuzz/program_mutator.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/program_mutator.h - changes to the fields of an .ingot file: each field of the schema
 // is as likely as any other, however often it occurs. The generated reflection says where they lie.
 // Uses vectors alone of the C++ library, which no MemorySanitizer sees through.

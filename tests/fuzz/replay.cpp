@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // replay [--mutants N] FILE.. - a fuzz target without a fuzzer: each file, and N (200) copies of it
 // with bytes changed, cut off or made to strange numbers, always the same ones. For processors and
 // sanitizers that libFuzzer is not built for (narrow.sh).

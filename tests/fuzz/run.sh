@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs every fuzz target, or those named (fuzz_onnx ..), for $fuzz_seconds (default 30) each under
 # ASan and UBSan, from the committed seeds and those of make_archive_seeds.py.
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/run_mutants.cpp - damaged .ingot files with sound hashes: opened, and what the
 // validation accepts is run, twice, over arenas that hold different bytes; in the second each value
 // has bytes of its own (INGOT_KEEP_VALUES), in the first they follow each other. Outputs and state

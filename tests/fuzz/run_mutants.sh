@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Mutants of whole models with sound hashes (run_mutants.cpp): $mutants of them (default 20000),
 # shared by the models of seeds/run_mutants and all of tests/golden/accept, under ASan and UBSan (every instruction
 # set with asan_isas=""), and a tenth as many under MSan with the scalar kernels. INGOT_MUTANT_SEED picks others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs in half precision: computed in f32 between ports that keep their types.
 #include "tools/graph/compute_single.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/graph/data_dependent_test.cpp - the values that resolve a symbol and those in its bound.
 #include "tools/graph/data_dependent.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/graph/dim_test.cpp - the normal form of dims, and that it never changes what an expression
 // is worth.
 #include "tools/graph/dim.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/graph/fold_test.cpp - nodes on constants, and what becomes of a model around them.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/graph/tensor_math_test.cpp - conversions between element types.
 #include "tools/graph/tensor_math.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/kernels/chosen_isa.cpp - prints the instruction set that this processor gets. Run under
 // emulated processors, tests/kernels/CMakeLists.txt says which one each of them has to get.
 #include <cstdio>

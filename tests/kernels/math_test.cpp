@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ingot's elementary functions: every f16 value and samples of every float exponent against the C
 // library in double, with the largest error in units of the last place, and the same bits on every
 // instruction set.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReLU and limits keep the sign of zero, and NaN, on 64-bit Arm whichever compiler made them: Clang
 // 14 made one instruction of a comparison and a choice, which turns -0 into +0. Alone in a program,
 // so that a cross build by GCC can make it with Clang as well.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Continuous integration runs everything on the repository alone, then what shared material adds,
 and fails where either does. A checkout with .ci/run and a `./dev` that records its calls stands in.
   ci_test.py SOURCE_DIR"""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What ./dev says where something is wrong or missing: one line that says what to do.
 
   dev_messages_test.py ROOT TREE

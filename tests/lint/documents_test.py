@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the documents name exists: links, and paths of this repository in backticks or in a README's
 four facts. Every document and public header is in the contents of the site (docs/site/index.md).
 Records of docs/decisions.md that documents and sources cite are there.

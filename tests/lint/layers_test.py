@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plants one violation of each rule of tools/lint/layers.py: each must be found, and nothing else
 (a folder without a place in the order has no README.md either).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The messages that docs/troubleshooting.md quotes are in the sources, and its table of error codes
 is that of ingot.h.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where shared material lies is decided in one place a language, by one rule: a folder, `none`, or
 the folder `shared` beside the checkout; and no other file looks for it.
   shared_test.py SOURCE_DIR"""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tests/support/testing.py: what it counts is what ./dev test adds up (count_log of
 cmake/dev/test.sh), a program that hangs or refuses otherwise than expected is a failure, and no
 script of tests/ has a last line of another form.

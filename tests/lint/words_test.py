@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plants each forbidden word of tools/lint/words.py in code and in a document: each must be found
 there, and not in the files where it may stand.
 

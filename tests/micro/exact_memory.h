@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/micro/exact_memory.h - a model opened by a microcontroller's core in memory of exactly the
 // size asked for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a microcontroller's core accepts, the whole runtime accepts: on every committed file, on
 // every case of the refuse table and on programs with changed bytes.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/micro/fmaf_test.cpp - fmaf() of firmware whose processor has no such instruction, beside
 // the C library's, which is correct on hosts: all triples of edges, and bit patterns drawn at
 // random, half of them so that product and addend nearly cancel or lie far apart.

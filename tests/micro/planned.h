@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/micro/planned.h - small files with a plan in them, as a microcontroller's core wants it:
 // every value with storage of its own has a place of its own.
 #pragma once

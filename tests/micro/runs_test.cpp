@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A microcontroller's core gives the bits of the whole runtime, in the arena that it asked for and
 // not a byte less.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers that runtime/micro has of the schema's fields are those of the generated header, and
 // attributes are read as runtime/format reads them.
 #include <doctest/doctest.h>

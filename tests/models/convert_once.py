@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of models.tsv that stage models left, or made here: for runners that want a file and raw
 inputs."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Token by token with the cache as state, and the whole sequence at once: the same bits.
 
   decoder_bits.py --ingot BIN --work DIR

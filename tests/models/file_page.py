@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page of Markdown about the model files that shared material lists, its own and those of
 packages: a row for each of them. model_files.py and tflite_files.py say which files, and what of
 them."""

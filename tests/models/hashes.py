@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One file, one answer: SHA-256 over all outputs of each network of tests/models/models.tsv,
 converted once with exact products, on every instruction set of this machine, on the emulated GPU, and under
 qemu on NEON and on the emulated GPU of aarch64.

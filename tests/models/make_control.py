@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/models/control: small models whose loops, slices, ranges and branches depend on what
 data or dimensions say, and goldens.
 

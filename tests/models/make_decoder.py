@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A small decoder (random weights, RMSNorm, rotary positions, grouped key heads, SwiGLU) with
 `onnx` and `numpy` alone.
 

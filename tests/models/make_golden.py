@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A golden: what onnxruntime (ONNX) or LiteRT (TFLite) answers to given inputs.
 
   make_golden.py SOURCE GOLDEN.npz [--inputs IN.npz] [--steps N] [--feed OUT=IN ...]

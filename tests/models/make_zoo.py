@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the networks for images of the tests and benchmarks with random weights, from `onnx` and
 `numpy` alone.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every model file of shared material and of the packages it lists but TFLite's (tflite_files.py):
 what `ingot convert` makes of it, as a page of Markdown. A converted file is verified and compared
 with its golden, where it has one, else with the naive kernels (`convert --check`); one that is

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The same file within its tolerance everywhere: networks converted with --precision exact, fast,
 fp16 and bf16, each file checked against its golden on AVX-512, AVX2 and the emulated GPU by `ingot
 check` and its table of tolerances, and, under qemu, on NEON and on the emulated GPU of aarch64.

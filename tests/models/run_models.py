@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every model of models.tsv: convert, verify, compare with its golden, the same bits on every
 instruction set and thread count, exact memory, no allocation, lock or system call in run(), and the
 same bits with weights spread over the CPU and two fake GPUs.

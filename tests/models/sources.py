@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the models of models.tsv come from, and what to feed them: PyPI packages, scripts that
 write them, the tree, and shared material (tests/support/shared.py)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every TFLite file of shared material and of the packages it lists: what `ingot convert` makes of
 it, as a table of Markdown. A file that has a golden is compared with it in each mode, in the order
 litert, builtin, tflm, up to the first that passes `ingot check`; one that is refused stands with

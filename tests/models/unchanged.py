@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two builds of the command line convert every model of models.tsv to the same program, weights and
 golden, byte for byte, and each runs what the other converted with the same result. The metadata
 (versions, names of passes) is compared too; where it alone differs, that is counted in the end.

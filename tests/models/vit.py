@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vision transformers for make_zoo.py, as the exporters of PyTorch write timm's: one product for
 queries, keys and values that is reshaped, transposed and split, scaled_dot_product_attention with
 the root of the scale on either side, GELU by Erf."""

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operator has all of its parts: contract, oracle, kernels, a case of the conformance suite,
 // a lowering. What an operator does not have stands here with its reason, and is no longer true
 // when it gets one.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each registration of an operator is taken away in turn: the build fails, or a test that names it.
 
   removal.py [NAME] [--rows 5-9] [--jobs N] [--list] [--again]

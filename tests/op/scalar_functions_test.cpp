@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract at the head of runtime/op/scalar_functions.h, over all rows and pairs of special
 // values.
 #include "runtime/op/scalar_functions.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What a build for other processors installs: the libraries for a bare Cortex-M4, and for a board
 # the command line that runs .ingot files, emulated.
 #   cross.sh BUILD_TREE WORK

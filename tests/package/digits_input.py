@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes what numpy.savez would: two images for the digit network. digits_input.py IN.npz"""
 
 import struct

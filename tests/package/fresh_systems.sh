@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A newcomer's machine: a minimal system in a folder, a clone of HEAD inside and nothing beside it,
 # then ./dev demo and ./dev test, timed. Needs root, debootstrap and the package sources of this
 # machine; touches nothing outside WORK.

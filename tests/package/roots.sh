@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What ./dev package made, in clean roots: debootstrap's minimal systems of Debian and of an Ubuntu
 # LTS. Installs the packages, converts, runs, compiles a program against the library, removes all,
 # and looks for what is left. The static command lines run in a root that has nothing at all.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs a build tree into an empty prefix, moves that prefix, and builds strangers' programs
 # against it: find_package (C alone and C++, static and shared), pkg-config (shared and static),
 # warnings as errors in every standard. The same inside another project's build. A program under

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The runtime on an emulated processor beside this machine: the digit reader in floats and in
 bytes gives the same hash, and a run allocates nothing, takes no lock and calls the system for
 nothing but one wake and its waits, as the emulator (or strace) lists the calls.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts: sound always, smallest on small cases, near the lower bound on large ones, bounded on
 // hostile ones.
 #include <doctest/doctest.h>

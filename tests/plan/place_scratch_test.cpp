@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scratch among the tensors of a plan: it meets nothing that lives in its step, and lies behind all
 // only where no gap holds it.
 #include "runtime/plan/place_scratch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/plan/plan_cases.h - wrappers that own workspace, and a check by brute force.
 #pragma once
 #include <cstdint>

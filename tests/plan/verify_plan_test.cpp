@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check: agrees with brute force on sound and broken layouts, names the tensor and the rule.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes data/rows.pt2 and data/rows.pt: a module that calls odd::rows, an operator that PyTorch
 knows by its meta function alone here. Run again where the test's module changes.
   make_programs.py FOLDER     (needs torch)"""

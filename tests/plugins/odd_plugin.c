@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* odd_plugin.c - operators that try what a plugin may do, and what it may not. */
 #include <ingot/ingot.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of plugins: converted, run at every extent and thread count, and each way in which a
 // plugin can be wrong or missing, through the real binary and real shared libraries.
 #include <doctest/doctest.h>

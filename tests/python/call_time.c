@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call_time.c - nanoseconds of a call through the C interface, on one thread: of a run alone, and
  * of a run with its first input copied in and its first output copied out.
  *

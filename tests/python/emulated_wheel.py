@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A wheel of another processor, imported and run under qemu-user: the digit network converted and
 run there has the file and the bits of the command line here.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a call from Python costs beside the C interface, and memory over many calls.
 
     PYTHON tests/python/figures.py overhead --call-time build/gcc/tests/python/call_time

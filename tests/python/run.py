@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs tests/python against the package that this interpreter imports; the last line counts.
 What cannot be done here is a line "[skip] reason".
 

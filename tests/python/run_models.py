@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real networks from Python beside the command line: the same bytes of every output.
 
     PYTHON tests/python/run_models.py --ingot build/gcc/bin/ingot --work build/models [NAME ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small networks of the tree, converted once in a process."""
 
 import atexit

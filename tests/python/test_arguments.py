@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong arguments: one line that says what, expected and found; nothing is cut in silence."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """run_async: several at once on one event loop, cancellation, what is refused meanwhile."""
 
 import asyncio

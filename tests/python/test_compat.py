@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ingot.compat: programs as onnxruntime's documentation has them, written anew."""
 
 import enum

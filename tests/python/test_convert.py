@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ingot.convert: sources, options, errors; objects of other frameworks where those are there."""
 
 import logging

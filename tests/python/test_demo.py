@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python3 -m ingot and python3 -m ingot.demo: what a wheel shows without a model of one's own."""
 
 import pathlib

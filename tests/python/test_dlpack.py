@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DLPack: memory of other libraries, which NumPy's own capsules stand for here."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models: opening, what a file says, requirements, errors with their numbers, pickling."""
 
 import mmap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pipelines: order, two threads, bad items, the end."""
 
 import threading

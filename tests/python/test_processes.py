@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forks and the end of a process: what a child may not touch, and threads that still compute."""
 
 import os

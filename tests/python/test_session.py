@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions: arrays in and out, addresses, bindings, lifetimes, bad input, state, other extents."""
 
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The type stub has the names and parameters of the extension, and the package says it is typed."""
 
 import ast

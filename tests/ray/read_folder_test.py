@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """examples/ray with 4 workers of which 2 are killed on the way: every image once, the bits of one
 process; the time with 1, 2 and 4 workers.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """examples/ray/find_speech.py with 2 actors: every recording once, the bits of one process, and the
 stretches of examples/speech, which xargs runs.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """examples/ray/serve_digits.py with 2 replicas: answers over HTTP have the bits of one process,
 from many clients at once; a body of another size is refused and the next is answered.
 

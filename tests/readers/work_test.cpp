@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work per byte of every reader: a file four times as long costs four times the basic blocks, and
 // each byte no more than so many. The readers are built with a call in every block
 // (-fsanitize-coverage=trace-pc), so that nothing has to be charged by hand and no clock is read.

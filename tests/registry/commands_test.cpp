@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ingot registry` as a script uses it, and "registry:NAME@TAG" where a file is read.
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A writer that is killed at any of its system calls, before it and after it, and several writers
 // at once: the registry is as it was before the change or as after it, never between.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Two versions of a network with the same weights in registries on file systems that can share
 # blocks (XFS, Btrfs) and on one that cannot: what the second version takes on the disk. Needs root
 # and loop devices; a file system whose mkfs is not there is left out and counted.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Hostile clients against `ingot serve`: models that do not end, bodies that inflate a thousand
 times, names of megabytes, pages of other sites, heads that proxies read differently. After each
 attack, and while it lasts, the server answers within 100 ms. With --minutes hostile and honest

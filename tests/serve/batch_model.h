@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/serve/batch_model.h - a repository with one model whose batch is open, and requests to it.
 #pragma once
 #include <doctest/doctest.h>

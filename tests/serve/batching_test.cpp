@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests that are joined: the same bits as alone, no memory taken on the way, and only the one at
 // fault fails.
 #include <doctest/doctest.h>

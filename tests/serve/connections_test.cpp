@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ingot serve` and its connections: clients that are slow, killed or never end, queues that are
 // full, models that change meanwhile; and the end.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Requests from 64 connections at once against `ingot serve`: none lost, none wrong (every answer
 beside that of `ingot run`), memory flat, latency and requests a second; 10,000 connections that
 wait beside them. With --triton a tritonserver (triton_server.py) gets the same requests in turns

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests over many connections at once, every answer compared: none may be lost, none wrong.
 //   load_client PORT CONNECTIONS REQUESTS FILE
 // FILE has the requests in turns: the number of them, then of each its bytes and the bytes that the

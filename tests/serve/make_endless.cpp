@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes two models that do not end, below a folder: endless/1/model.ingot, a loop of 2^40
 // iterations with an open batch, and stubborn/1/model.ingot, one instruction that takes hours.
 #include <cstdio>

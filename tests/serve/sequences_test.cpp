@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model with state: each sequence goes on from its own last request, whatever others do between
 // and beside them, on several sessions.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/serve/server_process.h - `ingot serve` on a free port, and connections to it of bytes as a
 // test wants them, also bytes that no client would send.
 #pragma once

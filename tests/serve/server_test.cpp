@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `ingot serve` as requests meet it: every refusal has its number and its line, and the server goes
 // on.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """libtriton_ingot.so in a real tritonserver, that of nvidia-pytriton: its answers beside those of
 `ingot serve` to the same requests, bit for bit; batches, instances, sequences, refusals.
 

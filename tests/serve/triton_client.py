@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Calls of the published client of Triton (tritonclient), unchanged, against `ingot serve`:
 health, metadata, configuration, inference with binary and JSON tensors, asynchronous, by shared
 memory, statistics, the repository's index, load and unload, deadlines, errors. Every answer is

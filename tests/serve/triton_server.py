@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real tritonserver, that of nvidia-pytriton, until standard input ends: the digit network in
 its Python backend and onnxruntime, for load.py to compare with; or a repository of ours in ours.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that do not end, and clients that do not wait: deadlines are kept while instances are busy,
 // and nobody's run goes on for nobody.
 #include <doctest/doctest.h>

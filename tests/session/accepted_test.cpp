@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every accepted file gives the same answers on each plan that a session may have: the file's own,
 // values kept, ports in the caller's memory, an arena that can be rebound, several threads; and
 // whatever the caller's floating-point state is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assignments at their edges: metadata that contradict the program, allocations that fail, several
 // threads, parking.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/session/control_test.cpp - loops and branches that a run decides.
 #include "runtime/op/control.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/session/counting_allocator.h - a caller's allocator that counts, fails the n-th time, and
 // knows what is alive.
 #pragma once

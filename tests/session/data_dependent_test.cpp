@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that only the data tells: every operator behind them sees what was found, outputs show
 // it, nothing moves; what a file or the data gets wrong is a named error and the session goes on.
 #include "runtime/op/data_dependent.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: null, and fake GPUs with memory of their own and a fault at every call in turn.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files whose program was damaged and whose hashes were brought up to date: opened, bound, planned,
 // resolved and run. Most are refused; what is not must run to its end. Meant for ASan and UBSan;
 // the seed is fixed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Promise 2: requirements are exact, one byte less is refused, a failed allocation anywhere at load
 // leaves nothing behind.
 #include <doctest/doctest.h>

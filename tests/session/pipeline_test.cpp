@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that are started and waited for, and pipelines, on the CPU: order, waiting, errors by item,
 // ends at any time.
 #include <doctest/doctest.h>

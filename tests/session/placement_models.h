@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/session/placement_models.h - models whose weights have places, and assignments of them.
 #pragma once
 #include <doctest/doctest.h>

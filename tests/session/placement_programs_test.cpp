@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assignments of programs with branches, loops, state and sizes that depend on data, in every kind
 // of memory, and when a device fails.
 #include "runtime/op/control.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A place for each weight: who is asked what, where instructions run, what crosses between devices,
 // and that none of it changes an answer.
 #include "tests/session/placement_models.h"

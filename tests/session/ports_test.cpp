@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The caller's memory for inputs and outputs: checked, used in place, read only where it is an
 // input.
 #include <doctest/doctest.h>

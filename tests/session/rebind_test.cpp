@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rebinding: one arena for every binding within the bounds, equal to a session that was made for
 // the binding; what is outside is refused by name and changes nothing.
 #include <doctest/doctest.h>

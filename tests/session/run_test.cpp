@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions: answers, state, control flow, cancelling, deadlines, profiling, several at once.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/session/session_models.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/session/session_models.h - models made in memory, and owners for objects of the C
 // interface.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State from outside: listed, seen, saved, restored, refused; and parking, which keeps it.
 #include <doctest/doctest.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole sessions on many threads, made to be run under ThreadSanitizer (./dev test tsan): sessions
 // of one model that share a pool, sessions made and destroyed while others run, the caller's
 // threads, cancelling and deadlines from outside.

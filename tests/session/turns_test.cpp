@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions of several models that take turns in one arena of the caller's: as large as the largest
 // of them, the state of each saved when its turn ends and restored when the next begins.
 #include <doctest/doctest.h>

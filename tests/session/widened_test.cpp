@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights that the file stores as f16 or bf16: f32 for the kernels, wherever the file and the arena
 // lie.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of tensors by the names that `ingot inspect --json` gives, and random arrays of them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/graph_builder.h - small graphs for tests of passes: built node by node, evaluated
 // as they are built, so that dims need be given only where an operator reads them from its output.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/graph_evaluator.h - the naive evaluator of conversion graphs
 // (tools/diagnose/reference) under the names of the tests.
 #pragma once

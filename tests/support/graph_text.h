@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/graph_text.h - a graph as text: equal for two programs that compute the same in the
 // same way. Names are left out.
 #pragma once

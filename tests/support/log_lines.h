@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/log_lines.h - the lines that a library's log gets.
 #pragma once
 #include <mutex>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/onnx_writer.h - small ONNX models made in memory, right or wrong: a protobuf writer
 // and the few messages on top of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // place_runner - a file over many placements of its weights on the CPU and two fake GPUs: always
 // the answer of the CPU alone, exactly the launches and transfers that were stated, exactly the
 // memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/raw_inputs.h - a model, and inputs for it from raw files: DIR/NAME.bin ('/' and ':'
 // in NAME written as '_').
 #pragma once

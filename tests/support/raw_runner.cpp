@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // raw_runner.cpp - runs a file on raw inputs and prints a hash of every output: needs neither npz
 // nor the command line, so that it also runs cross-compiled under an emulator.
 //

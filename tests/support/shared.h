@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/shared.h - where shared material lies: models, checkpoints and reference outputs
 // that are not part of the repository. The rule is that of tests/support/shared.py.
 #pragma once

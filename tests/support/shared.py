@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where shared material lies: models, checkpoints and reference outputs that are not part of the
 repository. The tests use it where it is present.
 

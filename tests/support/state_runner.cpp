@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // state_runner.cpp - steps of a stateful model on made-up inputs, a hash of the outputs after each:
 // needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
 //

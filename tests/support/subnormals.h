@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/subnormals.h - what neon32 is compared with: one lane, bit for bit, but where
 // subnormal numbers are among operands or results, which its vectors take for zero.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Minimal systems of Debian and Ubuntu in folders, made by debootstrap from the package sources of
 # this machine. Needs root.

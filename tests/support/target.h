@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/target.h - where a runner runs: an instruction set of the CPU, "best", or a device.
 #pragma once
 #include <ingot/cpu.h>

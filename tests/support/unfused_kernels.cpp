@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/unfused_kernels.h"
 
 #include "kernels/cpu/cpu_kernels.h"

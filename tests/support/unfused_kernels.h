@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/support/unfused_kernels.h - what sse2 is compared with, bit for bit: the kernels of one
 // lane with products that are rounded before they are added.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/traps/driver_traps.h - what runs on a GPU ask of its driver, beside what the session
 // states. Over the fake driver, which INGOT_CUDA_DRIVER names: what that allocates and asks the
 // system for is its own, so its calls are marked for the tracer.

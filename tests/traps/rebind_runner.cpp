@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rebind_runner - runs one file at many extents and prints a hash of every output, so that a
 // session that is rebound can be compared with files converted for one extent each.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/traps/tracer.h - system calls of a child's first thread, counted from outside (ptrace)
 // between two marks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trap_file - runs a file with the traps armed and says what they caught; for processors that are
 // emulated, where a parent cannot trace its child (trap_runner does, and has models of its own).
 //

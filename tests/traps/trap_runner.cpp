@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trap_runner - checks that run() allocates nothing, takes no lock, throws nothing, and makes
 // on the calling thread at most one wake and one wait, no other system call. On a GPU (the fake
 // driver): the same, and of the driver exactly the launches, waits and transfers that the session

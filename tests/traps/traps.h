@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/traps/traps.h - counts what run() may not do, while armed. Every call that the runtime and
 // the kernels make to these functions passes through a wrapper (-Wl,--wrap); what the C library
 // does inside shows as a system call.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs what the tutorials and the "coming from" pages show, each page in an empty folder, in order.
 
   run_pages.py --ingot BIN --prefix DIR [--site DIR] --work DIR [PAGE..]     the last line counts

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """run_pages.py notices what is wrong on a page, and nothing else: pages made for this.
 
 runner_test.py            the last line counts"""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real networks converted and asked for their weights: what comes back has the source's bits; the
 rest is named; with --keep-weights all of it comes back. Skipped, and counted, where the models are
 absent.

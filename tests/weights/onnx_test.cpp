@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initializers of ONNX models made here: every encoding, graphs inside graphs, external data that
 // must stay beside the model.
 #include <doctest/doctest.h>

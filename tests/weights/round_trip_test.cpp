@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks made here, converted, and their weights asked back: permuted, transposed, fused, padded,
 // widened ones bit by bit, changed ones by name.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arduino.h - of Arduino's interface what the example uses, over the board functions of a project
 // of `ingot firmware`: a sketch as QEMU runs it.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The packages of packaging/worlds, held to what their worlds ask for.
 
   check_worlds.py --ingot BIN --sources LIST --work DIR            their forms: seconds
@@ -77,6 +78,8 @@ class Worlds(Checks):
                 expect(not left, f"{path}: {left and left[0]} was not filled in")
                 expect("@" not in path.name, f"{path}: its name was not filled in")
         for world in self.worlds.iterdir():
+            for name in ("LICENSE", "NOTICE"):
+                expect((world / name).is_file(), f"{world}: {name} is missing")
             expect("How far this was checked" in (world / "README.md").read_text(),
                    f"{world}: README.md does not say how far it was checked")  # fmt: skip
 
@@ -168,7 +171,7 @@ class Worlds(Checks):
         name = f"ingot-{version()}"
         with tarfile.open(place / f"{name}.tar.xz") as archive:
             names = set(archive.getnames())
-        for needed in ("CMakeLists.txt", "LICENSE", "schema/ingot.fbs", "runtime/base/status.h"):
+        for needed in ("LICENSE", "NOTICE", "schema/ingot.fbs", "runtime/base/status.h"):
             expect(f"{name}/{needed}" in names, f"{place}/{name}.tar.xz lacks {needed}")
 
     def yocto(self):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DFILE=.../CMakeLists.txt -DOUT=LIST -P idf_functions.cmake: what a component's
 # CMakeLists.txt registers, with functions of our own in the place of ESP-IDF's. LIST gets the
 # sources, include folders and options, a line each.

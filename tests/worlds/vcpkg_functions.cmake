@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DPORT=FOLDER -DROOT=FOLDER -DLINKAGE=static|dynamic -DVERSION=V -DBUILD=ON|OFF
 #   -P vcpkg_functions.cmake
 # The port, with functions of our own in the place of vcpkg's: it is configured, and with BUILD

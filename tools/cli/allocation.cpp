@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as
 // C, ends the process instead, and running out of memory is an ordinary error here (exit 7). malloc
 // and free are mimalloc's all the same, where it is there. Large blocks of a conversion lie where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In place of conversion.cpp, inspect_source.cpp, inspect_folder.cpp and inspect_checkpoint.cpp, in
 // the command line of a device: it runs .ingot files and has no importers.
 #include "tools/cli/conversion/conversion.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line: parses, runs the one command that was named, turns failures into one line and
 // an exit code.
 #include <build_identity.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ingot_standard_output(TARGET): TARGET replaces its standard output by a stream that hides control
 # characters. Where the C library has a constant in that place, the linker makes a variable of it;
 # cli/output/standard_output.cpp.

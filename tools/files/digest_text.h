@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/digest_text.h - a SHA-256 in hexadecimal.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/failure.h - how everything on the host fails: an exit code of design 8 and one line
 // of text.
 #pragma once

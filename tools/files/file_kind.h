@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/file_kind.h - what a file is, by its content; the extension decides nothing.
 #pragma once
 #include <cstddef>

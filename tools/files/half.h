@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/half.h - the two half-size floats. Widening is exact and keeps the bits
 // of a NaN; narrowing rounds to the nearest, ties to even, and gives back what was widened, bit by
 // bit.

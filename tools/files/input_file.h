@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/input_file.h - the one door through which host code opens files to read, so that no
 // output is written over what a command reads: a model, its external data, shards, goldens,
 // images. tools/lint/file_access.py refuses other ways. What counts is the file itself (device

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/large_blocks.cpp - see large_blocks.h.
 #include "tools/files/large_blocks.h"
 

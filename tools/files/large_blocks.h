@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/large_blocks.h - where the large blocks of a conversion lie, so that it stays in
 // proportion to its source: in memory up to so many bytes, the rest in an unnamed file, whose pages
 // are let go of while nobody looks at them. What is let go of is read again where it is looked at,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/mapped_pages.cpp - see mapped_pages.h.
 #include "tools/files/mapped_pages.h"
 

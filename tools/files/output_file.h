@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/output_file.h - files that appear whole or not at all.
 // Errors   Failure kUnavailable with the path and the reason of the system.
 // Signals  remove_temporary_files() is async-signal-safe; install_interrupt_cleanup() calls it on

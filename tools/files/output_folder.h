@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/output_folder.h - a folder of files that appears whole or not at all.
 // Errors   Failure kUsage where the path is there already, also where another process was first;
 //          kUnavailable with the path and the reason of the system.

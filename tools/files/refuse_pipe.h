@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/refuse_pipe.h - a pipe in place of a file to read, refused before it is opened: that
 // would wait for a writer, and what comes through a pipe cannot be read twice.
 #pragma once

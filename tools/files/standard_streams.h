@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/standard_streams.h - "-" as the name of a file: standard input as one to read,
 // standard output as one to write. Formats need to seek, so what arrives is kept in an unnamed
 // temporary file first; it is gone with the program, however that ends.

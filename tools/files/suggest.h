@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/suggest.h - the nearest name to a misspelt one.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/temporary_tree.cpp - see temporary_tree.h.
 #include "tools/files/temporary_tree.h"
 

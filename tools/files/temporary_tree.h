@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/temporary_tree.h - files and folders that an interrupt removes, and names for them.
 // Inside tools/files only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/visible_text.cpp - see visible_text.h.
 #include "tools/files/visible_text.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/visible_text.h - characters that a terminal obeys instead of showing them.
 #pragma once
 #include <cstddef>

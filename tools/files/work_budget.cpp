@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/work_budget.cpp - see work_budget.h.
 #include "tools/files/work_budget.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/work_budget.h - how much work and memory one source may cost. Whatever walks a list,
 // a graph or an expression on behalf of a file charges here what it walks; a file whose cost is out
 // of proportion to its size is refused with one line instead of taking hours. Tests read the

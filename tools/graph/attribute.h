@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/attribute.h - attributes of nodes, from the rows of attributes.def. Code
 // names one as attr::axis: a name that has no row does not compile, nor does another type.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/bound_hint.h - what to do about a refusal, and how it names the option that bounds a
 // size which only the data tell. Whoever has found a number that is enough puts it there.
 #pragma once

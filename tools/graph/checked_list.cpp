@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/checked_list.cpp - see checked_list.h.
 #include "tools/graph/checked_list.h"
 

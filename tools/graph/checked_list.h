@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/checked_list.h - sequences whose length a file decides: every access is checked, and
 // a wrong one is a refusal of the node at hand.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/comparison.cpp - answers by trying extents, since expressions of dims have steps but
 // few symbols.
 #include "tools/graph/comparison.h"

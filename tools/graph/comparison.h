@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/comparison.h - a question about dims that the bounds of their symbols leave open, and
 // the bounds that would answer it.
 #pragma once

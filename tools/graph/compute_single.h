@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/compute_single.h - programs in half precision, computed in f32. No processor of the
 // CPU back end multiplies f16 or bf16 matrices in its kernels yet: what a half-precision program
 // multiplies, sums or normalizes is computed in f32, whose results are nearer to the truth than

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/custom_node.h - the node Custom: an operator of a plugin's, with the attributes that
 // the source gave it.
 #pragma once

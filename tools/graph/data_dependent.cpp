@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/data_dependent.cpp - see data_dependent.h.
 #include "tools/graph/data_dependent.h"
 

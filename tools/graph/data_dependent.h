@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/data_dependent.h - dims that a value resolves when the program runs. A node whose
 // types mention such a dim needs that value as if it read it: it may not run before, and what makes
 // the value may not go.

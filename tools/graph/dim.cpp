@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/dim.cpp - the normal form: sums of coefficient x product, and division of such a sum.
 #include "tools/graph/dim.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/dim.h - a dimension during conversion: a number, or an expression over named symbols,
 // kept in normal form.
 #pragma once

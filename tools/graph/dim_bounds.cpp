@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/dim_bounds.cpp - what the bounds of symbols prove about an expression.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/dim_limit.h - an expression of a dimension that is sound and larger than what is
 // followed: no damage of the source, which is refused as unsupported.
 #pragma once

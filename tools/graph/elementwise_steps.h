@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/elementwise_steps.h - what an operator of a graph computes of each element, as steps
 // of runtime/op/functions.def: lowering writes them, folding and the tables of int8 run them.
 // Threads  any.

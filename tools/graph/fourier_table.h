@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fourier_table.h - the constant operand of Fft, as runtime/op/fft.h has it.
 #pragma once
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/functions.h - operators of a graph that are one elementwise function and nothing
 // else, without attributes: the rows of runtime/op/functions.def that name a node.
 // Threads  any.

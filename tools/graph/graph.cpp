@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/graph.cpp - the small change of the graph: attribute access, values, constants.
 #include "tools/graph/graph.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/movement.cpp - where each element of an output comes from.
 #include "tools/graph/movement.h"
 

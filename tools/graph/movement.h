@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/movement.h - operators that only move elements, as a table of where each comes from;
 // shared by folding of constants and by shape arithmetic. Operators are in normal form.
 #pragma once

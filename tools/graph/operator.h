@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/operator.h - the operators of a graph, from the rows of operators.def. Code names one
 // as op::Conv: a name that has no row does not compile.
 // Threads  any.

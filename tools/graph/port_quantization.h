@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/port_quantization.h - what the integers of inputs and outputs stand for, as the
 // metadata of a file keep it for ingot_model_quantization().
 #pragma once

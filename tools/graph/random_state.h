@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/random_state.h - the seed of a session: an input of the graph that conversion makes a
 // state variable, [seed, number of the run].
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/symbolic.cpp - arithmetic on exact ratios.
 #include "tools/graph/symbolic.h"
 

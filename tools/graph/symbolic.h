@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/symbolic.h - what a small tensor of shape arithmetic holds: exact ratios of dims,
 // plain numbers, or nothing known.
 #pragma once

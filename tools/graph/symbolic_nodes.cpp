@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/symbolic_nodes.cpp - shape arithmetic node by node. @pre the output's dims are
 // numbers and few elements.
 #include <algorithm>

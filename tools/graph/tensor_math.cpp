@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/tensor_math.cpp - conversions between element types.
 #include "tools/graph/tensor_math.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/tensor_math.h - constants as doubles or 64-bit integers, element by element. For
 // folding, not for speed.
 #pragma once

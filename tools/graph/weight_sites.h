@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/weight_sites.h - where a source reads its weights: what an overlay has to know of a
 // program, before the program is translated.
 #pragma once

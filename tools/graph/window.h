@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/window.h - the window of a convolution or a pool over one or two dimensions. A node
 // has it as ONNX spells it (kernel_shape, strides, dilations, pads), from the import to lowering.
 #pragma once

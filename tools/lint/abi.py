@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The C interface as it was promised, against the headers and the shared library as they are.
 
   abi.py [--library build/gcc/libingot.so] [--cc cc] [--update]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses texts of errors in tools/ that leave out what a person needs.
 
 An error says where, what is wrong, what was expected and found, and what to do. Of that a pattern

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses host code that opens files past tools/files: what is read has to be known, so that
 nothing is written over it.
 

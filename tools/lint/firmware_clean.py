@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses in runtime/ and kernels/ what a device must not need: streams, strings, containers,
 exceptions, thread_local, the heap."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """clang-format over what git tracks: counts the files that differ from .clang-format and names
 them. It does not rewrite any (./dev format does).
 

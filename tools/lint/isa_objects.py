@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the objects of kernels/cpu/isa: nothing weak (the linker would merge it with another
 instruction set's copy), nothing that runs before main, and no stack traffic in the innermost loops
 of register tiles, nor other instructions beyond a share there that is named below.

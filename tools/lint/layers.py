@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses what points against the order of the layers: an #include, a forward declaration of a type
 of a layer above, and in a .cpp file a declaration of what another file defines.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The vocabulary of the graph (tools/graph/operators.def, attributes.def): every core operator of the
 runtime has a row, rows and names are in order, the table of tools/graph/README.md is made of them, and
 outside importers no operator or attribute is compared with, or looked up by, a text.

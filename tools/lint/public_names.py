@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses a type of the runtime with the name of a type of the C++ interface
 (runtime/include/ingot/*.hpp): both are ingot::X, and a program that links the static library would
 have two definitions of X::~X(), of which the linker keeps either."""

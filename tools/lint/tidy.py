@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """clang-tidy over what ships in a device (runtime/), with the checks of .clang-tidy; any finding
 fails.
 

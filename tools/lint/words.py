@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Refuses words of our own where the field has one: names in code, and phrases in documents and in
 what users read. docs/glossary.md has those that stay.
 

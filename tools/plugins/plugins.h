@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/plugins/plugins.h - operators of the application's, out of shared libraries. They belong to
 // the process: loaded once, never given back, visible to importers, shape inference, the converter
 // and every model that is opened afterwards.

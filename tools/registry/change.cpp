@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/registry/change.cpp - see change.h.
 #include "tools/registry/change.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/registry/change.h - one change of a registry: made durable under ROOT/.changes, then
 // visible by one rename. While it lives no other writer runs; what a killed one left is removed.
 #pragma once

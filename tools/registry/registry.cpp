@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/registry/registry.cpp - reading a registry; change.cpp makes changes visible.
 #include "tools/registry/registry.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/registry/registry.h - a folder of models in Triton's layout, NAME/VERSION/model.ingot, with
 // tags that move and versions that do not.
 //

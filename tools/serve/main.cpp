@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program ingot-serve, which `ingot serve` starts: a server of its own, so that the command
 // line needs neither its libraries nor its size.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/arguments.h - the values behind options, each refused with its option's name, what
 // was found and what is expected.
 // Errors   Failure kUsage.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/as_fp16.cpp - see as_fp16.h.
 #include "tools/session/as_fp16.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/as_fp16.h - an exact or fast file as its source convert with --precision fp16 would
 // be, as far as a GPU's memory goes.
 #pragma once

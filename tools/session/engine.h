@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/engine.h - a model and its session through the public interface, with failures
 // turned into exit codes and lines, and numpy arrays moved in and out.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/engine_states.cpp - state variables of a session, wherever they lie: a device that
 // keeps them to itself hands out, and takes, only what a saved state holds.
 #include <algorithm>

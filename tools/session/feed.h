@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/feed.h - from the arrays of an .npz to the inputs of a session.
 #pragma once
 #include <string>

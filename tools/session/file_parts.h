@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/file_parts.h - the parts of an .ingot file, for commands that change some of them
 // and copy the rest byte for byte.
 // Errors   Failure kUnavailable: it cannot be read; kCorrupt: bytes that their hash was not taken

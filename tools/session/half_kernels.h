@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/half_kernels.h - which halves the kernels of a CPU multiply, and the same kernels
 // without them.
 #pragma once

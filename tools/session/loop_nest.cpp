@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/session/loop_nest.h"
 
 #include "runtime/op/control.h"

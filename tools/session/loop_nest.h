@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/loop_nest.h - which loops are around each instruction of a file, and in which of
 // their iterations a run is.
 #pragma once

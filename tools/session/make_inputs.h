@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/make_inputs.h - valid inputs for a model that nobody gave any for.
 #pragma once
 #include <cstdint>

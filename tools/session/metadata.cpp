@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/session/metadata.h"
 
 #include <ingot_schema/metadata_generated.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/metadata.h - what a file says about itself, decoded.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/output_paths.h - which instructions each result of a file depends on.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/placing.h - --place NAME=DEVICE: which weights are meant, and the assignment that
 // follows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/precision_record.h - what conversion found out about `--precision`, as entries of a
 // file's metadata.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/program_view.h - the program of a file with its dimensions bound, for reports:
 // types, lifetimes, the plan. It reads the file through the runtime's own reader and validation,
 // beside the public interface, which hides all this.

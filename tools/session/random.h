@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/random.h - numbers that fill inputs, the same everywhere.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/run_deadline.h - a limit to the time that runs of a session take, watched by a
 // thread: a run itself looks at no clock.
 #pragma once

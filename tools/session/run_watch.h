@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/run_watch.h - a limit to each run of a session, watched by a thread, so that a run
 // itself looks at no clock. run_deadline.h limits all runs together.
 #pragma once

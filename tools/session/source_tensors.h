@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/source_tensors.h - values of a session under the names of the source's tensors, in
 // the source's order of dimensions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/state_files.h - saved state as files: written whole or not at all, read, described.
 #pragma once
 #include <nlohmann/json.hpp>

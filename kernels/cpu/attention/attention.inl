@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/attention/attention.inl - softmax(scale q k' + mask) v. Contract:
 // runtime/op/attention.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/attention/mask.inl - the mask of one query over one block of keys, as floats to add.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"

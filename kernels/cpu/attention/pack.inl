@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/attention/pack.inl - keys and values of one block as panels of 16, whatever lies
 // between their rows.
 #pragma once

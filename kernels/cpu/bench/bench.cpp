@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/bench/bench.cpp - speed of the convolution kernels by layer, one thread:
 // ingot_kernel_bench [ISA] [FILTER].
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/bench/integer_peak.cpp - how many products of bytes a core sums in a nanosecond by
 // the instructions of the kernels (kernels/cpu/quantized/dot.inl) with all operands in registers.
 // Compiled once for each instruction set: INGOT_PEAK_AVX2 and so on. Prints the number.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/bench/layers.h - layer shapes of ResNet-50, MobileNetV2 and YOLOv8n, as whole
 // networks run them.
 #pragma once

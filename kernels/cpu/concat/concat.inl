@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/concat/concat.inl - Concat. Contract: runtime/op/concat.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/band.inl - views of one image, and the band copy that spares the tiles
 // every edge case.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/chain.inl - several convolutions in bands of rows; each thread owns rows of
 // the last one's output and a ring of rows for every intermediate. Rows at the seams between
 // threads are computed by both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/conv2d.inl - the kernels of conv2d. Contract: runtime/op/conv2d.h.
 #pragma once
 #include "kernels/cpu/conv2d/depthwise.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/depthwise.inl - one filter a channel: R pixels of one row by one vector of
 // channels in registers.
 // Order  acc = bias; over rows inside the image, over all columns of the window with zero

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/depthwise3_neon.inl - depthwise windows of 3x3 on 64-bit Arm: four pixels of a
 // row by sixteen channels in registers, from the biases to the store.
 //

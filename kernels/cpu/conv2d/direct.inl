@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/direct.inl - convolutions with a window as products without im2col: a band of
 // input rows is copied with zero borders, then every output pixel is a few runs of consecutive
 // floats and tiles know no edges.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/half_conv.inl - direct convolutions of halves, alone and as stages of a chain,
 // whose others are computed in f32. Format: kernels/cpu/gemm/half_gemm.inl.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/winograd.inl - F(4x4, 3x3): Y = A^T [U . (B^T d B)] A on 6x6 inputs for 4x4
 // outputs; the file has U.
 // Order  V: columns, then rows of d by input_transform. M[plane][o]: one chain of fma from zero

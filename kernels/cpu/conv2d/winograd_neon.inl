@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/winograd_neon.inl - both transforms of a Winograd tile on 64-bit Arm, four
 // channels at a time. The 36 numbers of a tile do not fit 32 registers: columns go through a small
 // array, whose rows are read by pairs. Pointers move in the loads and stores themselves. The order

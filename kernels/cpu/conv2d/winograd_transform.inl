@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/winograd_transform.inl - the transforms of F(4x4, 3x3), one dimension at a
 // time; device code of kernels/cuda as well.
 #pragma once

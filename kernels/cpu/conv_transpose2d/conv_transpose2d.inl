@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv_transpose2d/conv_transpose2d.inl - gathered at the output: pixels of one phase
 // (ox modulo the stride) see the same taps, so they are a tile whose segments are the taps that
 // reach them. Contract: runtime/op/conv_transpose2d.h.

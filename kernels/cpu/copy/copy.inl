@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/copy/copy.inl - Copy and Tile. Contract: runtime/op/copy.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"

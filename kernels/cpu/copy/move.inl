@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/copy/move.inl - one walk over dims with a stride on each side: what Copy, Tile,
 // Slice, Concat and Transpose are made of. Dims are merged first; then rows that are contiguous on
 // both sides are copied whole, and two dimensions that change places go through square blocks that

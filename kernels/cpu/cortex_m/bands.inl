@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/cortex_m/bands.inl - bands of convolutions and rows of linear layers over CortexM's
 // tiles, in 32-bit arithmetic: a microcontroller has no larger memory. What is rare on one (16-bit
 // numbers, weights with zero points, sums in floating point) goes through the templates.

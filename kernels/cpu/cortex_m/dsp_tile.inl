@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/cortex_m/dsp_tile.inl - two pixels by sixteen outputs with SMLAD, two outputs at a
 // time: of four bytes of a pixel the even and the odd ones are widened to halves of a word
 // (UXTB16), once for all outputs; so are four weights (SXTB16), and two SMLAD add four products.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/cortex_m/helium_tile.inl - four pixels by sixteen outputs with Helium: sixteen
 // weights of one output are gathered out of the panel (four groups of four, a panel row apart) and
 // multiplied with sixteen bytes of each pixel. VMLADAV takes bytes of one signedness: pixels have

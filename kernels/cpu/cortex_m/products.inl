@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/cortex_m/products.inl - products of bytes with the instructions that a Cortex-M has
 // for them. Inner loops of kernels/cpu/quantized are specialized for the one-lane V; cutting into
 // bands, rules and rows stay those of every instruction set, and the bits are the same, since sums

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/data_dependent/box.inl - boxes of non-maximum suppression in f32, one rounding an
 // operation, in the order below: the CPU's and the GPU's.
 //   area = width * height     shared = max(0, right - left) * max(0, bottom - top)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/data_dependent/nms.inl - non-maximum suppression. Contract:
 // runtime/op/data_dependent.h. One member works: what a class gives lies behind what the ones
 // before gave.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/data_dependent/nonzero.inl - counts, then writes coordinates as dense rows of that
 // many. Contract: runtime/op/data_dependent.h. One member works: what is written where depends on
 // all that came before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/data_dependent/unique.inl - items sorted by a heap of their indices; equal ones then
 // lie together, the first of a kind first. Contract: runtime/op/data_dependent.h. One member works.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/elementwise/convert.inl - blocks of elements of any type to and from the type that is
 // computed with. To a whole number: truncation toward zero, what lies outside int64 becomes its
 // smallest value, then the low bits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/elementwise/elementwise.inl - chains of elementwise steps on blocks of up to 256
 // elements that stay in L1.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/elementwise/grid.inl - the output's dims with neighbours merged where every operand
 // allows, and how each operand is walked: consecutive rows of `length` elements, each operand with
 // a stride of 0 or 1 inside a row.

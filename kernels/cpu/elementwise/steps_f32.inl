@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/elementwise/steps_f32.inl - one step over a block of floats: one switch a block, one
 // loop an operator.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/elementwise/steps_wide.inl - one step over a block of int64, uint64 or double, one
 // element at a time. Whole numbers wrap; x / 0, x % 0 and x % -1 are 0. Transcendental functions of
 // double come from the C library: same bits on every instruction set of one build, not between

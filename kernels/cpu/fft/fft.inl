@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/fft/fft.inl - Fft. Contract: runtime/op/fft.h. Rows of f32 go side by side, one in
 // each lane, where there are enough of them: they are turned on the way in and out. A row alone has
 // vectors in the later passes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/fft/passes.inl - Stockham's passes over planes of complex numbers: element i of
 // transform b lies at i * B + b of the plane of its part. A pass reads and writes runs of B times
 // the product of the radices before it; twiddles belong to a run. Products and sums are never

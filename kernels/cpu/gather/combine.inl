@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gather/combine.inl - what one update of a scatter makes of an element. Device code as
 // well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gather/gather.inl - Gather, GatherElements, GatherNd. Contract: runtime/op/gather.h.
 // Every index is checked before it is used; where one is bad the rest is still done and
 // kBadIndexValue returned.

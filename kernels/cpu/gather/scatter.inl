@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gather/scatter.inl - ScatterNd, ScatterElements. Contract: runtime/op/gather.h. The
 // team copies data; then one member applies the updates in their order, so that repeated indices
 // have one meaning.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/epilogue.inl - what happens to a tile while it is stored: activation and
 // residual, in the order given. Kinds that are a clamp (none, relu, relu6, clip) stay in registers;
 // the rest take one pass over the tile in L1, with the switch over the kind outside the loop.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/gemm.inl - a matrix of pixels times panels: pointwise convolutions, linear,
 // matmul.
 #pragma once

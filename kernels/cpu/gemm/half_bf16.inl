@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/half_bf16.inl - products of halves by BFMMLA on 64-bit Arm with FEAT_BF16:
 // register tiles of eight pixels (or four) by eight outputs, half a panel.
 //

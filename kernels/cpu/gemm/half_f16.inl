@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/half_f16.inl - products of halves by f16 arithmetic: register tiles of eight
 // pixels (or four) by one panel of 16 outputs in f16 on 64-bit Arm with FEAT_FP16.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/half_gemm.inl - products of halves: rows times panels, where both are rounded on
 // the way into the scratch. Rows are what lies there, or windows of images: the sum of an output is
 // over (tap, channel) either way. How it is cut, and in which order it is added:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/pack.inl - panels made at run time, where the operand is no constant or its
 // groups do not fit panels.
 #pragma once

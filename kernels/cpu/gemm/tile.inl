@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/tile.inl - the register tile behind every product: MR pixels by NP panels of 16
 // outputs.
 //

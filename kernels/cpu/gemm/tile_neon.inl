@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/tile_neon.inl - the register tile of four pixels (or one) by one panel of 16
 // outputs (or the first half of it) on 64-bit Arm, from the biases to the store.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/tile_neon32.inl - the loop of a register tile of three pixels on 32-bit Arm, in
 // asm: twelve sums, three pixels and one vector of weights are all 16 registers, of which GCC keeps
 // four sums on the stack. There is no fused product by one lane, so a pixel's number is loaded into

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/tile_neon_five.inl - register tiles of five pixels beside each other by one
 // panel of 16 outputs on 64-bit Arm, one below the other in one asm statement.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/image/color.inl - from sampled components to the channels of y, by whole vectors.
 // Device code runs it with one lane.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/image/image.inl - ImageInput. Contract and arithmetic: runtime/op/image_input.h. For
 // each row of y: the bytes of each plane's source rows are mixed down into one row of floats (whole
 // vectors, in order), that row is mixed across at the positions of a table that is made once a run,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/avx2.cpp - every kernel for this instruction set: built with -mavx2 -mfma.
 #include "kernels/cpu/simd/avx2.h"
 

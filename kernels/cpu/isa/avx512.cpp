@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/avx512.cpp - every kernel for this instruction set: built with AVX-512 F, BW, DQ
 // and VL.
 #include "kernels/cpu/simd/avx512.h"

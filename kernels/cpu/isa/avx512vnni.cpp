@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/avx512vnni.cpp - products of bytes by the dot products of AVX-512 VNNI; the rest
 // is avx512's.
 #include "kernels/cpu/simd/avx512.h"

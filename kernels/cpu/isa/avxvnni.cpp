@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/avxvnni.cpp - products of bytes by the dot products of AVX-VNNI; the rest is
 // avx2's.
 #include "kernels/cpu/simd/avx2.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neon.cpp - every kernel for this instruction set: aarch64.
 #include "kernels/cpu/simd/neon.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neon32.cpp - every kernel for this instruction set: 32-bit Arm with NEON and
 // fused multiply-add.
 #include "kernels/cpu/simd/neon32.h"

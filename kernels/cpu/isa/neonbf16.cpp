@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neonbf16.cpp - products of programs in bf16 by BFMMLA (FEAT_BF16); the rest is
 // neoni8mm's.
 #include "kernels/cpu/simd/neon.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neondot.cpp - products of bytes by signed dot products (FEAT_DotProd); the rest
 // is neon's.
 #include "kernels/cpu/simd/neon.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neonfp16.cpp - products of programs in fp16 by f16 arithmetic (FEAT_FP16); the
 // rest is neon's.
 #include "kernels/cpu/simd/neon.h"

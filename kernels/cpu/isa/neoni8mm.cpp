@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/neoni8mm.cpp - products of bytes by the mixed dot products of FEAT_I8MM; the rest
 // is neon's.
 #include "kernels/cpu/simd/neon.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/plain.cpp - kernels that use no vectors, once for all instruction sets.
 #include "kernels/cpu/simd/scalar.h"
 

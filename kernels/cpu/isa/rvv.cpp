@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/rvv.cpp - every kernel for this instruction set: the vector extension 1.0 of
 // 64-bit RISC-V.
 #include "kernels/cpu/simd/rvv.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/sse2.cpp - every kernel for this instruction set: 64-bit x86 without AVX2 or
 // without fused multiply-add.
 #define INGOT_UNFUSED 1

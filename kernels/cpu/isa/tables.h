@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is said
 // by INGOT_HAVE_*.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/linear/half_linear.inl - rows times constant panels of halves. Contract:
 // runtime/op/linear.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/linear/linear.inl - rows times constant panels. Contract: runtime/op/linear.h.
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/linear/quantized_weights.inl - weights of 8 or 4 bits with scales, as f32 on the way
 // into a product. One row reads them once, as they lie in the file; more rows read a panel that was
 // expanded to f32 in the scratch. Contract: runtime/op/linear.h.

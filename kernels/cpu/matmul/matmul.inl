@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/matmul/matmul.inl - product of two activations: b is packed into panels in the
 // scratch, a few at a time, then rows of a stream over them; for one or two rows b is read where it
 // lies. Contract: runtime/op/matmul.h.

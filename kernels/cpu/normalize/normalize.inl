@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/normalize/normalize.inl - layer, rms, instance and group normalization. Contract and
 // order: runtime/op/normalize.h.
 #pragma once

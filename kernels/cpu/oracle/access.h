@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/access.h - one element at a time, by coordinates, of any type. For the oracle
 // alone: as slow as it is plain.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/activation.h - what an epilogue makes of a sum, in double.
 #pragma once
 #include "runtime/op/scalar_functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/attention.cpp - y = softmax(scale q k' + mask) v, one row of scores at a time.
 #include "runtime/op/attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/concat.cpp
 #include "runtime/op/concat.h"
 

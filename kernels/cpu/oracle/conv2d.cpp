@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/conv2d.cpp - convolutions by their definition, and Winograd by its definition
 // from the packed U.
 #include <cstdlib>

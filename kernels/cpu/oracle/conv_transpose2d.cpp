@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/conv_transpose2d.cpp - a transposed convolution by its definition, gathered at
 // each output.
 #include "runtime/op/conv_transpose2d.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/copy.cpp - Copy and Tile, element by element.
 #include "runtime/op/copy.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/custom.cpp - an operator of the application's has no oracle here: it computes
 // itself.
 #include "runtime/op/custom.h"

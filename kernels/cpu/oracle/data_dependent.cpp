@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/data_dependent.cpp - NonZero, Unique, NonMaxSuppression.
 #include "runtime/op/data_dependent.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/dynamic_quantize.cpp - floats to bytes by what they hold, as
 // runtime/op/dynamic_quantize.h says, one number at a time.
 #include "runtime/op/dynamic_quantize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/elementwise.cpp - one element at a time through the steps, in double or in
 // 64-bit whole numbers.
 #include "runtime/op/elementwise.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/fft.cpp - Fft by its definition: every number times every root of unity.
 #include "runtime/op/fft.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/gather.cpp - Gather, GatherElements, GatherNd and their inverses, element by
 // element.
 #include "runtime/op/gather.h"

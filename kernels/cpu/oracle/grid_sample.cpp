@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/grid_sample.cpp - GridSample: for every output element the weighted sum over
 // its taps. Places in float, as the contract has them, weights in double.
 #include "runtime/op/grid_sample.h"

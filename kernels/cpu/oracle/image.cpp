@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/image.cpp - ImageInput: for every pixel of y the components at its place in
 // the frame, in double, then the conversion as the recommendations write it, then scale and bias.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/normalize.cpp - y = (x - mean) / sqrt(variance + epsilon) * scale + bias; rms:
 // y = x / sqrt(mean of squares + epsilon).
 #include "runtime/op/normalize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/oracle.h - the oracle kernels, one a contract: of each row of operators.def
 // the function of its text. Nobody speeds these up. They run the whole instruction on thread 0 of
 // the team and use no scratch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/oracle_table.cpp - the list of oracle kernels: naive, in double, in the order
 // a reader expects.
 #include "kernels/cpu/isa/tables.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/pad.cpp
 #include "runtime/op/pad.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/pool2d.cpp - pooling by its definition.
 #include "runtime/op/pool2d.h"
 

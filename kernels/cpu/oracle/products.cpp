@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/products.cpp - linear and matmul by their definition.
 #include "kernels/cpu/oracle/activation.h"
 #include "kernels/cpu/oracle/oracle.h"

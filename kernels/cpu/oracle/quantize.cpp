@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/quantize.cpp - between floats and integers, and functions of one number.
 #include "runtime/op/quantize.h"
 

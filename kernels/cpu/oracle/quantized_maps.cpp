@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/quantized_maps.cpp - sums, products and pools of bytes and 16-bit numbers.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/quantized_products.cpp - products of bytes and of 16-bit numbers, one sum at a
 // time, in 64 bits.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/quantized_softmax.cpp - softmax of rows of integers by a table of
 // exponentials.
 #include "runtime/op/quantized_softmax.h"

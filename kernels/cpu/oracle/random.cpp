@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/random.cpp - Random, element by element; logarithms and waves in double.
 #include "runtime/op/random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/recurrent.cpp - LSTM, GRU and RNN as ONNX writes them, one gate of one unit at
 // a time, in double.
 #include "runtime/op/recurrent.h"

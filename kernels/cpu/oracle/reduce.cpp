@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/reduce.cpp - reductions over any set of dimensions, arg-reductions over one.
 #include "runtime/op/reduce.h"
 

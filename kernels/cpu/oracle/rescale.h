@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/rescale.h - the arithmetic of runtime/op/requantize.h, one number at a time.
 #pragma once
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/resize.cpp - ONNX Resize: for every output element the weighted sum over its
 // taps in every dimension.
 #include "runtime/op/resize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/roi_align.cpp - RoiAlign: for every output element its places, one after the
 // other. Places in float, as the contract has them, weights and sums in double.
 #include "runtime/op/roi_align.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/slice.cpp
 #include "runtime/op/slice.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/softmax.cpp - y = exp(x - max) / sum(exp(x - max)), or its logarithm.
 #include "runtime/op/softmax.h"
 

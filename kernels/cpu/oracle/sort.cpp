@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/sort.cpp - TopK and CumSum.
 #include "runtime/op/sort.h"
 

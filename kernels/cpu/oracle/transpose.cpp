@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/transpose.cpp
 #include "runtime/op/transpose.h"
 

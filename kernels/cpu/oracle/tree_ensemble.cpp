@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/tree_ensemble.cpp - TreeEnsemble: one row, one tree, one step after the other.
 #include "runtime/op/tree_ensemble.h"
 

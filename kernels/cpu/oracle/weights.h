@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/weights.h - one weight by its canonical index, whatever the packing.
 #pragma once
 #include <cstdint>

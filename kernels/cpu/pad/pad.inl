@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/pad/pad.inl - Pad: row by row of the output, filled, or copied with its two ends.
 // Contract: runtime/op/pad.h.
 #pragma once

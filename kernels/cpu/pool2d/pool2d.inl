@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/pool2d/pool2d.inl - pooling, vectors over channels. Contract: runtime/op/pool2d.h.
 #pragma once
 #include "kernels/cpu/conv2d/band.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/band.inl - one image of bytes or of 16-bit numbers, and the band copy that
 // spares tiles every edge case: what lies outside of the image is the zero point. A band of 16-bit
 // numbers is two, of upper and of lower bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/binary.inl - sums, differences and products of two tensors of bytes or of
 // 16-bit numbers. Contract: runtime/op/quantized_elementwise.h.
 #pragma once

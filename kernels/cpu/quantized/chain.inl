@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/chain.inl - a depthwise convolution of bytes with its pointwise neighbors,
 // band by band. Contract: runtime/op/quantized_chain.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/conv.inl - convolutions of bytes as products without im2col, dense and in
 // groups. Contract: runtime/op/quantized_conv2d.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/depthwise.inl - depthwise convolutions of bytes. Contract:
 // runtime/op/quantized_conv2d.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/depthwise3_avx512.inl - depthwise 3x3 of bytes by dot products of four
 // taps, sixty-four channels at a time.
 //

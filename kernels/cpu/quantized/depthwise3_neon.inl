@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/depthwise3_neon.inl - depthwise 3x3 of bytes by dot products of the three
 // taps of a column, sixteen channels at a time.
 //

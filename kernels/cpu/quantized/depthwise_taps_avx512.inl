@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/depthwise_taps_avx512.inl - depthwise convolutions of bytes of any window
 // by dot products of four taps, sixty-four channels at a time, one pixel after the other. The order
 // of channels in vectors is that of depthwise3_avx512.inl.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dot.inl - struct Dot: products of four unsigned by four signed bytes,
 // summed in 32 bits, for sixteen outputs at a time. It stands beside struct V of the instruction
 // set. All are exact: sums are modulo 2^32, so that their order does not matter.

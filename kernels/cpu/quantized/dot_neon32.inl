@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dot_neon32.inl - struct Dot of dot.inl for NEON of 32-bit Arm, which
 // multiplies vectors of 16 bits by one number into sums of 32.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dot_rvv.inl - struct Dot of dot.inl for the vector extension of RISC-V,
 // which multiplies vectors of 16 bits into sums of 32.
 #pragma once

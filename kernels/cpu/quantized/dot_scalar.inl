@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dot_scalar.inl - struct Dot of dot.inl for one lane.
 #pragma once
 #include <cstring>

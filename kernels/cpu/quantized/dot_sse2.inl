@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dot_sse2.inl - struct Dot of dot.inl for SSE2, which multiplies pairs of 16
 // bits.
 #pragma once

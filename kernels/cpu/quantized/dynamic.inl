@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dynamic.inl - floats to bytes by what they hold: the range of a group, its
 // steps, its bytes. Contract: runtime/op/dynamic_quantize.h.
 #pragma once

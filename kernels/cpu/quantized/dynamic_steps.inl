@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/dynamic_steps.inl - from the range of a group's numbers to how they become
 // bytes. The arithmetic is in runtime/op/dynamic_quantize.h. GPUs compile the same file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/linear.inl - rows of bytes times constant panels. Contract:
 // runtime/op/quantized_linear.h.
 #pragma once

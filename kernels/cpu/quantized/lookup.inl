@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/lookup.inl - a function of one quantized number by its table. Contract:
 // runtime/op/lookup.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/matmul.inl - products of matrices of bytes: b goes into panels in the
 // scratch, then rows of a as in a linear layer. Contract: runtime/op/quantized_matmul.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/pool.inl - pooling of bytes and of 16-bit numbers, vectors over channels.
 // Contract: runtime/op/quantized_pool2d.h.
 #pragma once

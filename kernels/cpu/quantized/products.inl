@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/products.inl - convolutions and linear layers of bytes: their rows, for the
 // tables of whole instruction sets and for those that add instructions for bytes alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/quantize.inl - between floats and integers. Bytes go straight to and from
 // vectors; 16 and 32 bits through a block of int32. Contract: runtime/op/quantize.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/quantized_table.inl - the table of an instruction set that adds dot
 // products of bytes to another, INGOT_ISA_BASE: the products of bytes again, the rest from there.
 #pragma once

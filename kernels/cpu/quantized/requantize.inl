@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/requantize.inl - sums to numbers of the output, sixteen channels at a time.
 // The arithmetic is in runtime/op/requantize.h.
 #pragma once

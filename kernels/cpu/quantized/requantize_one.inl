@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/requantize_one.inl - one sum to a step of its output, in fixed point or by a
 // double. The arithmetic is in runtime/op/requantize.h. GPUs compile the same file.
 #pragma once

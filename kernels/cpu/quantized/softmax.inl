@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/softmax.inl - softmax of rows of integers by a table of exponentials.
 // Contract: runtime/op/quantized_softmax.h.
 #pragma once

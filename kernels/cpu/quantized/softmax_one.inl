@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/softmax_one.inl - fixed point of softmax of integers, one number at a time.
 // The arithmetic is in runtime/op/quantized_softmax.h. GPUs compile the same file.
 #pragma once

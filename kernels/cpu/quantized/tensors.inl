@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/tensors.inl - what is no product of a quantized network: rows for the
 // tables of whole instruction sets and for those of a firmware, which has no other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/quantized/tile.inl - the register tile behind every product of bytes: MR pixels by NP
 // panels of 16 outputs, as kernels/cpu/gemm/tile.inl for floats. Runs are whole groups of four
 // bytes: what is read past the end of a run meets weights of zero.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/random/philox.inl - Philox 4x32 with ten rounds: four words of a counter and a key.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/random/random.inl - Random. Contract: runtime/op/random.h. Words one block after the
 // other, logarithms and waves in vectors.
 #pragma once

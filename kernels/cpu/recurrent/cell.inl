@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/recurrent/cell.inl - what happens to the gates of one step once their products are
 // made. Contract: runtime/op/recurrent.h. Device code as well.
 #pragma once

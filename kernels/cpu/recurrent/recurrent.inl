@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/recurrent/recurrent.inl - LSTM, GRU, RNN. Contract and order: runtime/op/recurrent.h.
 // The products of the inputs of up to 64 rows are one matrix product; each step adds the product of
 // the state. Two directions go to two members of the team; one direction is divided by hidden units

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/reduce/folds.inl - one accumulation in f32: start value, step in vectors, combination
 // of two lanes. Device code as well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/reduce/lanes.inl - sums (or maxima, ...) in 16 virtual lanes and the fixed tree 8, 4,
 // 2, 1: element i of a row goes to lane i % 16, whatever the instruction set.
 #pragma once

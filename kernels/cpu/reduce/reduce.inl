@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/reduce/reduce.inl - Reduce. Contract and order: runtime/op/reduce.h.
 //   last dimension kept     columns fill the lanes of a vector, one chain each down the reduced
 //   dimensions

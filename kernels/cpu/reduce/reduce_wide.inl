@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/reduce/reduce_wide.inl - Reduce of every type but f32, and ArgReduce: one element at
 // a time in the same order, f16 and bf16 in float, whole numbers in 64 bits that wrap.
 #pragma once

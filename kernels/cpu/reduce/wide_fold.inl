@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/reduce/wide_fold.inl - one accumulation of any type but f32, an element at a time.
 // Device code as well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/grid_sample.inl - GridSample. Contract: runtime/op/grid_sample.h. Sixteen
 // places at a time: their elements and weights are computed in vectors, once for all channels. Then
 // the channels of each are mixed; of up to three channels the places are, by gathers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/grid_taps.inl - which elements of x a place of the grid reads, and with which
 // weights: a vector of places at a time. Contract: runtime/op/grid_sample.h. Device code as well.
 #pragma once

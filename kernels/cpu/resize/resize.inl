@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/resize.inl - Resize. Contract, coordinates and order: runtime/op/resize.h. For
 // every dimension a table says which source positions (and weights) each output position reads.
 // Rows of the last dimension are then copied (nearest), or mixed from 2, 4, 8 (linear) or 4, 16, 64

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/roi_align.inl - RoiAlign. Contract: runtime/op/roi_align.h. The elements and
 // weights of a bin's places are listed, some places at a time, and its channels are mixed in
 // vectors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/roi_taps.inl - which elements of x the places of a box read, and with which
 // weights. Contract: runtime/op/roi_align.h. Device code as well.
 #pragma once

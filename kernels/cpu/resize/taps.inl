@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/resize/taps.inl - which source positions (and weights) an output position reads.
 // Contract: runtime/op/resize.h. Device code as well.
 #pragma once

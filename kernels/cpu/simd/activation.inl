@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/activation.inl - y = act(x) for every kind of runtime/op/activation.h but prelu.
 #pragma once
 #include "kernels/cpu/simd/math.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/avx2.h - struct V with eight lanes, AVX2 and FMA. Its contract is in scalar.h.
 #pragma once
 #include <immintrin.h>

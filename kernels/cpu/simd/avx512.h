@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/avx512.h - struct V with sixteen lanes, AVX-512 F, BW, DQ and VL. Its contract
 // is in scalar.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/bytes.inl - up to 8 bytes between memory and a word, for instruction sets whose
 // vectors of bytes have no masks: memory past n is never touched, bytes past n are zero. Tables of
 // bytes for those that have none.

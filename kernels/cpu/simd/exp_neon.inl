@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/exp_neon.inl - exponentials and what is made of them (gelu, silu, sigmoid) of
 // rows of sixteen numbers on 64-bit Arm. The steps are those of math.inl in the same order: the
 // same bits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coefficients of kernels/cpu/simd/math.inl: weighted minimax fits by reweighted least squares on
 Chebyshev nodes. Prints each polynomial, lowest power first, rounded to float, with its largest
 error in the unit that matters there."""

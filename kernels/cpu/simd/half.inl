@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/half.inl - f16 and bf16 to and from f32, to nearest with ties to even, by bit
 // operations alone.
 #pragma once

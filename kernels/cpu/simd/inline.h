@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/inline.h - the spellings that kernels need from a compiler. scalar.h and the
 // functions over struct V are device code of kernels/cuda as well: one source, the same bits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/interleave.inl - three planes of bytes to pixels of three, as images have them.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/lockstep.inl - several vectors that go through a function step by step together.
 // Math<V> is one long chain; a processor's scheduler holds two or three of them, four in lockstep
 // keep its units busy. The same bits as one after another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/math.inl - Ingot's own elementary functions over struct V: only add, mul, fma,
 // div, sqrt, compares and bit operations, each exact or correctly rounded everywhere, so that every
 // instruction set gives the same bits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/math_pow.inl - x^y and the remainders; same rules as math.inl.
 #pragma once
 #include "kernels/cpu/simd/math.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/math_trig.inl - circular and hyperbolic functions and their inverses; same rules
 // as math.inl.
 #pragma once

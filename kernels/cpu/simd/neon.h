@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/neon.h - struct V with four lanes, NEON on aarch64. Its contract is in scalar.h.
 #pragma once
 #include "kernels/cpu/simd/neon_lanes.h"

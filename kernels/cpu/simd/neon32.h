@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/neon32.h - struct V with four lanes, NEON of 32-bit Arm with fused multiply-add
 // (VFPv4: from Cortex-A7 on). Its contract is in scalar.h, but that subnormal numbers count as
 // zero: these vectors know no other mode (Arm Architecture Reference Manual for A-profile, AArch32

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/neon_lanes.h - what NEON of 64-bit and of 32-bit Arm have alike: the struct that
 // V of neon.h and of neon32.h adds the rest to. Its contract is in scalar.h.
 #pragma once

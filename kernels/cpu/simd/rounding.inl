@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/rounding.inl - rounding to whole numbers for instruction sets that have no
 // instruction for it: V has with_sign(magnitude, sign).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/rvv.h - struct V with eight lanes, the vector extension 1.0 of RISC-V. Its
 // contract is in scalar.h.
 //

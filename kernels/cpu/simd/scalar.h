@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/scalar.h - struct V with one lane: the bit-for-bit twin of every instruction
 // set, and firmware's choice.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/share.inl - which part of the work a member of the team does. Results never
 // depend on it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/simd/sse2.h - struct V with four lanes, what every 64-bit x86 has. Its contract is in
 // scalar.h, but that fma() rounds twice: no instruction of SSE2 multiplies and adds (decision
 // D558).

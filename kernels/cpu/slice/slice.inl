@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/slice/slice.inl - Slice. Contract: runtime/op/slice.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/softmax/softmax.inl - y = exp(x - max) * (1 / sum), or (x - max) - log(sum).
 // Contract: runtime/op/softmax.h. Along the last dimension rows are worked on as they lie; along
 // another one, neighbouring columns fill the lanes of a vector and each column keeps its own 16

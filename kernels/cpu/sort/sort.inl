@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/sort/sort.inl - TopK by a heap of the k best indices, CumSum by one chain. Contract:
 // runtime/op/sort.h.
 #pragma once

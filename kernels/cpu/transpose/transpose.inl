@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/transpose/transpose.inl - Transpose. Contract: runtime/op/transpose.h.
 #pragma once
 #include "kernels/cpu/copy/move.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/trees/tree_ensemble.inl - TreeEnsemble. Contract: runtime/op/tree_ensemble.h.
 //
 // A step is a load, a comparison and an addition, each waiting for the one before: kWalks walks go

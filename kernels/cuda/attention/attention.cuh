@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/attention.cuh - exact attention. Contract and order:
 // runtime/op/attention.h; the twin on the CPU is kernels/cpu/attention. A block has 14 queries of
 // one head of keys and goes through the keys 256 at a time:

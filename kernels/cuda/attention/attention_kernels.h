@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/attention_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/attention/attention_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/attention_params.h - what the kernel of attention takes.
 #pragma once
 #include "runtime/device/gpu/kernel_set.h"

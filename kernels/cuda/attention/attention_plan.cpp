@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/attention_plan.cpp - attention: one launch; a block a tile of queries.
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/op/attention_blocks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/tile.cuh - which queries and keys a block works on. Queries of all query
 // heads that read one head of keys are one row of rows, [group][queries], cut into tiles.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/control/control.cuh - what an If or a Loop needs of the GPU where the host decides
 // between launches: a Loop's iteration in the arena, and what decides in memory of the host
 // (decision D56).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/control/control_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "runtime/device/gpu/service_kernels.h"

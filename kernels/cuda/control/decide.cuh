@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/control/decide.cuh - what an If or a Loop needs of the GPU where conditional nodes
 // of its graph decide (decision D70): a kernel that sets their conditions.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/bottleneck_plan.cpp - which three stages of a chain are one launch, and the
 // tile of it: the one that takes the fewest cycles of those that fit shared memory.
 #include "kernels/cpu/simd/half.inl"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/chain_plan.cpp - a chain of convolutions as its stages, one after the other
 // through two buffers; depthwise and pointwise, and an inverted bottleneck, in one launch where
 // that pays. In fast and fp16

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d.cuh - convolutions as products of windows by weight panels. Contract:
 // runtime/op/conv2d.h, linear.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_direct_plan.cpp - a direct or grouped convolution: its images as
 // windows, its groups as panels.
 #include "kernels/cuda/conv2d/conv2d_launch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_each.cuh - convolutions that tiles do not suit, one output a thread;
 // and panels made on the device.
 #pragma once

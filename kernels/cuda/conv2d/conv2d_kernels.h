@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_kernels.h - X(kernel, parameters, threads of a block). _any: channels
 // and addresses of any alignment. depthwise_f16: x is f16.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_launch.h - one convolution, whole or a stage of a chain, as launches.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_params.h - what the kernels of convolutions take. Strides in elements.
 #pragma once
 #include "kernels/cuda/gemm/epilogue_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_plan.cpp - which tile a convolution is cut into, and the rows of
 // conv2d and linear.
 #include "kernels/cuda/conv2d/conv2d_launch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/conv2d_rows.cuh - k-tiles of a convolution: windows of pixels by (ky, kx, c)
 // without im2col, zeros outside the image; and k-tiles of weight panels.
 #pragma once

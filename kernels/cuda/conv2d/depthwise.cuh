@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/depthwise.cuh - one filter a channel: a thread has four channels of a few
 // neighbouring pixels of a row.
 // Order  as kernels/cpu/conv2d/depthwise.inl: from the bias, rows inside the image only, all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/depthwise_params.h - what the kernels of depthwise convolutions take. Strides
 // in elements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/depthwise_plan.cpp - which windows have a kernel of their own.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/conv2d/depthwise_params.h"

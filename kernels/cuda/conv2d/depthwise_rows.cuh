@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/depthwise_rows.cuh - k-tiles of a product whose rows are what a depthwise
 // convolution gives: computed where they are needed, straight into shared memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/winograd.cuh - F(4x4, 3x3): the transforms on both sides of 36 products, a
 // channel of a tile a thread.
 // Order  kernels/cpu/conv2d/winograd.inl, whose transforms these are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/winograd_params.h - what the transforms of F(4x4, 3x3) take. The 36 products
 // between them are those of ConvParams.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv2d/winograd_plan.cpp - blocks of tiles: transform, 36 products in one launch,
 // transform back.
 #include "kernels/cuda/conv2d/conv2d_launch.h"

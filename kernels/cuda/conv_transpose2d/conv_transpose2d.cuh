@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv_transpose2d/conv_transpose2d.cuh - transposed convolutions, gathered at the
 // output: a thread has four channels of four pixels of a row that are a stride apart, so that the
 // same taps reach them and a weight is loaded once for four.

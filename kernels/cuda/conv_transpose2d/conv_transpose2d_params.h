@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv_transpose2d/conv_transpose2d_params.h - what the kernel of transposed
 // convolutions takes. Strides in elements.
 #pragma once

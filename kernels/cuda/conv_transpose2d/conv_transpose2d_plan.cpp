@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/conv_transpose2d/conv_transpose2d_plan.cpp - the row of transposed convolutions.
 #include "kernels/cuda/conv2d/conv2d_launch.h"
 #include "kernels/cuda/conv_transpose2d/conv_transpose2d_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/block.cuh - elements as bits; what the 256 threads of a block do
 // together: places for those that have something, sums, a sort.
 #pragma once

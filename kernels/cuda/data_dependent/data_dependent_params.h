@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/data_dependent_params.h - what the kernels take whose results are as
 // large as the data makes them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/data_dependent_plan.cpp - NonZero, Unique, NonMaxSuppression: the
 // number found lies on the device until the run ends.
 #include "kernels/cuda/cuda_kernels.h"

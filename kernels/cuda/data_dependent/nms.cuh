@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/nms.cuh - non-maximum suppression, a block a class of a batch:
 // candidates are sorted by score, then go by 256 against those picked before; which of the 256 are
 // free of each other is found one after the other from bits that all threads made. Arithmetic of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/nonzero.cuh - coordinates of what is not zero, as dense rows of as
 // many as there are: counted in one launch, written in the next. A block has a run of elements, so
 // that the order is that of x.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/data_dependent/unique.cuh - items sorted by what they hold, then by their index: no
 // two are the same, so every sort gives the one order. Sorted runs are merged by pairs, beginning
 // with runs of one; an item finds its place in the other run by halving. Equal items then lie

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/approximate.cuh - functions in an instruction or two, for kernels that owe
 // nobody the bits of the CPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/async_copy.cuh - copies from memory into shared memory that run while the
 // thread goes on. They belong to the group that the thread commits next, and are there for it once
 // it has waited for that group; for other threads after a barrier. Before sm_80 a copy is a load

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/bits.cuh - counting bits, and changing some.
 #pragma once
 #include "kernels/cuda/device/gpu.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/bytes.cuh - elements that are only moved: an unsigned type a width.
 #pragma once
 #include "kernels/cuda/device/gpu.h"

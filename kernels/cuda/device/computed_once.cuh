@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/computed_once.cuh - what a loop takes from before it stays as it is: to spare
 // a register that may be free, the compiler else computes a value again in every iteration.
 #pragma once

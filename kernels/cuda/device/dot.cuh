@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/dot.cuh - four products of bytes in one instruction.
 #pragma once
 #include "kernels/cuda/device/gpu.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/f16.cuh - f16 in memory, f32 in registers: to nearest, ties to even, on every
 // chip one instruction each way. Operands of kernels say by a flag which of the two they are.
 #pragma once

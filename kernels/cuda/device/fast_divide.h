@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/fast_divide.h - division by a number that is known when a launch is planned:
 // one multiplication and a shift, 32 bits wide where the dividend is below 2^31 and speed counts,
 // else 64. Host code makes a divisor, device code divides.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/global_loads.cuh - neighbouring words of memory in one load, from an
 // address of which the compiler does not know that it is one of memory (computed_once.cuh).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/gpu.h - the words that device code is written in. A CUDA compiler takes them
 // as they are; any other compiler gets the emulator, which defines the same names, so that every
 // kernel also runs on a CPU.

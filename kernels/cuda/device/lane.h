@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/lane.h - arithmetic of one lane: the CPU's struct V and its elementary
 // functions, as device code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/loops.h - loops over the dimensions of a tensor stay loops: unrolled, they
 // would be most of the device code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/rows.cuh - folding a row in the contract's order: element i goes to virtual
 // lane i % 16, then the fixed tree 8, 4, 2, 1. The virtual lanes are half a warp, so a warp folds
 // two rows; a long row is folded by a block, whose threads make the terms in any order while half a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/device/tensor_core.cuh - tensor cores: each function is one instruction (two where
 // an older chip has only the half), or the emulator. The only place that names them.
 //   fragments  see kernels/cuda/emulate/tensor_core.h; tests/cuda/fragments_test.cpp states them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/elementwise/elementwise.cuh - a chain of steps on one element a thread, in
 // registers.
 // Contract  runtime/op/elementwise.h. Order and special values are those of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/elementwise/elementwise_params.h - what the kernels of element-wise chains take.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

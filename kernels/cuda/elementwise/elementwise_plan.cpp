@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/elementwise/elementwise_plan.cpp - broadcasting as strides, neighbouring dimensions
 // merged.
 #include "kernels/cuda/cuda_kernels.h"

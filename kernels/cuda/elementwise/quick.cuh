@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/elementwise/quick.cuh - the chains that networks are full of: f32, f16 and bf16,
 // usual steps, four neighbours a thread, every value in a register. A step is looked up once for
 // four elements. Formulas are those of kernels/cpu/elementwise/steps_f32.inl; the plan sends here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/elementwise/steps.cuh - one step on one element, by the CPU's own functions.
 #pragma once
 #include "kernels/cuda/device/lane.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compiles one unit of device code to a cubin and keeps what ptxas says of its kernels beside it
 (CUBIN.ptxas), for the gates of tests/cuda.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels/cuda/embed/embedded_images.S - the container of device code as constant data. */
   .section .rodata.ingot_device_images, "a", %progbits
   .balign 64

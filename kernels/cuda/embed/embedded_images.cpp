@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/embed/embedded_images.cpp - of a build that could pack them (see embedded_images.S).
 #include "kernels/cuda/embed/image.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/embed/image.h - the device code that this build carries.
 #pragma once
 #include <cstdint>

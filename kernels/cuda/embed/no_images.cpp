@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/embed/no_images.cpp - of a build that packs no device code: bare machines, and hosts
 // without Python.
 #include "kernels/cuda/embed/image.h"

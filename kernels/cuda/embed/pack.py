@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Packs modules of device code into the container that runtime/device/cuda/image_reader.h
 describes. The same input gives the same bytes.
 

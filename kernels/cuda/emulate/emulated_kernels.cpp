@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/emulated_kernels.cpp - one table entry a kernel.
 #include "kernels/cuda/emulate/emulated_kernels.h"
 

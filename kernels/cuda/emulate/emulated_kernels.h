@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/emulated_kernels.h - the kernels of device code, as functions of the host.
 // Tests only.
 #pragma once

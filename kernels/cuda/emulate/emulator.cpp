@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/emulator.cpp - fibers, barriers, warp operations, copies that land late.
 #include "kernels/cuda/emulate/emulator.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/emulator.h - runs device code on a CPU: one fiber a thread of a block,
 // blocks one after the other. It finds what a CPU would forgive: a missing barrier (threads run in
 // an adversarial order, blocks too), a barrier or a warp operation that not all of a group reach,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/shared_memory.cpp - patterns, guards, banks.
 #include "kernels/cuda/emulate/shared_memory.h"
 

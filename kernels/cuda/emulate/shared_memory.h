@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/shared_memory.h - shared memory of the block that runs. Each block finds a
 // pattern in it, as nothing says what a GPU leaves there; what lies behind it must stay as it was;
 // and all of it together must fit what every GPU gives a block unasked, or where the launch asks

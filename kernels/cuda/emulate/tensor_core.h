@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/emulate/tensor_core.h - tensor cores, matrix loads and wide loads of shared memory,
 // on a CPU. One geometry serves every product, counted in 32-bit words, with g = lane / 4 and t =
 // lane % 4:

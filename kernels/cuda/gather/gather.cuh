@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/gather.cuh - Gather, GatherElements, GatherNd. Every index is checked before
 // it is used; where one is bad the fault is reported, the rest is still done, and nothing is read
 // or written for it.

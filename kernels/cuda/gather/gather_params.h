@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/gather_params.h - reading by index tensors.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/gather_plan.cpp - Gather, GatherElements, GatherNd: whole rows in units as
 // wide as they allow.
 #include "kernels/cuda/cuda_kernels.h"

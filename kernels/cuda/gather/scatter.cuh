@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/scatter.cuh - ScatterNd, ScatterElements. Updates apply in their order, as on
 // the CPU. Without a reduction the last one of a slot wins: updates claim slots by their number,
 // then the owners write. With one, updates are sorted by slot (stably) and each element of a slot

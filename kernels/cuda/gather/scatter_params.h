@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/scatter_params.h - writing by index tensors; a stable sort.
 #pragma once
 #include "kernels/cuda/gather/gather_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gather/scatter_plan.cpp - ScatterNd and ScatterElements: data is copied, then
 // updates apply in their order.
 #include "kernels/cuda/cuda_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/cycle_rates.h - what the cycles of a launch are counted with, in plans that
 // choose between kernels and in `ingot why`: docs/cuda-cost.md. Nothing of it was measured here.
 #pragma once

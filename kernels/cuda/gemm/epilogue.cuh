@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/epilogue.cuh - four neighbouring sums through residual and activation to
 // memory.
 #pragma once

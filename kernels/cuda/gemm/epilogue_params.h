@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/epilogue_params.h - what happens to a sum while it is stored: residual and
 // activation in the order given.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/gemm.cuh - device code of products that are no convolutions.
 #pragma once
 #include "kernels/cuda/conv_transpose2d/conv_transpose2d.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/gemm_kernels.h - X(kernel, parameters, threads of a block). _any: a of
 // any alignment or transposed.
 #pragma once

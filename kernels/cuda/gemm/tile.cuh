@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/tile.cuh - the register tile behind every exact product: one chain of fma per
 // output over k upward.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/tile_model.h - what a product costs in each variant of cutting it, by a model
 // that knows extents and multiprocessors alone; plans of products list their variants with it,
 // the cost model's own choice first. No figure of it was measured: `ingot tune` is.

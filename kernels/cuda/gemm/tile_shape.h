@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/gemm/tile_shape.h - how a product is cut into blocks and threads; kernels and
 // plans read the same numbers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/image/image.cuh - a pixel of an image a thread, all its channels, from the bytes of
 // a frame. Contract and arithmetic  runtime/op/image_input.h; sampling in the order of the CPU
 // (down, then across), conversion by its own function.

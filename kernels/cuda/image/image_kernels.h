@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/image/image_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/image/image_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/image/image_params.h - what the kernels that read frames of a camera take.
 #pragma once
 #include "runtime/op/image_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/image/image_plan.cpp - ImageInput: one launch, a kernel for each interpolation.
 #include "kernels/cuda/cuda_kernels.h"
 #include "runtime/op/image_input.h"

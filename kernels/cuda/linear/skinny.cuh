@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/skinny.cuh - a few rows times panels, where reading the weights is all that
 // takes time: an output a thread, its one chain over k upward, while several k-tiles of the panel
 // are on their way.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/skinny_params.h - what the kernel for a few rows times panels takes.
 // Strides in elements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weight_tiles.cuh - many rows times weights of 8 and 4 bits: the tiles of
 // product(), into which weights come as they lie in memory and become f16 or tf32 on the way.
 //   copies  a thread copies four words of k of four outputs (8 bits), half a part's, or eight words

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weight_tiles.h - many rows times weights of 8 and 4 bits on tensor cores, f16
 // made of both on the way: whether they can be, which tile. Host code.
 #pragma once

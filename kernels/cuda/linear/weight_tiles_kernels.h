@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weight_tiles_kernels.h - X(kernel, parameters, threads of a block)
 //   weights_<type>_w<bits>_<rows of a tile>x<outputs of a tile>: rows of f16 or f32 times
 //   weights of 8 or 4 bits, products of f16 or tf32

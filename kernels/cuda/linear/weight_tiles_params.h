@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weight_tiles_params.h - what products on tensor cores with weights of 8 and 4
 // bits take. Lengths of x count words, as ProductParams says: of two f16, or f32; k of weights
 // counts numbers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weight_tiles_plan.cpp - products of many rows with weights of 8 and 4 bits as
 // tiles of tensor cores: x is f16, or becomes that in scratch.
 #include "kernels/cuda/cuda_kernels.h"

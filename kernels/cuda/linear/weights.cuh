@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weights.cuh - weights of 8 and 4 bits with scales. A few rows read them once,
 // as they lie in the file, and make numbers of them in registers: an output a thread, its one chain
 // over k upward, while several k-tiles are on their way. Many rows read panels of f32 that were

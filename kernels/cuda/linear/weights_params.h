@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weights_params.h - what kernels of weights of 8 and 4 bits with scales take.
 // Strides in elements. Contract: runtime/op/linear.h.
 #pragma once

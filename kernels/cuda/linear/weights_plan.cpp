@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weights_plan.cpp - Linear with weights of 8 and 4 bits: a few rows by kernels
 // that read them as they lie, more rows by tiles that do (weight_tiles.h) where products are not
 // exact, else by the kernels of f32 weights, panels of which are made in scratch, some at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/linear/weights_quick.cuh - a few rows times weights of 8 and 4 bits where bits need
 // not be the CPU's: a block has 16 outputs, its threads share k, and every number is read once and
 // becomes an f32 once for all rows. Sums are added in one order, so every run has the same bits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/matmul/matmul.cuh - products of two activations. Contract: runtime/op/matmul.h.
 #pragma once
 #include "kernels/cuda/conv2d/conv2d_rows.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/matmul/matmul_params.h - what the kernels of products of two activations take.
 // Strides in elements.
 #pragma once

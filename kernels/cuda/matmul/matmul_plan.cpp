@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/matmul/matmul_plan.cpp - batches as strides; rows of a like pixels of a
 // convolution.
 #include "kernels/cuda/conv2d/conv2d_launch.h"

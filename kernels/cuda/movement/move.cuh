@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/move.cuh - units from strides to strides, matrices turned through shared
 // memory, rows side by side, borders.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/movement.cuh - device code of this family.
 #pragma once
 #include "kernels/cuda/gather/gather.cuh"

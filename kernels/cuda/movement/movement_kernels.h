@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/movement_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/gather/gather_params.h"

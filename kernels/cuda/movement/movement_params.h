@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/movement_params.h - what the kernels that move elements take. Counts and
 // strides are in units of the kernel.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/movement_plan.cpp - Transpose, Slice, Tile, Copy, Concat, Pad: any element
 // type, by its width.
 #include <cstring>

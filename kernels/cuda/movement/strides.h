@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/strides.h - one walk over dims with a stride on each side, as the planner
 // sees it: what Copy, Tile, Slice, Concat and Transpose are made of. Host only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/movement/strides_plan.cpp - which kernel a walk with strides becomes: tiles through
 // shared memory where two dimensions change places, else units as wide as both sides allow.
 #include "kernels/cuda/cuda_kernels.h"

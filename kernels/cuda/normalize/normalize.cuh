@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/normalize/normalize.cuh - layer, rms, instance and group norm. Contract and order:
 // runtime/op/normalize.h. layer, rms: rows of up to 1024 elements are held by half a warp, longer
 // ones take a block. instance, group: a thread for each of the 16 virtual lanes of a channel, 32

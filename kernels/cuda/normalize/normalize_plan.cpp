@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/normalize/normalize_plan.cpp - Softmax and Normalize: rows that a warp holds, rows
 // that take a block, columns, channels.
 #include "kernels/cuda/cuda_kernels.h"

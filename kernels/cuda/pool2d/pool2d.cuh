@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/pool2d/pool2d.cuh - Pool2d. Contract: runtime/op/pool2d.h: one chain a channel, over
 // the window row by row. A thread makes four neighbouring channels of a pixel where they are
 // aligned, else one.

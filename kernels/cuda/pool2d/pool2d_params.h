@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/pool2d/pool2d_params.h - Pool2d. Strides in units of the kernel.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/pool2d/pool2d_plan.cpp - Pool2d.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/ports/ports.cuh - inputs into the arena, outputs out of it, from and to where the
 // descriptor block says when they run (decision D49). The block lies in pinned memory: binding
 // another buffer changes two words and no graph.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/depthwise.cuh - QuantizedConv2d with one filter a channel: a thread has
 // four channels of four neighbouring pixels, so that a word of weights is read once for sixteen
 // products. Contract: runtime/op/quantized_conv2d.h.

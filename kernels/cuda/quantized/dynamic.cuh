@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/dynamic.cuh - floats to bytes by what they hold: a group a warp, a block,
 // or the blocks of two launches. Extremes are the same in any order, so bits are the CPU's.
 // Contract: runtime/op/dynamic_quantize.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/dynamic_params.h - what DynamicQuantize takes. Strides in elements.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/dynamic_plan.cpp - DynamicQuantize: how many warps or blocks have a group.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/quantized/dynamic_params.h"

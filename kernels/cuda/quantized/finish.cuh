@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/finish.cuh - from the sums of a product to an element of y. Contract:
 // runtime/op/requantize.h.
 #pragma once

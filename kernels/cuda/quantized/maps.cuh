@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/maps.cuh - operators of integers that are no products, an element a
 // thread. Contracts: runtime/op/quantize.h, lookup.h, quantized_elementwise.h, quantized_pool2d.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/numbers.cuh - numbers of u8 and i16 in memory.
 #pragma once
 #include "kernels/cuda/device/lane.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/products.cuh - QuantizedConv2d and QuantizedLinear, one output a thread:
 // every shape, packing and mode. Sums are whole numbers, so their order decides no bit. Contract:
 // runtime/op/quantized_conv2d.h, runtime/op/requantize.h.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized.cuh - operators of integers, and the tiles that there are.
 #pragma once
 #include "kernels/cuda/quantized/depthwise.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_kernels.h - X(kernel, parameters, threads of a block)
 //   quantized_<pixels>_<pixels of a tile>x<outputs of a tile>: on tensor cores; rows and windows of
 //   sixteen channels, any bytes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_maps_plan.cpp - Quantize, Dequantize, Lookup,
 // QuantizedElementwise, QuantizedPool2d, QuantizedSoftmax.
 #include "kernels/cuda/cuda_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_params.h - operators of integers. Strides in elements.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_products_plan.cpp - QuantizedConv2d, QuantizedLinear, and
 // QuantizedChain stage by stage; QuantizedMatMul.
 #include "kernels/cuda/cuda_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_tiles.h - products of bytes on tensor cores: whether they can
 // be, which kernel, which tile. Host code.
 #pragma once

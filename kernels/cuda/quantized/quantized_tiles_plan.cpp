@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/quantized_tiles_plan.cpp - products of bytes as tiles of tensor cores.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/quantized/quantized_tiles.h"

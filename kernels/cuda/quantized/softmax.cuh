@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/softmax.cuh - softmax of rows of integers by a table of exponentials, a
 // row a warp. Contract: runtime/op/quantized_softmax.h.
 #pragma once

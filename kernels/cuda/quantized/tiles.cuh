@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/quantized/tiles.cuh - QuantizedConv2d and QuantizedLinear of bytes on tensor cores:
 // the one product of kernels/cuda/tensorcore with words of four bytes, its sums requantized as they
 // are stored. Sums are whole numbers modulo 2^32, so tiles and tensor cores change no bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/recurrent/recurrent.cuh - LSTM, GRU, RNN. Contract and order:
 // runtime/op/recurrent.h; the cells are the CPU's own.
 //   recurrent_inputs  products of the inputs of many steps: a tile of 32 rows and 64 gate columns a

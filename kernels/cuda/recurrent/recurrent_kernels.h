@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/recurrent/recurrent_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/recurrent/recurrent_params.h"

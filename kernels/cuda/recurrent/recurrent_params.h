@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/recurrent/recurrent_params.h - LSTM, GRU, RNN. P is the hidden size rounded up to
 // 16, G the gates; `d` a direction.
 #pragma once

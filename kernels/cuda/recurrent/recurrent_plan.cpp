@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/recurrent/recurrent_plan.cpp - chunks of steps: products of the inputs in one
 // launch, then the steps, one launch each or, where the weights are small or the launches would be
 // too many, all in one.

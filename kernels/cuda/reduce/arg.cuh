@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/arg.cuh - ArgReduce: position of the largest or smallest, the first or the
 // last of equals. A NaN is never better than anything, and nothing is better than a NaN at the
 // start.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/cumsum.cuh - CumSum: one chain a line, as on the CPU. Lines side by side are
 // neighbouring threads; rows go through shared memory in squares, so that memory is read along rows
 // while a thread walks its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/fold.cuh - Reduce. Orders: runtime/op/reduce.h.
 //   columns   neighbouring outputs are neighbouring threads, one chain each down the reduced
 //             positions

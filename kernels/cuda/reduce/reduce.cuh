@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/reduce.cuh - device code of this family.
 #pragma once
 #include "kernels/cuda/normalize/normalize.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/reduce_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/reduce/reduce_params.h"

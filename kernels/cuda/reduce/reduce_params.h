@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/reduce_params.h - what the kernels of reductions take. Strides in elements.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/reduce/reduce_plan.cpp - Reduce and ArgReduce: dims as an outer walk over outputs
 // and an inner one over what is folded.
 #include "kernels/cuda/cuda_kernels.h"

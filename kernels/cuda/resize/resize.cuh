@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/resize/resize.cuh - Resize, GridSample and RoiAlign. Contracts, coordinates and
 // order: runtime/op/resize.h, grid_sample.h, roi_align.h. Resize: one launch makes the tables of
 // source positions (and weights), another reads them: an element a thread, or a unit of

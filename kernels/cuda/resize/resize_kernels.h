@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/resize/resize_kernels.h - X(kernel, parameters, threads of a block)
 #pragma once
 #include "kernels/cuda/resize/resize_params.h"

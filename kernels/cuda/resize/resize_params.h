@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/resize/resize_params.h - Resize, GridSample and RoiAlign. Strides in units of the
 // kernel.
 #pragma once

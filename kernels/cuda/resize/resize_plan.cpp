@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/resize/resize_plan.cpp - Resize, GridSample and RoiAlign.
 #include "kernels/cpu/resize/taps.inl"
 #include "kernels/cuda/cuda_kernels.h"

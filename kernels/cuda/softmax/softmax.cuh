@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/softmax/softmax.cuh - y = exp(x - max) * (1 / sum), or (x - max) - log(sum).
 // Contract: runtime/op/softmax.h. Rows of up to 1024 elements are held by half a warp, longer ones
 // take a block; along another dimension neighbouring columns are neighbouring threads with 16 sums

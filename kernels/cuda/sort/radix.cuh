@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/sort/radix.cuh - one digit of a radix sort: count, scan, place. Pairs with equal
 // digits keep their order, so that what is grouped by a sort is walked in the order of the CPU.
 #pragma once

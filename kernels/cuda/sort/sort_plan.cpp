@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/sort/sort_plan.cpp - TopK and CumSum.
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/movement/strides.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/sort/topk.cuh - TopK, a block a line: the k-th best key is found digit by digit,
 // what is at least as good is collected (equals in the order of their index), and the k pairs are
 // sorted. Every element has a key of whole numbers, the best the smallest; pairs of key and index

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/attention.cuh - attention on tensor cores; contract:
 // runtime/op/attention.h, but for the order of sums and the precision of products. Scores never
 // leave registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/attention_halves.cuh - attention whose q, k and v are f16 in memory: keys
 // and values are copied to where fragments are loaded from, and nothing is rounded but the scaled
 // queries. The bits are those of F16Tokens for the same numbers.

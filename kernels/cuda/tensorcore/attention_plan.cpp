@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/attention_plan.cpp - attention on tensor cores: a block 64
 // queries and all keys, or a part of them; then a second launch adds the parts up.
 #include "kernels/cuda/attention/attention_params.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/attention_split.h - into how many parts the keys of attention are cut: a
 // few queries are few blocks, which would read all keys one tile after the other. Cycles of a
 // launch of s parts, of t tiles of keys and b blocks for each part, on m multiprocessors:

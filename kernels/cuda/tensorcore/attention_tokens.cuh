@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/attention_tokens.cuh - keys and values from memory into shared memory,
 // and out of it as fragments; one struct for each type of products, with the same members:
 //   Number                        what q, k and v are in memory

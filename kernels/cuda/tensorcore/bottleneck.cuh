@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/bottleneck.cuh - an inverted bottleneck in one launch: what lies between
 // its three stages is never in memory. For 32 expanded channels at a time
 //   expand    patch x weights on tensor cores, bias, activation; zeros outside of the image, where

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/bottleneck_cost.h - what a launch of an inverted bottleneck does, and how
 // long it and the launches that it stands for take; bounds and constants are those of
 // docs/cuda-cost.md. Host code, of plans and of `ingot why`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/bottleneck_params.h - what the kernels of an inverted bottleneck take:
 // pointwise (expand), depthwise 3x3 (window), pointwise (project). Words are 4 bytes: an f32, or
 // two neighboring channels in f16.

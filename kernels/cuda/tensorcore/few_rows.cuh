@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/few_rows.cuh - a few rows of x times w: every word of w is read once and
 // multiplied in f32, so that nothing but reading w takes time. A block has 16 outputs and one part
 // of k; eight neighbouring rows of k are 512 bytes of a panel, one load of a warp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/finish.cuh - from sums to y: alpha or scale, bias, residual, activation,
 // by the CPU's own functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/operands.cuh - the matrices of a block among those of a batch.
 #pragma once
 #include "kernels/cuda/device/gpu.h"

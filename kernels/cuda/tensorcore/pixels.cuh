@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/pixels.cuh - from x into shared memory: a tile of kRows pixels x 16 words
 // of k, a row 64 bytes. The 16-byte piece c of row r lies at c ^ (r >> 1 & 3): reads of fragments
 // (two neighbouring rows, four pieces) and writes of single words (many rows, one piece) both

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/product.cuh - one product for all: convolutions as products of windows
 // (nothing is laid out beforehand), Linear, MatMul. f32 words go into shared memory as they lie and
 // become f16, bf16 or tf32 on their way into registers; words of bytes stay.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/product_extents.h - windows and rows as the extents of a product, counted
 // in 32 bits; what else plans of products share: the epilogue, split-K. Host code.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/shared_windows.cuh - convolutions of 3x3 windows one pixel apart. Where
 // product() fetches each pixel for each tap, here a block copies a patch of x once and reads it for
 // all nine taps.

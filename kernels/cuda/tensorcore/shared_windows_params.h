@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/shared_windows_params.h - 3x3 windows one pixel apart, read out of a
 // patch of x that a block has in shared memory. Lengths as in tensorcore_params.h.
 //

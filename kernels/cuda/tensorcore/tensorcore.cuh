@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tensorcore.cuh - the kernels: which loads and tiles there are. Contracts:
 // runtime/op/{conv2d,linear,matmul}.h, but for the order of sums and the precision of products.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tensorcore_kernels.h - X(kernel, parameters, threads of a block)
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
 //   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and

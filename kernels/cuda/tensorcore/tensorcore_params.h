@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and
 // strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In packed f16 weights a
 // word is two f16 of k; k counts numbers there too, but for few_rows and for x that is f16, whose

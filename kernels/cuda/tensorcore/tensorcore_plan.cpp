@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tensorcore_plan.cpp - rows of products in less than f32: windows, rows
 // and matrices become one set of parameters. What these kernels do not count in 32 bits (an image
 // of 2^30 pixels) goes to the exact row, which serves every precision.

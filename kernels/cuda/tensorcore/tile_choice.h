@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tile_choice.h - which tile, and into how many parts k is cut:
 // gemm/tile_model.h, with cycles of a step that are
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/weights.cuh - from w into shared memory, and out of it as what a lane
 // multiplies. A lane (g, t) = (lane / 4, lane % 4) multiplies words 4 t .. 4 t + 3 of a step by
 // outputs 4 g .. 4 g + 3 of every 32: any order of k will do as long as both operands have it, and

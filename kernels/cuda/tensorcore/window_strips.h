@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/window_strips.h - how y is cut into strips and tiles for the kernel that
 // shares windows in shared memory (shared_windows_params.h), and what that costs. Host code, of
 // plans.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/unit/tensors.cu - ports, control flow, element-wise chains, movement, reductions,
 // images, results of any size.
 #include "kernels/cuda/control/control.cuh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runtime for Linux out of the archive beside this file: conan create ."""
 
 import os
@@ -56,7 +57,8 @@ class IngotConan(ConanFile):
         cmake.build()
 
     def package(self):
-        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        for name in ("LICENSE", "NOTICE"):
+            copy(self, name, self.source_folder, os.path.join(self.package_folder, "licenses"))
         CMake(self).install()
         rmdir(self, os.path.join(self.package_folder, "share"))
 

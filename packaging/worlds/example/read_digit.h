@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read_digit.h - opens the model of models.h, runs it on the digit written beside it, and compares
    its outputs with those of the host. The place of the example that you replace. */
 #ifndef READ_DIGIT_H_

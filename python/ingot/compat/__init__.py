@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of onnxruntime's Python interface that inference on the CPU's tensors uses.
 
     from ingot.compat import InferenceSession          # in place of onnxruntime

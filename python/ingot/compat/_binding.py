@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OrtValue and IOBinding for tensors of the CPU."""
 
 from __future__ import annotations

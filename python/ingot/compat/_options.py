@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options and descriptions, named as onnxruntime names them."""
 
 from __future__ import annotations

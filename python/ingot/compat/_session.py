@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InferenceSession over an .ingot file, or over a model that it converts when it is made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/file.h - files and the clock: with memory.h and thread.h the only calls into an
 // operating system.
 // Owns     nothing: a File is a handle that its opener closes.

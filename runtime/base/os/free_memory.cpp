@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/free_memory.cpp - Linux tells; elsewhere only the limits of the process are
 // known, or nothing.
 #include "runtime/base/os/free_memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/free_memory.h - how much memory a process may still touch: asked before an arena
 // is made, because a system that lends more than it has ends the process that uses it.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/memory.cpp - POSIX, or nothing.
 #include "runtime/base/os/memory.h"
 

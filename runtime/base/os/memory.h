@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/memory.h - pages and the heap, from the operating system.
 // Owns     nothing: who reserves, releases.
 // Threads  any.

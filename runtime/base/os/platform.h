@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/platform.h - what this platform has, each under its own name. Code behind a
 // constant that is false is compiled and left out: firmware keeps nothing of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/processors.cpp - Linux, or nothing known.
 #include "runtime/base/os/processors.h"
 

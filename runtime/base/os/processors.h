@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/processors.h - which processors there are, and which of them are fast: a phone or
 // a board has some of each (big.LITTLE), a laptop too.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/small_file.h - what a system says about itself in small files of text.
 // Owns     nothing; 4 KiB of stack.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/thread.cpp - Linux, or nothing.
 #include "runtime/base/os/thread.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/base/os/thread.h - threads, waiting on a word, and forks.
 // Owns     nothing: who starts a thread, joins it.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/backend.cpp - devices by name: "cuda" is the first, "cuda:1" the second.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/conditional.cpp - Ifs and Loops inside a graph: a kernel sets the condition
 // of a node, whose body the GPU then runs, or runs again, without the host (decision D70).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/cuda_device.cpp - one reservation of device memory a session, pinned memory
 // for its ports.
 #include "runtime/device/cuda/cuda_device.h"

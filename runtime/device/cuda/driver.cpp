@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/driver.cpp - finds the driver's entry points, or says why there are none.
 #include "runtime/device/cuda/driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/driver.h - the part of the CUDA driver's interface that is used, declared by
 // ourselves: no header and no library of a toolkit is needed to build.
 // tests/cuda/driver_declarations.cpp compares each with cuda.h wherever a toolkit is present. Names

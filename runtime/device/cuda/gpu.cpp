@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/gpu.cpp - facts, contexts, errors.
 #include "runtime/device/cuda/gpu.h"
 

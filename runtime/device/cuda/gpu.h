@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/gpu.h - one GPU as this process uses it: its context, the modules of device
 // code that programs needed so far. Everything comes with the first session and goes with the last
 // one (or the last weights): nothing stays in the GPU's memory behind.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/graph.cpp - a segment of the program as one graph: copies of inputs, kernels
 // in the order of the steps, copies of outputs; each behind those that touch the same memory
 // (runtime/device/gpu/launch_order.h). Replaying it is one launch.

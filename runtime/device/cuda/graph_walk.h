@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/graph_walk.h - one way through the steps of a segment: what it becomes in a
 // graph, node by node, or that graph's hash. graph.cpp has instructions and ports, conditional.cpp
 // Ifs and Loops that the GPU decides.

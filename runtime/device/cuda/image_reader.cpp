@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/image_reader.cpp - reading the container of device code.
 #include "runtime/device/cuda/image_reader.h"
 

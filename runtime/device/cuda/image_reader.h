@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/image_reader.h - the device code that a build carries: which modules for
 // which architectures, and the way to one module's bytes. The container is written by
 // kernels/cuda/embed/pack.py:

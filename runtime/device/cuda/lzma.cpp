@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/lzma.cpp - LZMA: matches against what is already decoded, every decision a
 // bit of a binary range coder whose probability adapts. Names are those of the format's
 // specification.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/lzma.h - decoder of one raw LZMA stream, as device code is packed by
 // kernels/cuda/embed/pack.py.
 #pragma once

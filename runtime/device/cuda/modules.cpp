@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/modules.cpp - unpacks a module when the first of its kernels is asked for.
 #include "runtime/device/cuda/modules.h"
 

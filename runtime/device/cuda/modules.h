@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/modules.h - device code: from the library's image to functions. Called by
 // gpu.cpp under its lock.
 #pragma once

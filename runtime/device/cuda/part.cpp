@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/part.cpp - the graphs of a program, or of the part of one that a split leaves
 // to a GPU: made when shapes are bound.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/pipeline.cpp - slots of a pipeline on a GPU: inputs go up on one stream,
 // programs run on the session's, outputs come down on a third. Each slot has its own buffers,
 // descriptors and graph, which never change, so nothing that is queued can be overtaken by what the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/replay.cpp - a run launches the program's graphs: one where the host decides
 // nothing, else as many as the data say, the host deciding between them what comes next (decision
 // D56).

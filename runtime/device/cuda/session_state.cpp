@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/session_state.cpp - made with a session's first memory on a GPU, gone with
 // its last.
 #include "runtime/device/cuda/session_state.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/session_state.h - what a session has on a GPU beside its arena: a stream,
 // graphs, words that kernels tell the host.
 // Owns     all of it.

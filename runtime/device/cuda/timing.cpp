@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/timing.cpp - what each instruction of a graph takes: a second graph of the
 // same launches with an event recorded between instructions. It is made for the first run that
 // somebody watches, and kept; runs that nobody watches never pay for it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/variant.cpp - looks the tuned variant up among those that the row offers.
 #include "runtime/device/cuda/variant.h"
 

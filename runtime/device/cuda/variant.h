@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/variant.h - which of several kernel variants computes an instruction on a
 // GPU: what was measured on this GPU and recorded in the file, where the row offers it for these
 // extents, else what the model has.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/variant_timer.cpp - graphs of one instruction, between two events.
 #include "runtime/device/cuda/variant_timer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/cuda/variant_timer.h - how long a variant to compute an instruction takes on a
 // GPU: its launches many times in one graph, where the session's operands lie, between two events.
 // For `ingot tune`; no session needs it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/fake/fake_device.cpp - the heap as device memory, the CPU as its processor.
 #include "runtime/device/fake/fake_device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/fake/fake_device.h - two pretended GPUs: memory of their own, of limited size, and
 // faults on demand. They compute with the kernels of the CPU, on one thread, in memory that a
 // session may reach through upload and download only: it begins with a pattern, so that what nobody

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/gpu/f16_activations.h"
 
 #include "runtime/op/opcode.h"

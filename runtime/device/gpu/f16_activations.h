@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/gpu/f16_activations.h - activations that a GPU keeps as f16 in programs converted
 // with --precision fp16: half the bytes in the arena, half the bytes that kernels move. The file
 // says f32; which values are f16 follows from the kernels of their writers and readers, for one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/gpu/kernel_set.cpp - looks rows up, when a session is made.
 #include "runtime/device/gpu/kernel_set.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/gpu/kernel_set.h - what a GPU's kernels promise the device that launches them:
 // which instructions they know, and for each the launches that compute it. Host side only; knows
 // neither a driver nor device code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/gpu/launch_order.h - which launches of a program a new one has to wait for: those
 // that write what it touches, and those that touch what it writes. The others are branches that a
 // GPU may run side by side. What it answers is the same for the same addresses, and no order that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/gpu/service_kernels.h - parameters of the kernels that compute no operator: they
 // move ports between the arena and the host, and decide Ifs and Loops. Shared by the host side and
 // the device code.

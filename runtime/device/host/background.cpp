@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/background.cpp - two counters, each slept on by the other side.
 #include "runtime/device/host/background.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/background.h - one thread that does a job over and over, once for each time
 // it is asked to.
 // Owns     its thread; lives where its owner put it and may not move.

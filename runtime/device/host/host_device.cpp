@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/host_device.cpp - the CPU as a device.
 #include "runtime/device/host/host_device.h"
 

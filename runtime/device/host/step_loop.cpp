@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/step_loop.cpp - control flow on the leader, kernels on the team.
 #include "runtime/device/host/step_loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/step_loop.h - walks the steps of a program on the calling thread and whoever
 // helps.
 // Errors   kCancelled, kDeadlineExceeded between instructions; a kernel's own, with its

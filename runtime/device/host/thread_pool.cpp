@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/thread_pool.cpp - sleeping, waking, and the caller's own threads.
 #include "runtime/device/host/thread_pool.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/thread_pool.h - threads that sleep between runs and form a thread team in
 // one.
 // Owns     its threads; lives where its owner put it (an arena, the heap) and may not move.

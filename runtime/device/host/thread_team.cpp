@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/thread_team.cpp - joining, steps, and bounded waiting.
 #include "runtime/device/host/thread_team.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/host/thread_team.h - the members of a run: one leader, and workers that come and
 // go between steps.
 //

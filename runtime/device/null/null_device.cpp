@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/null/null_device.cpp - the smallest device.
 #include "runtime/device/null/null_device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/device/null/null_device.h - computes nothing, takes no time: the overhead of a session
 // alone, and a device to copy.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.h - the CPU's kernels, in a library of their own (ingot_cpu) so that a firmware need not link
    them. */
 #ifndef INGOT_CPU_H_

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* custom.h - operators of your own: what an ONNX file calls by a domain that Ingot does not know,
  * computed by your code between Ingot's instructions. Part of ingot.h, which includes it.
  *

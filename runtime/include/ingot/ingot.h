@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ingot.h - the stable C interface of Ingot: open a model, ask what it needs, make a session, run
  * it.
  *

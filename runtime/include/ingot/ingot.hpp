@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot.hpp - thin C++17 over ingot.h: Result<T>, RAII, typed views. Header only; throws nothing,
 // and allocates for the text of an error alone. The rules of ingot.h hold (lifetimes, threads). A
 // moved-from Model, Session or Pool is empty and may only be destroyed.

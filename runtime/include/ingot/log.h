@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.h - lines about what the library chose by itself and what it gave up. Part of ingot.h, which
  * includes it. Errors are no part of it: they are returned. */
 #ifndef INGOT_LOG_H_

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* micro.h - a model in flash, run in a caller's array: for microcontrollers.
  *
  * The core behind it has no heap, no operating system, no C++ library and no recursion. It reads

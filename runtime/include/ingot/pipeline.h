@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.h - items that flow through a session: the next is filled and the last one read while
  * one is computed. The rules at the top of ingot.h hold. */
 #ifndef INGOT_PIPELINE_H_

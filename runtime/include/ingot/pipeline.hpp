@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pipeline.hpp - thin C++17 over pipeline.h, as ingot.hpp is over ingot.h: throws nothing,
 // allocates nothing itself.
 #ifndef INGOT_PIPELINE_HPP_

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h - threads that several sessions share: how many, where they run, how long they spin. Part
  * of ingot.h, which includes it. */
 #ifndef INGOT_POOL_H_

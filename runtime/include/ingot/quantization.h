@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quantization.h - what the integers of a port stand for. Part of ingot.h, which includes it. */
 #ifndef INGOT_QUANTIZATION_H_
 #define INGOT_QUANTIZATION_H_

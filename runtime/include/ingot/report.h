@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - who holds what memory, which device and kernel ran what, counters. Part of ingot.h,
  * which includes it. */
 #ifndef INGOT_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // views.hpp - errors, results and typed views of tensors; part of ingot.hpp.
 #ifndef INGOT_VIEWS_HPP_
 #define INGOT_VIEWS_HPP_

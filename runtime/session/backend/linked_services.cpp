@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/session/backend/linked_services.cpp - the services of a program that has a back end for
 // GPUs. A part of the library ingot_cuda, not of the runtime.
 #include "runtime/session/backend_services.h"

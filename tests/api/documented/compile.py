@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles every C and C++ block of the documents against the headers, as they stand.
 
   compile.py --root REPOSITORY --cc CC --cxx CXX [--check]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the blocks of the documents take from the text around them. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes one network's weights as every habit of saving leaves them: trained on {cpu, cuda:0,
 cuda:1, mps, other} x {plain, DataParallel, DDP, torch.compile, Lightning} x {fp32, fp16, bf16, AMP
 mixture} x {zip, legacy, safetensors, TorchScript, pt2}.

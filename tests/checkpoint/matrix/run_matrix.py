@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Loads what make_matrix.py wrote: every file's weights in the place of an architecture's, and
 every program, on the CPU and on both of the test's GPUs, against eager torch.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention as exporters spell it; what nearly is one; projections of one input as one product.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rule of tools/passes/canonical on one small graph each: outputs before equal outputs after,
 // and the form is core.
 #include <doctest/doctest.h>

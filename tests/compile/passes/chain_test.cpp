@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of elementwise steps, common subexpressions, conditions, and what is taken away.
 #include <doctest/doctest.h>
 

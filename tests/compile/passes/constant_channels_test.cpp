@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels of integer convolutions that are one number at every pixel are computed by nobody: the
 // outputs, evaluated before and after, stay what they were.
 #include <doctest/doctest.h>

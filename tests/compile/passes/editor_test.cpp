@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The editor's questions about ports cost nothing that grows with their number, and values know
 // which tensor of the source they hold.
 #include <doctest/doctest.h>

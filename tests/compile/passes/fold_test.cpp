@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes into the producer's weights, bias, padding, residual and activation, and what must not.
 #include <doctest/doctest.h>
 

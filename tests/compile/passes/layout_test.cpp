@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where transposes are left, and that permuted regions compute the same.
 #include <doctest/doctest.h>
 

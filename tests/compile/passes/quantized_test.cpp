@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on bytes that stand for numbers: in core form from the importer on, and what passes may
 // do around them.
 #include <doctest/doctest.h>

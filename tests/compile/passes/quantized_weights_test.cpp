@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants behind DequantizeLinear that a product in floating point reads: they stay as they are,
 // no number moves, and what is no weight of a row by row product becomes f32.
 #include <doctest/doctest.h>

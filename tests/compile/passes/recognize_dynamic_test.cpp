@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of integers whose scales a run finds: which nodes come out with integer kernels and
 // without, and that no number moves.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of DequantizeLinear and QuantizeLinear that become integer arithmetic: which nodes come
 // out, and that no number moves by more than a step.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms and softmax that exporters spell out.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear layers whose inputs are quantized in each run: which nodes, their weights and biases, and
 // how near the numbers stay.
 #include "tools/compile/quantize/dynamic.h"

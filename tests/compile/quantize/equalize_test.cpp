@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels between two convolutions, evened out.
 #include "tools/compile/quantize/equalize.h"
 

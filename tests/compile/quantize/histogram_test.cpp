@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tensor held, and the ranges that bytes cover.
 #include "tools/compile/quantize/histogram.h"
 

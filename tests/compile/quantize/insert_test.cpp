@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which layers become bytes, what stands around them, and what that costs, evaluated in double.
 #include "tools/compile/quantize/insert.h"
 

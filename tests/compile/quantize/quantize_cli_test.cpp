@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot convert --dtype int8 through the real binary: what it says, and what it refuses.
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of embeddings as bytes: which nodes, how near the numbers stay, and what stays as it is.
 #include "tools/compile/quantize/tables.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes networks over time with random weights, as exporters write them, from `onnx` and `numpy`.
 
   make_networks.py OUTDIR [--frames N]

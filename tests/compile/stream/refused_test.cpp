@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cannot run frame by frame is refused by name, with what would work.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks over time that run frame by frame give the frames of the whole: which, is worked out by
 // hand for each row.
 #include "tools/compile/stream/stream.h"

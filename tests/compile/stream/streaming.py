@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Streaming beside the whole: each network is converted twice, whole and with --stream, and run
 over the same frames. Prints what a run costs of the whole, and holds every frame that conversion
 calls equal to be the same bits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/conditional.cpp - entry points: conditional nodes; what a kernel that sets
 // a condition does; and running them.
 #include "tests/cuda/fake_driver/conditional.h"

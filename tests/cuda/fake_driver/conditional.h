@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/conditional.h - conditional nodes inside graphs.
 #pragma once
 #include "tests/cuda/fake_driver/handles.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/error_names.cpp - names of the driver's errors.
 #include "tests/cuda/fake_driver/handles.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/fake_driver.cpp - the entry points of runtime/device/cuda/driver.h over
 // the emulator: devices, contexts, modules, memory.
 #include "tests/cuda/fake_driver/world.h"

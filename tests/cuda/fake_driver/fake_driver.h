@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/fake_driver.h - what tests ask of the fake CUDA driver and tell it. The
 // library exports the driver's own names; load it through INGOT_CUDA_DRIVER, then find
 // `fake_cuda_control` with dlsym in the same library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/cuda/fake_driver/fake_egl.h - an EGLImage as the fake EGL makes it and the fake CUDA driver
    takes it: a mapped file. */
 #ifndef INGOT_TEST_FAKE_EGL_H

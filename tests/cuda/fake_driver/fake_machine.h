@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/fake_machine.h - the machine that the fake driver pretends to run on, by
 // environment variables (fake_driver.h).
 #pragma once

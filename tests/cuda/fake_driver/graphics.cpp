@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/graphics.cpp - EGLImages as memory of the GPU, for examples/jetson.
 #include "tests/cuda/fake_driver/fake_egl.h"
 #include "tests/cuda/fake_driver/handles.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/graphs.cpp - entry points: graphs; conditional.cpp has those of
 // conditional nodes.
 #include "runtime/device/gpu/service_kernels.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/handles.h - what the fake driver's handles point to.
 #pragma once
 #include <deque>

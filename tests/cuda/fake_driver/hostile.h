@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/hostile.h - what a machine does that nobody rehearsed for, by environment
 // variables (fake_driver.h): slow starts, kernels that never end or do nothing, processes that
 // cannot be ended.

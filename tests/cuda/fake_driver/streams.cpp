@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/streams.cpp - entry points: streams and events.
 #include "tests/cuda/fake_driver/world.h"
 

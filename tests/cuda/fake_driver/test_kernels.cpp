@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/test_kernels.cpp - those of tests/cuda/hardware.
 #include "tests/cuda/fake_driver/test_kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/test_kernels.h - kernels that are no part of the product, which the fake
 // driver finds by name as well.
 #pragma once

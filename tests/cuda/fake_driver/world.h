@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/fake_driver/world.h - what the fake driver knows: memory, what is alive, work on
 // streams; and how every call begins.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/archive.h - a tar archive (POSIX ustar) of small files, written and read
 // here: machines that a pack runs on may have no tar.
 // Errors   false: cut off or damaged; what was whole before that is there.

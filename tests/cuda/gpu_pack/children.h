@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/children.h - processes that a pack starts: each in a group of its own with a
 // log, watched and never waited for. One that does not go when it is killed is abandoned.
 // Owns     the processes; their logs are files of the caller.

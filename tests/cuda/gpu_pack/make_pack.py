@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One folder with all that tests/cuda/gpu_pack/run needs on a machine with a GPU, a driver and a
 shell: stripped programs, their shared libraries but the C library's, fragments, models, larger
 networks without their weights, and a manifest with the hash of each file.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """p50 and p99 of networks in onnxruntime on a GPU, with TensorRT where it is there, from host to
 host; for beside the figures of PACK/run.
 

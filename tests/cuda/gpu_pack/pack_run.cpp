@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/pack_run.cpp - PACK/run: what only a machine with a GPU can show, from a
 // folder that needs a driver and nothing else.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/pack_tool.cpp - files of a pack: hashes, copies, weights by seed.
 //
 //   pack_tool copy FROM TO

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/plan.h - what a pack does, in its order: parts, each of jobs, each a process.
 // The figures of most worth come first, what can hang the GPU comes last.
 #pragma once

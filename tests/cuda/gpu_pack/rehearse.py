@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A pack on machines that are as bad as they can be: an empty root (a shell, the C library, the
 fake driver under the driver's name; no network, no processes but its own) where starts take
 seconds, calls fail, kernels never end, disks are full, processes do not go,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/results.h - what a call of a pack leaves behind: report.md, results.json and
 // state.tar in one flat folder, each whole under its name at any moment, however the call ends.
 // Owns     the texts; logs and progress are files of the working folder.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/run_jobs.h - runs the jobs of a part, and those of the CPU beside it, until
 // they are done or their time is over; nothing that a process does or does not do stops it.
 // Owns     the processes that run.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A network without its weights: what PACK/run makes again on the machine with the GPU, by seed, so
 that a pack of at most 50 MiB has networks of 100 MB.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // branches_gpu.cpp as a case of test_conformance_driver, which has all that it links: one program
 // less in a pack of 50 MiB. Asked for with --no-skip alone; INGOT_REPLAYS says how often.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Control flow on a GPU, decided inside its graphs and by the host, beside the CPU: the bits, what
 // was taken, what is refused; then one program many times, with the time of both ways. Over the
 // driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it comes before any model:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/branches_gpu.h - control flow on a GPU beside the CPU.
 #pragma once
 

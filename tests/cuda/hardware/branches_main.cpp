@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // branches_gpu.cpp as a program: test_cuda_branches_gpu --replays N
 #include <cstdio>
 #include <cstdlib>

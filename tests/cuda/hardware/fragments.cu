@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/fragments.cu - see fragments.h.
 #include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/tensor_core.cuh"

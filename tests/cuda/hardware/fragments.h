@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/fragments.h - kernels of one or two instructions each: what tensor cores,
 // matrix loads, asynchronous copies and conversions of a GPU do with given registers. No part of
 // the product; products_gpu.cpp and moves_gpu.cpp run them on the GPU and in the emulator.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/judge.cpp - see judge.h.
 #include "tests/cuda/hardware/judge.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/judge.h - whether one element of a product of tensor cores can stand beside
 // the emulator's. The emulator sums in f32 over k ascending; a tensor core in an order and a width
 // of its own, which the PTX ISA leaves open, and it may take numbers below 2^-126 for zero.

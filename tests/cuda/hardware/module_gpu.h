@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/cuda/hardware/module_gpu.h - the module of fragments.cu on the GPU and in the emulator.
 #pragma once
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix loads, asynchronous copies and conversions: the emulator beside the hardware, bit for bit.
 // Planted mistakes have to be found.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of tensor cores: the emulator beside the hardware on random and special operands,
 // element by element. Planted mistakes have to be found. Over the fake driver both sides are the
 // emulator. Exit 77 without a GPU, or without device code for it.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every layer of keras.layers that has a meaning in inference, alone in a model: saved as .keras,
 converted, run, and compared with keras' own output to 1e-4 of the largest number (networks whose
 roundings in keras are larger: with f64, to twice keras' own distance).

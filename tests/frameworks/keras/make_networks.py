@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras models with their own outputs: goldens for keras_test.py.
   make_networks.py FOLDER NAME...     small: the committed samples; else names of
   keras.applications, with random weights

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks with masks of steps (Embedding with mask_zero, Masking), initial states and keras.ops
 between the layers: saved as .keras, converted, run on sequences with gaps everywhere, and compared
 with keras' own output to 1e-5 of the largest number. Steps that a mask leaves out of an output are

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The audio front end of micro speech (audio_preprocessor_int8.tflite, of shared material) against
 TFLite Micro's own operators, every integer equal: windows of sounds that are loud, faint, silent
 and full scale, one after the other, so that the estimate of the noise is kept from run to run. The

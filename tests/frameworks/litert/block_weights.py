@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """FULLY_CONNECTED with weights of int4 or int8 in blocks of a row (BlockwiseQuantization): they
 stay as they are in the file, and the product is that of their numbers in f32.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of several subgraphs: branches, loops, calls, variables; and a sparse constant."""
 
 import numpy as np

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """TFLite_Detection_PostProcess against LiteRT: boxes, classes and scores drawn at random, with ties
 and boxes on top of each other, both ways of suppression; and a whole detector on photographs.
 Boxes, classes, scores and counts must be equal, bit for bit.

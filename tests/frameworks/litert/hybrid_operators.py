@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators with weights of int8 and floating inputs ("dynamic range") against LiteRT's own
 kernels, without XNNPACK: shapes, options and numbers drawn at random. A line for each operator:
 models, numbers, how far at most, as a share of the largest; all of it in integer kernels.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of integer_operators.py: operators on int8 and uint8, drawn at random. A case is
 an operator with its tensors; each is listed by name in CASES.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whole quantized models against the runtime whose integers are wanted, on random inputs: every
 integer of every output must be equal. litert is LiteRT as it runs by default (XNNPACK, and its own
 kernels where that takes floats alone), builtin LiteRT without XNNPACK, tflm TFLite Micro.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Builtin operators on int8 and uint8, or on int16, against the runtime whose integers are wanted:
 shapes, windows, activations, scales and zero points (those at the ends of the range too) drawn at
 random, every integer equal. A line for each operator and type: models, integers, how many differ.

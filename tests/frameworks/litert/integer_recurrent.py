@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """LSTM and SVDF of integers against the runtime whose integers are wanted:
 UNIDIRECTIONAL_SEQUENCE_LSTM of int8 and, of TFLite Micro alone, of int16 beside int8; LSTM of int8,
 of LiteRT alone; SVDF of int8 with a memory of int16. Shapes, scales, zero points and clips drawn at

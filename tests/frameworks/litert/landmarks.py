@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """MediaPipe's customs of landmark networks against their definition in NumPy, in f64: the matrix
 of a box around landmarks, an image cut out by a matrix, landmarks moved by it; drawn at random.
 LiteRT itself does not have these operators.

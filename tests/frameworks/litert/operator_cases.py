@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operands and options of each builtin operator, drawn at random: (operator, (kind of options,
 fields), operands, types of the outputs)."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of one operator each, for every builtin that is converted."""
 
 import numpy as np

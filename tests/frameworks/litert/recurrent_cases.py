@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells and layers that repeat them, as operator_cases.py has the others."""
 
 from operator_cases import F, floats

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each builtin operator on shapes drawn at random against LiteRT's reference kernels, and every
 option of it changed: the program must change, or be refused by name, or stand among those without
 effect.

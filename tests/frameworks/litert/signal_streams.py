@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators of TFLite Micro's audio front end that keep samples from run to run (SignalFramer,
 SignalDelay, SignalStacker, SignalOverlapAdd) against Micro's own, options drawn at random, over
 several runs: every number equal wherever Micro says that its output is valid, and the two agree

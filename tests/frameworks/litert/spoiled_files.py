@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real models of shared material with one field that cannot be: scales, zero points, shapes,
 buffers, indices of tensors and operators, options, subgraphs that call themselves.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each builtin operator on each type of numbers: does LiteRT run it, and what becomes of it here?
 
   type_coverage.py --ingot BIN [--seeds N] [--type T] [--write FILE] [case ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases of integer_operators.py --words: operators on int16, drawn at random, functions on all
 65,536 numbers. What they share with those of int8 is in integer_cases.py.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TFLite models written with LiteRT's own schema (ai-edge-litert), so that ours is held against
 another hand's."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms for run_forms.py: sizes that only the data tell, within --max-elements."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms for run_forms.py that ./dev fuzz-onnx found wrong or refused, each once."""
 
 import numpy as np

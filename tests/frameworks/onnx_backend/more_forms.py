@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms for run_forms.py: arrays to integers and back, parts whose length the data has."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms for run_forms.py: transforms of constant length, products of many operands, pads longer
 than what they go around, random numbers."""
 

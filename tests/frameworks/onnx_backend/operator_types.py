@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators by type, device and source: the node tests of the `onnx` package that are one operator,
 in each type that ONNX allows its first operand, converted, checked against the naive kernels, and
 placed on a GPU, which the emulator stands for. Prints the table; `--write` puts it into a page.

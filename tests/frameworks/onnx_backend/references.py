@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators in numpy, as their documents say them: what run_forms.py compares with."""
 
 import numpy as np

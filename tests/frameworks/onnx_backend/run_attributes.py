@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """No attribute of ONNX is ignored: in ONNX's published node tests each attribute that the
 operator's schema knows is changed in turn, and one that no schema knows is added. The program must
 change with it, or be refused, or the pair must stand in docs/operators.md among the attributes

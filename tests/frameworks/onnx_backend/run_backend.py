@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """All of ONNX's backend tests: the node tests and the models of the newest `onnx` package (simple,
 light, pytorch-converted, pytorch-operator), and those of Debian's libonnx-testdata. Each is
 converted, run on the oracle kernels and on the best instruction set, and compared with its

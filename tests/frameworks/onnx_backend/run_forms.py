@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators in forms that ONNX's node tests lack: symbolic lengths, settings that the model
 computes, combinations. Small models are made here, converted with their dims open, run on the
 oracle kernels and on the best instruction set, and compared with numpy.

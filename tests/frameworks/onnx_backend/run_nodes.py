@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's published node tests (the `onnx` package makes them): convert each, run it on the oracle
 kernels and on the best instruction set, compare with the published outputs. A model of a newer
 opset is taken as opset 28 where its operators have not changed.

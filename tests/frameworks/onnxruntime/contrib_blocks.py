@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of com.microsoft on weights of few bits in blocks, and Resize of bytes, drawn at
 random: cases of contrib_operators.py."""
 

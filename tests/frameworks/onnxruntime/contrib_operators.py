@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators of com.microsoft, drawn at random, against onnxruntime: what its offline optimizer and
 its tools for transformers write.
 

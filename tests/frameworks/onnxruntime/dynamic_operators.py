@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators of ONNX graphs whose activations are quantized in each run, drawn at random, against
 onnxruntime: bytes, scales, zero points and sums of integers equal, numbers behind them within
 rounding, and all of it in integer kernels.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of quantized ONNX graphs: nodes between DequantizeLinear and QuantizeLinear, and those
 of integers, with shapes, scales and zero points drawn at random."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Whole quantized ONNX models against onnxruntime, layer by layer: what each layer makes from the
 bytes that onnxruntime's graph as it stands (not optimized) has before it, and the outputs of the
 whole model, within the spread of onnxruntime's own optimized graph.

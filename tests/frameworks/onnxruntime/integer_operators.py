@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators of quantized ONNX graphs on u8 and i8, drawn at random, against onnxruntime: its graph
 as it stands (floating point between DequantizeLinear and QuantizeLinear) and its optimized one
 (its own integer kernels). Products and movement equal the optimized graph; nothing is further than

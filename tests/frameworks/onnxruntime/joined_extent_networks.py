@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks of value_extents.py whose parts are joined: selections, detectors, loops, branches."""
 
 import numpy as np

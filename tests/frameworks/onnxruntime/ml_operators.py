@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Operators of ai.onnx.ml, drawn at random, against onnxruntime: tree ensembles in all their forms,
 linear models and support vectors, scalers, encoders, imputers, normalizers. With --time what
 ensembles of 10 to 1,000 trees take in both.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Element types narrower than any that we have (int4, uint4, float8) inside of ONNX models, against
 onnxruntime, every number equal: constants of all codes, products with weights in blocks, and what
 QuantizeLinear and Cast round to them. Without `saturate` against ml_dtypes, as in ONNX's own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small networks of opset_sweep.py by exporter: each gives (export(path, opset), inputs, what
 the framework computes, opsets)."""
 

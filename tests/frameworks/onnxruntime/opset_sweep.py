@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small networks, exported at every opset by each exporter that is installed; each file raw,
 simplified by onnxslim and optimized by onnxruntime at each level; converted, run, and compared with
 what the framework itself computed.

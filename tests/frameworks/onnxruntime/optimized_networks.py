@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks as onnxruntime's offline optimizer writes them, at each of its levels, as ONNX and in
 its own format (.ort): converted, and compared with onnxruntime's answer to the network as it was.
 Its last level stores weights in blocks of the machine that it ran on (domain com.microsoft.nchwc),

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small networks of TensorFlow, exported by tf2onnx at every opset that it knows, with what
 TensorFlow itself computes of them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks of value_extents.py, each with the extents that it is run at."""
 
 import dataclasses

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Networks whose extents are values that only a run tells, converted with bounds, run at several
 extents and compared with onnxruntime; beyond a bound the run is refused, without one the
 conversion, naming the options and a number with which an example runs.

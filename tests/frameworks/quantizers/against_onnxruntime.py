@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The loss of `ingot convert --dtype int8` beside other quantizers, on the same data.
 
   against_onnxruntime.py [--ingot BIN] [--work FOLDER] [--methods auto] [--peers LIST] [NETWORK ...]

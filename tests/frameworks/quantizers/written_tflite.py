@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks of the comparison as float TFLite files, written operator by operator out of the
 same weights: LiteRT's quantizer takes nothing else. Sessions with onnxruntime's interface run
 them."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns that a converter fuses or rewrites, with the small differences that must stop it."""
 
 import numpy as np

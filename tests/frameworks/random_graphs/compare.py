@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether two runtimes gave the same, up to the order of sums."""
 
 import numpy as np

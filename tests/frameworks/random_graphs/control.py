@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Branches, loops, scans and sequences, with bodies drawn from the same rules."""
 
 import numpy as np

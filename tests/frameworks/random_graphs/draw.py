@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph of a seed: some rules of the tables, one after the other."""
 
 import chains

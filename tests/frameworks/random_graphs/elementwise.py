@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of one element each, and of broadcasts. Each function draws one use of an operator."""
 
 import numpy as np

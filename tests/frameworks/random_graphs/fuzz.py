@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Random valid ONNX graphs, converted and run, compared with onnxruntime.
 
   fuzz.py --runner GRAPH_RUNNER [--graphs N] [--first SEED] [--jobs N] [--work FOLDER]

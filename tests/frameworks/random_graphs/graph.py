@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random ONNX graph while it is drawn: its values with types and extents, what is fed to it.
 
 An extent has a number for each of the runs (RUNS) and, where it is open, a name. Two open extents

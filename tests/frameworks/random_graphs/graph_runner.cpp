@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // graph_runner.cpp - converts and runs many models in one process, so that a fuzzer pays for no
 // process a graph. It reads one request a line, words separated by tabs, and answers each with one
 // line on standard output: "ok", or the exit code that the command line would have and its text.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of images and signals: channels at extent 1, space behind."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that move elements, choose them, or make them out of shapes."""
 
 import numpy as np

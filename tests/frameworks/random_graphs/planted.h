@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // planted.h - bugs on purpose, by name: of the import, of passes, of kernels. They exist in
 // graph_runner alone.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Bugs planted in the import, the passes and the kernels, one at a time, and the graph of the
 fuzzer that finds each: onnxruntime's answer differs, or ingot refuses, where without the bug both agree.
 

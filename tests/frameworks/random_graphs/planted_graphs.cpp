@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/frameworks/random_graphs/planted_graphs.h"
 
 #include <algorithm>

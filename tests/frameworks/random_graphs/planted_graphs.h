@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // planted_graphs.h - bugs of the import and of passes: what a graph is after a stage, made wrong in
 // every node that the bug can stand in.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // planted_kernels.h - kernels whose last element is that before it, as where a tail is forgotten.
 #pragma once
 #include <string>

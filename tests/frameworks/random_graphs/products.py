@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products, reductions, normalizations, recurrent networks."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least part of a model that still goes wrong: outputs left out, nodes replaced by inputs."""
 
 import copy

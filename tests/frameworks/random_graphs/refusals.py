@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ingot refuses rightly: what its documents name, by the words of the refusal."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of a family of operators: (name, types, first opset, function of (graph, type)).
 
 A rule is a function of a graph and a type that adds nodes with the shapes they give:

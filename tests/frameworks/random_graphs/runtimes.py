@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both runtimes: onnxruntime in this process, ingot's graph_runner beside it."""
 
 import pathlib

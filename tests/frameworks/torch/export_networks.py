@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Exports torchvision and timm networks with random weights by torch.export (.pt2) or
 torch.jit.trace (.pt), with what eager torch computes as a golden.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Layers of PyTorch's quantized programs, drawn at random, against torch: eager mode on each of its
 engines (TorchScript), and PT2E (torch.export). Every layer reads integers, and what it makes is
 compared in steps of its scale: equal, or one step away.

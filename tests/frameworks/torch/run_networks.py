@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Converts networks that export_networks.py wrote and compares them with what eager torch computed.
 
   run_networks.py --ingot PATH --work DIR [--only NAME ...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Linear layers that torchao quantized (weights alone in 8 and 4 bits, activations in each run
 beside them), exported by torch.export, against torch: shapes, groups and numbers drawn at random. A
 line for each configuration: models, numbers, how far at most, as a share of the largest, and which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/operator_mutants/aten_mutants.cpp - one call of PyTorch: the sample arguments of
 // tests/import/aten where there are some, then wrong in one to three of them.
 #include <map>

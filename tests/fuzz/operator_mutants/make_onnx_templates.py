@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes onnx_templates.txt: nodes that are right, which operator_mutants.cpp makes wrong.
 
 make_onnx_templates.py >onnx_templates.txt     needs the onnx package, whose backend cases have a

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tflite_templates.txt: operators that are right, which operator_mutants.cpp makes wrong.
 
 make_tflite_templates.py >tflite_templates.txt     needs the package ai-edge-litert; the cases are

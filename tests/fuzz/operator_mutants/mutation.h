@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/operator_mutants/mutation.h - numbers, shapes and types that an operator does not
 // expect.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/operator_mutants/onnx_mutants.cpp - one node of ONNX, com.microsoft or ai.onnx.ml:
 // right, then wrong in one to three places.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // operator_mutants FAMILY [--count N] [--first N] [--seconds S] FILE.. - mutants of single
 // operators by rank, shape, type and attribute, through the importers and the whole conversion:
 // each ends with a result or a refusal. FAMILY: onnx or contrib (FILE: onnx_templates.txt), tflite

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Single operators with wrong ranks, shapes, types and attributes (operator_mutants.cpp) under ASan,
 # UBSan and the library's assertions. $mutants (default 4000) are shared by the families: onnx,
 # contrib, tflite, aten, or those named. $mutant_seconds ends each family earlier; INGOT_MUTANT_SEED

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/fuzz/operator_mutants/tflite_mutants.cpp - one operator of TFLite: right, as
 // tflite_templates.txt has it, then wrong in one to three places.
 #include <cstring>

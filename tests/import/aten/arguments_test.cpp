@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/arguments_test.cpp - no argument is ignored: of every form in the table of
 // operators each argument is changed in turn, and the program must change with it or be refused.
 // What changes nothing must stand in the list of arguments without effect, and the list holds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/composed_numbers_test.cpp - operators that are lowered to several others give
 // eager PyTorch's numbers (torch 2.15): running and sorted values, small linear algebra, masks,
 // spectra.

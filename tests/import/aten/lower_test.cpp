@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/lower_test.cpp - what calls mean: types, overloads, refusals.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/numbers_test.cpp - single numbers on which PyTorch's operators differ from
 // their plain formulas: what is not finite, quotients that round to a whole number, parts of
 // different ranks. The expected numbers are those of eager PyTorch.

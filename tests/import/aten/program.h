@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/program.h - a program of ATen calls written down in a test. Its tensors are
 // constants, so the graph folds them while it is built and what a call means can be read as
 // numbers.

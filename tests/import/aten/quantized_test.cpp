@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/quantized_test.cpp - quantized tensors of PyTorch: the numbers on their steps,
 // which operators keep the steps, and what is refused.
 #include <limits>

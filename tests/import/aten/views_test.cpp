@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/views_test.cpp - tensors that are written in place, and all that look at the
 // same memory.
 #include "tests/import/aten/program.h"

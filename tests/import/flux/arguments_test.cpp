@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/flux/arguments_test.cpp - no field of a layer is ignored: in the committed samples
 // each is changed in turn, and the program must change with it or be refused. What changes nothing
 // must stand in the list of fields without effect.

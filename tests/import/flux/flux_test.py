@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of Flux: the committed ones (make_chains.py), and the files of model-zoo beside the
 project, whose outputs are computed here with numpy from what a decoder of its own reads.
   flux_test.py INGOT SOURCE_DIR"""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes Flux Chains in BSON, as BSON.jl does, with the outputs that numpy computes for them:
 goldens for flux_test.py.
   make_chains.py FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes one of the chains of make_chains.py as JLD2 does: committed compound types with the
 attribute julia_type, fields as object references, functions as types without data. Needs h5py.
 make_jld2.py FOLDER"""

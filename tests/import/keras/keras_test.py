@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole Keras models are converted and give keras' own outputs; what cannot be converted is refused
 by name.
 keras_test.py INGOT SOURCE_DIR      networks beyond the committed samples:

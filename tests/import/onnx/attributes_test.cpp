@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/attributes_test.cpp - an attribute that no operator knows is refused by every
 // operator, and one that could be read in two ways is an error. That none of the known ones is
 // ignored is shown by tests/frameworks/onnx_backend/run_attributes.py.

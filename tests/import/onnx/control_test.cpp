@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/control_test.cpp - If over dims: which branch is converted, and for which
 // extents.
 #include <algorithm>

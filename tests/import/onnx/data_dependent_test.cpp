@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that only the data tells: which symbols stand for them, what they are at most, and what is
 // refused with the way out.
 #include "tests/import/onnx/import_helpers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/functions_test.cpp - functions that a model brings with it.
 #include "tests/import/onnx/import_helpers.h"
 

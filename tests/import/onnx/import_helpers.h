@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/import_helpers.h - import a model made in memory and look at what came out.
 #pragma once
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/models_test.cpp - every real model that is at hand imports with all shapes
 // known. Models of tests/models/models.tsv come from the repository, from shared material
 // (tests/support/shared.h) and from $INGOT_MODELS, the folder into which stage `models` fetches and

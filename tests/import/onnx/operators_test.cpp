@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/operators_test.cpp - operators in the forms that opsets 7 to 23 gave them, and
 // what they are in normal form.
 #include "tests/import/onnx/import_helpers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/ort_format_test.cpp - ONNX Runtime's own file format gives what the protobuf
 // gives, and hostile files end with one line. Real ones:
 // tests/frameworks/onnxruntime/optimized_networks.py.

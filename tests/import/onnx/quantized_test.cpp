@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/quantized_test.cpp - operators on integers that stand for numbers, in normal
 // form: pairs of DequantizeLinear and QuantizeLinear, whatever the source writes them as.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/refuse_test.cpp - sources that are no models, hostile or contradictory: one
 // line each, with the exit code of its class.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound
 // or bounded by options.
 #include "tests/import/onnx/import_helpers.h"

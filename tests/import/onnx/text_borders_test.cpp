@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as an input or output of a model, which nothing here computes with.
 #include "tests/import/onnx/import_helpers.h"
 

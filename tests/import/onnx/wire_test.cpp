@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/wire_test.cpp - every encoding of a tensor gives the same constant.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes data/control.pt2 and data/detection.pt2 with their inputs and outputs: programs as
 torch.export saves them, spelled out by hand, so that torch is not needed. What they give is
 computed with numpy.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes small quantized programs of PyTorch with what torch computes: NAME.pt and NAME.npz into
 tests/import/torchscript/data, NAME.pt2 and NAME.npz into tests/import/pt2/data.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the small torch.export archives of data/ with what eager torch computes: NAME.pt2 and
 NAME.npz (in0, ..., out0, ...).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pools: averages by a divisor of their own, maxima with their positions, and those positions
 used."""
 

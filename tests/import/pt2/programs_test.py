@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """torch.export archives: those of data/ give what eager torch gave, the refused ones say all that
 stands in the way, damaged ones give one line.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small quantized networks of PyTorch, each with the steps of every layer as an output: eager mode
 (static, dynamic), PT2E of torch.export (static, dynamic), and training that imitates it."""
 

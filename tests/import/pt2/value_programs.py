@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers beyond the usual ones: large, small, infinite, and NaN."""
 
 import torch

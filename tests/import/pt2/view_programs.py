@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules that write through views of views. Whatever looks at the same memory must see it, and
 copies must not."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TFLite_Detection_PostProcess: what it becomes, and options that lie: every cut and every changed
 // byte of them. Its numbers are compared with LiteRT's in detection.py.
 #include <doctest/doctest.h>

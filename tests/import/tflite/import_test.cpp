@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The importer of TFLite: what it makes of models, and what of models that lie, call themselves or
 // hold what is not supported.
 #include "tools/import/tflite/import.h"

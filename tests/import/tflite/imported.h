@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/tflite/imported.h - what the importer makes of a small model, or says of it.
 #pragma once
 #include <doctest/doctest.h>

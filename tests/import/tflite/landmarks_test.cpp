@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Customs of MediaPipe's landmark networks: options and shapes that lie; every cut and every
 // changed byte of the options. Their numbers are compared with their definition in landmarks.py.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/tflite/models.h - small TFLite models made here, with our own schema.
 #pragma once
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The importer of TFLite on bytes that stand for numbers: which nodes it makes of them, what it
 // says where there is no integer arithmetic, and scales and zero points that cannot be.
 #include <doctest/doctest.h>

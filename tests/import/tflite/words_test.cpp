@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The importer of TFLite on int16 beside int8, custom operators and weights in blocks: which nodes
 // it makes, and what it refuses.
 #include <flatbuffers/flexbuffers.h>

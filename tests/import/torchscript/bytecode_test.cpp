@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions of PyTorch Mobile as blocks: what writers make is followed, anything else is refused
 // with the instruction.
 #include "tools/import/torchscript/bytecode.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs followed during conversion: what is known is computed, what is not becomes the graph,
 // and nothing runs without end.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The committed programs (data/*.pt) as PyTorch Mobile keeps them, into data/mobile: NAME.ptl, a
 zip archive with bytecode and without the code beside it, and NAME.ptf, the same as FlatBuffers.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the small TorchScript archives of data/ with what eager torch computes: NAME.pt and
 NAME.npz (in0, ..., out0, ... or steps of a stream).
 

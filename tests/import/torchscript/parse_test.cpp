@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code of TorchScript archives as syntax: what the printer writes, and what anybody may have
 // put in its place.
 #include "tools/import/torchscript/parse.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TorchScript files converted and run: the committed ones, and where they are at hand those of the
 // shared corpus and of packages, against what torch computed.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* consumer.c - what a user's first program does: open a file, ask what it needs, run it. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>

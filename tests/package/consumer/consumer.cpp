@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // consumer.cpp - the same through the C++ wrapper.
 #include <ingot/cpu.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // threads.cpp - everything in which threads of the library and of the program meet. Compiled with
 // -fsanitize=thread and linked with a library that is not: ThreadSanitizer has to see the order
 // that the library gives, and says nothing.

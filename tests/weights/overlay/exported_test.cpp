@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an overlay is told of an ONNX graph: modules, weights that exporters merged or left out, and
 // that the graph is as it was where nothing is replaced.
 #include <doctest/doctest.h>

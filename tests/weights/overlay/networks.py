@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks for overlays, what fine-tuning does to them, and the ways in which trainers save the
 result."""
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights of one file in the architecture of another: names, prefixes, keys, renames, order, and
 // what is refused.
 #include "tools/weights/overlay/overlay.h"

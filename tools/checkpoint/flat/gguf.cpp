@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/gguf.cpp - GGUF versions 2 and 3: header, key-value pairs, tensor table,
 // aligned data. Block types are given as float32, decoded when they are read.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/gguf_blocks.cpp - layouts as the GGUF format defines them. d and m are half
 // floats; nibbles come low half first.
 #include "tools/checkpoint/flat/gguf_blocks.h"

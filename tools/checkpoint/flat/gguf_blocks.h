@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/gguf_blocks.h - GGUF's block types and what their blocks stand for, as
 // float32.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/npz.cpp - numpy's archives and single arrays. An array is a view of its
 // member: Fortran order is strides, the other byte order is noted, and nothing is read before it is
 // asked for. Texts become facts; pickled objects are refused.

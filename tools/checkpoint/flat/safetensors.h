@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/safetensors.h - writing the format that every framework reads.
 #pragma once
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/safetensors_read.cpp - u64 length, a JSON header, then the tensors' bytes
 // with nothing between them.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/safetensors_shards.cpp - a folder in which each rank of a training has left
 // a safetensors file with its chunks: DCP_SHARDING_INFO of the file's metadata says where in the
 // whole each one begins. Nothing says how large the whole is: as far as its chunks reach.

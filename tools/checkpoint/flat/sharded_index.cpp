@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/sharded_index.cpp - {"weight_map": {tensor: file}}: the named tensors from
 // the files beside the index, no others.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/tflite.cpp - the constants of a TFLite model, validated by FlatBuffers'
 // verifier before anything is read.
 #include <algorithm>

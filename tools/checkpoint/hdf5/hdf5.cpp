@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/hdf5/hdf5.cpp - HDF5 as Keras writes it: .h5 weights and whole models, and
 // .keras, a zip around one. Every dataset of numbers is a tensor under its own path, every
 // attribute a fact; the configuration of a whole model is the fact "model_config".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/hdf5/hdf5_chunks.cpp - elements of datasets: as they lie, or unpacked from
 // chunks.
 #include <algorithm>

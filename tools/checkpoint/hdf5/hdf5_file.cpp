@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/checkpoint/hdf5/hdf5_file.h"
 
 #include <algorithm>

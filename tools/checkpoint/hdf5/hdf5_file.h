@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/hdf5/hdf5_file.h - the structure of an HDF5 file: objects, links, attributes,
 // datasets. Our own, because libhdf5 reads and writes outside of its memory on damaged files
 // (docs/decisions.md). Nothing outside of the given bytes is ever opened.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/hdf5/hdf5_object.cpp - object headers and their messages, symbol tables.
 #include <set>
 

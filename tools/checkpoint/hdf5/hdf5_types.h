@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/hdf5/hdf5_types.h - HDF5's datatype messages as values.
 #pragma once
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/julia/bson.cpp - BSON as Julia's BSON.jl writes it: documents whose "tag" says
 // what they stand for, and references into "_backrefs".
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/julia/jld2.cpp - JLD2: Julia's objects in HDF5. Types are committed datatypes
 // with the attribute julia_type; fields that hold nothing (functions) are left out of the data and
 // named by their type's attributes.

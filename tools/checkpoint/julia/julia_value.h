@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/julia/julia_value.h - what a file of Julia objects says, as inert data:
 // BSON.jl's documents and JLD2's datasets become the same tree. Nodes refer to each other by index,
 // so that sharing costs nothing. Functions are names, never run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/archive.h - a zip archive as named members that are read when asked for.
 // Needs libzip; without it every zip is refused, and that is said.
 // Errors   host::Failure kCorrupt (damaged, a name twice, sizes that contradict each other),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/bounded_json.h - JSON from a file that may lie: depth is known before
 // the parser recurses, equal keys are refused, time is linear in the text, and memory is charged
 // (tools/files/work_budget.h). Needs nlohmann-json. Not nlohmann's own parser with a callback, nor

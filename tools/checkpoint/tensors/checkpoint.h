@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/checkpoint.h - what every reader of weights gives: tensors by path, and
 // the facts around them.
 // Errors   host::Failure with the exit codes of failure.h: kCorrupt (damaged), kUnsafe (asks to be

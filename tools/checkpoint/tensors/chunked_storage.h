@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/chunked_storage.h - one tensor whose elements lie apart, as the ranks of
 // a training save them: a chunk is a box of it.
 // Errors   host::Failure kCorrupt: chunks that leave the tensor, overlap or leave a gap; a chunk

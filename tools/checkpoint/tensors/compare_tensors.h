@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/compare_tensors.h - how far two tensors of one shape lie apart.
 #pragma once
 #include "tools/checkpoint/tensors/checkpoint.h"

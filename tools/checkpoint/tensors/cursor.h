@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/cursor.h - reading numbers and bytes in order from memory that may lie.
 // Every read is checked.
 // Errors   host::Failure kCorrupt: "<where>: <what> ends early".

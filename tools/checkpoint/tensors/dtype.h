@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/dtype.h - the type that a program of ours computes with for elements of
 // a checkpoint.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/element_type.h - types of a checkpoint's elements: more than a program
 // computes with.
 #pragma once

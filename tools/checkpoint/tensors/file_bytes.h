@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/file_bytes.h - how large a checkpoint is, before anything of it is read.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/readers.h - one function for each container; read_checkpoint() chooses
 // by content.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/storage.h - where the bytes of tensors lie. Several tensors may share
 // one storage.
 // Errors   host::Failure: kUnavailable (cannot be read), kCorrupt (damaged).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/tensor_bytes.cpp - the validation of a view, and its elements in order.
 #include <algorithm>
 #include <cstring>

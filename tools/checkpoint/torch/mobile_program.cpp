@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/checkpoint/torch/mobile_program.h"
 
 #include "mobile_program_generated.h"

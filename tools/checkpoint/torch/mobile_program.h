@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/mobile_program.h - a program that PyTorch Mobile keeps as FlatBuffers
 // ("PTMF"), as the inert trees that its form as a zip archive has in data.pkl and bytecode.pkl.
 // Errors   host::Failure kCorrupt.

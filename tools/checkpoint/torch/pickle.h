@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/pickle.h - Python's pickle, protocols 0 to 5, read into an inert tree: no
 // import, no call.
 // Errors   host::Failure kUnsafe for what only executing could give (a call of anything not known

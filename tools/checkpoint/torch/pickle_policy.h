@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/pickle_policy.h - which callables of a pickle stand for data.
 #pragma once
 #include <string>

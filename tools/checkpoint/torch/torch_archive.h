@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_archive.h - how torch.save() and TorchScript lay a zip archive out:
 // one folder, pickles in it, storages in folders beside them.
 // Errors   host::Failure kCorrupt.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_distributed.cpp - a folder of torch.distributed.checkpoint: what
 // there is in .metadata, a pickle; the values in the files of the ranks, each saved by torch.save()
 // at an offset. The chunks of a tensor are put together when it is read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_legacy.cpp - the file before 1.6: magic number, protocol version,
 // system information, the object, the keys of its storages, each a pickle of its own; then each
 // storage as an element count (i64) and its elements.

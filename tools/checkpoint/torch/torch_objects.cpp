@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_objects.cpp - walks an inert tree without recursion: a stack of what
 // is still to be visited.
 #include "tools/checkpoint/torch/torch_objects.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_objects.h - the meaning of the few constructors that torch and numpy
 // write, on an inert tree.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_pt2.cpp - the weights of torch.export's archives. Two containers:
 //   until 2.7   serialized_state_dict.pt and serialized_constants.pt, each a file of torch.save()
 //   inside the archive

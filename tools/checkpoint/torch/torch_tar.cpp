@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_tar.cpp - torch before 0.1.10: a tar of `storages`, `tensors` and
 // `pickle`, where the pickle refers to tensors by number.
 //   storages  pickle of their count; each: pickle (key, location, type), u64 elements, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/torch_tensors.h - torch's rebuild calls and numpy's arrays as tensors.
 #pragma once
 #include <map>

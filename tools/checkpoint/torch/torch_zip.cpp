@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/checkpoint/torch/pickle.h"
 #include "tools/checkpoint/torch/torch_archive.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/torch/value_tree.h - what a pickle says, as inert data. Nodes refer to each
 // other by index, so that sharing and circles cost nothing, and neither building nor freeing
 // recurses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot bench - how long a run takes, and how much memory it holds.
 #include <sys/resource.h>
 #include <sys/utsname.h>

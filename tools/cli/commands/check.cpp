@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot check - outputs against a golden's.
 #include <cstdio>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot compare - the first node, and the pass or kernel, where a converted file diverges from its
 // source.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot completion - scripts that let a shell complete commands, options and their words. Made from
 // the options themselves.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot convert - converts a source once into one .ingot file.
 #include <cstdio>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot diff - what two sets of weights have in common, and where they part.
 #include <cstdio>
 #include <map>

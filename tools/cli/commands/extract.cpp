@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot extract - the weights of a checkpoint as one safetensors file, names and bits as they were.
 #include <algorithm>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot firmware - a project for a microcontroller that runs some models and nothing else.
 #include <cstdio>
 #include <memory>

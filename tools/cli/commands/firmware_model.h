@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/commands/firmware_model.h - a model as a microcontroller's core takes it, for the
 // commands that write or plan a firmware.
 #pragma once

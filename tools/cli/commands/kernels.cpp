@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot kernels - the kernel table of a firmware that links one model and nothing else.
 #include <cstdio>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot operators - which operators of ONNX can be converted, with what.
 #include "tools/import/onnx/operators.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot place - what would lie and run where, and why, without running anything.
 #include <algorithm>
 #include <cstdio>

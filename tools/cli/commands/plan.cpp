@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot plan - the memory of models that share a microcontroller, before it is written for.
 #include <algorithm>
 #include <cstdio>

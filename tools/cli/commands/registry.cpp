@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot registry - models with versions and tags in a folder: what is there, and changes of it.
 #include "tools/registry/registry.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot report - everything that is known of a model as one page to look at, and as JSON.
 #include <cstdio>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot run - one run on the caller's arrays.
 #include <algorithm>
 #include <cstdio>

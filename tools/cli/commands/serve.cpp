@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot serve - starts ingot-serve, the program beside this one, with the options that were given.
 #include <unistd.h>
 

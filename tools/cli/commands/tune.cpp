@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot tune - measures on the GPU at hand which of several kernel variants to compute an
 // instruction is the quickest, and records them in the file.
 #include <sys/stat.h>

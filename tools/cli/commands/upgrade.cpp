@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot upgrade - writes a file of an older version as this version writes it; the program and the
 // weights keep their bytes.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot verify - is this file whole, sound, and does it give the answers that it promises?
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot why - what makes the peak of memory and the time of a run, what conversion did, and which
 // copies remain.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/check_conversion.h - a converted file run before it gets its name: what is
 // converted, runs, and gives the right numbers.
 #pragma once

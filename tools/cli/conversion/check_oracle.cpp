@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/conversion/check_oracle.h"
 
 #include "kernels/cpu/cpu_kernels.h"

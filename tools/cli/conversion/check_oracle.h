@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/check_oracle.h - the chosen kernels against the naive ones in double, on
 // made inputs: what the whole program gives, and where that differs, each instruction alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/conversion.h - from a source file to an .ingot file: the one place where the
 // command line meets importers and conversion.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/convert_options_of.h - what the command line says of a conversion, as the
 // converter takes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/drawn_extents.h - a converted file tried at extents of its open dimensions
 // that nobody chose: what is converted, runs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/embed_golden.h - which part of a golden goes into the file, for `ingot
 // verify` on the device.
 #pragma once

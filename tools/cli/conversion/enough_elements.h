@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/enough_elements.h - a bound that is enough for an example, for the message
 // of a source that needs one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/keep_precision.h - a network that fast, fp16 or bf16 does not suit
 // is found while it is converted, not on a device: what the asked precision loses is computed on
 // the CPU, and the file gets the next one that is within the tolerance table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/made_run.h - a converted file run on inputs that nobody gave.
 #pragma once
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot doctor - what this machine has for a model to run on, what stands in the way, and what to
 // do about it.
 #include "tools/cli/doctor/doctor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/doctor/doctor.h - what is wrong with a machine, and what to do about it: the findings
 // of `ingot doctor`, made of facts alone.
 #pragma once

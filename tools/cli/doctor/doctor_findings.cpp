@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/doctor/doctor_findings.cpp - from facts to advice. Each finding names its own remedy.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/doctor/doctor_gpus.cpp - the driver, each GPU, and which device code of this build fits
 // it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/doctor/machine_facts.cpp - reads /proc, /sys and /etc. Whatever is missing or strange
 // is left out.
 #include "tools/cli/doctor/machine_facts.h"

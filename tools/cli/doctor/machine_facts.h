@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/doctor/machine_facts.h - what a Linux machine says of itself in files: system,
 // processor, memory, Jetson board, power mode, clocks. Nothing is run and nothing needs root. All
 // paths are below a root, so that a copy of another machine's files can be read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/inputs/frames.h - frames of a camera as files: the bytes alone, without a header, or a
 // image.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/inputs/image_file.h"
 
 #ifdef INGOT_HAVE_PNG

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/inputs/image_file.h - images as people have them, PNG and JPEG, as pixels. libpng and
 // libjpeg read them; a build without one refuses its files by the name of the package that is
 // missing.

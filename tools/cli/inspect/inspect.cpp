@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot inspect - what is in a file.
 #include "tools/cli/inspect/inspect.h"
 

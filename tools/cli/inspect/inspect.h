@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/inspect/inspect.h - what `ingot inspect` gathers: one report, printed as text or as
 // JSON.
 #pragma once

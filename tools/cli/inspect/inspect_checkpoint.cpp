@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report on a checkpoint: its tensors, what surrounds them, where they were trained.
 #include <cmath>
 #include <cstdio>

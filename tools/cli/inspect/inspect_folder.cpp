@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder or an archive of models: which can be converted, and what stands in the way of the
 // others, counted over all of them.
 #include <algorithm>

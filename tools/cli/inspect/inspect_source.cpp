@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report on a source: what is in it, and all that keeps it from being converted.
 
 #include "tools/cli/conversion/conversion.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/options/command.cpp - commands and files among their options. Apart from main.cpp, so
 // that tests link commands without it.
 #include "tools/cli/options/command.h"

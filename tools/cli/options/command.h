@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/options/command.h - one file a command; main.cpp puts them together. A command declares
 // its options, and leaves in `chosen` what to do when it was the one named. Actions return an exit
 // code of design 8 or throw Failure.

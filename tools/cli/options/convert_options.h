@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/options/convert_options.h - the options of a conversion, as the command line has them.
 // convert_options.def is their table.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What follows from convert_options.def besides the command line itself.
 
   convert_options.py python     the module of the keywords of ingot.convert()

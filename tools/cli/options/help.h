@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/options/help.h - what --help looks like: groups, 60 to 100 columns, defaults.
 #pragma once
 #include <CLI/CLI.hpp>

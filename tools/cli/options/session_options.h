@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/options/session_options.h - the options that run, bench, check and why share.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/output/html_page.h - one self-contained page: markup that is XML as well, inline style,
 // data and script; nothing is fetched.
 #pragma once

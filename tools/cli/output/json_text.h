@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/output/json_text.h - reports for scripts as text: UTF-8 whatever a name has, and
 // characters that a terminal obeys as \uXXXX.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/output/standard_output.h"
 
 #if defined(INGOT_WRAP_STDOUT)

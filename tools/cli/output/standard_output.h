@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/output/standard_output.h - another stream in the place of standard output.
 #pragma once
 #include <cstdio>

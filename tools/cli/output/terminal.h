@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/output/terminal.h - what people see: tables, sizes, and progress that is drawn on a
 // terminal only.
 #pragma once

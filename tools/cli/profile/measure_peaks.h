@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/profile/measure_peaks.h - what this machine reaches at best, for a roofline: the
 // library's own product on operands that stay in the cache, and copying what does not. One thread;
 // some tens of milliseconds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/profile/profile.h - what a run spent its time on: phases of the program, instructions
 // of the session, and what each thread of the team did.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/profile/traced_kernels.h - kernels that note when each thread of the team enters and
 // leaves them, for --profile. The library tells the calling thread what ran; who helped, and for
 // how long, only the kernels see. Costs two clock readings an instruction and thread. One object at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/quantize/channel_shift.h"
 
 #include "tools/compile/quantize/insert.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/channel_shift.h - how far channels of tensors are from those in f32, on
 // average over samples, where that is more than chance.
 #pragma once

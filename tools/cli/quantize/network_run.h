@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/network_run.h - a converted network that is run on one sample after another.
 #pragma once
 #include <memory>

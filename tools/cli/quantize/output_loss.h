@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/output_loss.h - how far outputs of the quantized network are from those in
 // f32: in decibels, in places of the largest number, or as a command of the caller measures it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/quantize.h - a network in floating point to one of bytes: calibration on the
 // caller's data, what each layer loses, and which layers stay in floating point.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/quantize_dynamic.h - `ingot convert --dtype int8` without data: inputs of
 // linear layers are quantized in each run.
 #pragma once

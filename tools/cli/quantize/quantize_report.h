@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/quantize_report.h - what `ingot convert --dtype int8` says of its work.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/quantize/samples.h - calibration data: one set of inputs after another, from files that
 // are read one at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The image of a comparison: the source's graph in layers, colored by the error of each node.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/compare_report.h - what `ingot compare` found, for people, for scripts, and as
 // an image.
 #pragma once

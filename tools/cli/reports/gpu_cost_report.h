@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/gpu_cost_report.h - predicted times of a GPU that is not here, as JSON and as
 // tables.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/graph_view.h - a graph on a page: layers from top to bottom that scroll and
 // zoom, a field that finds nodes, and a panel with what is known of the one that was clicked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/reports/memory_parts.h"
 
 #include "tools/cli/output/terminal.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/memory_parts.h - what a session takes, part by part: the same words and numbers
 // in every report. The parts of the arena add up to arena_bytes; docs/memory.md says which option
 // moves which.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/placement_report.h - what each device of a session has and does.
 #pragma once
 #include <nlohmann/json.hpp>

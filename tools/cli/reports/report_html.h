@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/report_html.h - the page of `ingot report`: everything that is known of a model
 // and its session, one file that needs no network.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/why_html.h - the report of `ingot why` as one page: memory over steps, time,
 // roofline, moves, passes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/reports/why_report.h"
 
 #include <algorithm>

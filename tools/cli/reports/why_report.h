@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/why_report.h - what makes the memory and the time of a session, as `ingot why
 // --json` prints it and pages draw it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/reports/would_fit.cpp - what to do where a GPU's memory does not suffice: smaller
 // dimensions, and f16.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/tune/tune_gpu.h - the variants of a session's instructions on a GPU, and how long each
 // takes there: what `ingot tune` asks the back end. Apart from the commands, since it knows the
 // runtime's session and not its C++ interface.

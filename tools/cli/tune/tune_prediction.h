@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/tune/tune_prediction.h - what was measured beside what the cost model predicts of a GPU
 // (tools/diagnose/gpu_cost).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/tune/tune_search.h - which of several kernel variants is the quickest, by samples of
 // each in turn. Knows no GPU: samples come through a function.
 #pragma once

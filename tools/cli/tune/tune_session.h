@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/tune/tune_session.h - every instruction of a session that has several kernel variants
 // on a GPU, measured.
 // Errors   Failure as fail_with(): the driver's name of the error; the session is dead then.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/convert/convert.cpp - the stages in their order.
 #include "tools/compile/convert/convert.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/convert/convert.h - the front door: a trained network in, an .ingot file out.
 //   ConversionResult converted = convert_source("model.onnx", options);   // import, infer, fold,
 //   passes, lower,

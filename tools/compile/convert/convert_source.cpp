@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/convert/convert_source.cpp - from a source file to a file in memory: import,
 // passes, lowering.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/convert/source.h - a source file, opened once: its content says which importer
 // reads it. source.cpp has the table of importers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/emit.cpp - see emit.h.
 #include "tools/compile/emit/emit.h"
 

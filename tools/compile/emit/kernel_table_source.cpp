@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/kernel_table_source.cpp - see kernel_table_source.h.
 #include "tools/compile/emit/kernel_table_source.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/kernel_table_source.h - the kernel table of a firmware that runs one model:
 // C++ source with just the rows that its instructions need, so that the linker takes no other
 // kernel and no other operator's rules.

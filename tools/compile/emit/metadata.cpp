@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/metadata.cpp - see metadata.h.
 #include "tools/compile/emit/metadata.h"
 

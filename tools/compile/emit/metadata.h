@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/metadata.h - what a file says about itself: source, passes, choices, notes,
 // the user's entries.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/record_weights.h - what a file remembers of its weights' source: each weight
 // (source_weights.h), where it was trained, what lay beside it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/self_check.cpp - see self_check.h.
 #include "tools/compile/emit/self_check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/self_check.h - what was converted is opened as a device would open it, before
 // anything is written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/emit/source_weights.h - where each weight of the source lies in a program, found by
 // content and validated by comparing every bit. Nothing that passes and lowering did has to be
 // remembered: a weight is given back when it is a strided view of an unpacked constant.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/board.cpp - see board.h. Memory is that of the boards' manuals, as far as
 // QEMU has it.
 #include "tools/compile/firmware/board.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/board.h - the boards that a project can be written for: processor, flash,
 // RAM, and the emulator's name of it.
 // Owns     constant data.

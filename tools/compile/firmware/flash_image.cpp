@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/flash_image.cpp - see flash_image.h.
 #include "tools/compile/firmware/flash_image.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/flash_image.h - a file as it goes into flash, less what only hosts read.
 // Owns     nothing.
 // Threads  any.

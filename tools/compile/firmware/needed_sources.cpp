@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/needed_sources.cpp - what a project has to compile, by following includes.
 #include <algorithm>
 #include <regex>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/project.cpp - see project.h.
 #include "tools/compile/firmware/project.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/project.h - a project for one board: models as arrays, their kernels, the
 // core's sources, memory map, C start, an example that checks itself, Makefile and CMake.
 // Errors   Failure kUnavailable (7): the board has too little RAM or flash, with both numbers, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/rows.cpp - see rows.h.
 #include "tools/compile/firmware/rows.h"
 

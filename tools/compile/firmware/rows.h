@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/rows.h - kernels as a microcontroller's core takes them.
 // Owns     constant data.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/sources.h - the sources that a project gets, as they were when this
 // program was built (cmake/IngotFirmware.cmake).
 // Owns     constant data.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/image/image_input.cpp - reads --image.
 #include "tools/compile/image/image_input.h"
 

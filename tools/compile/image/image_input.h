@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/image/image_input.h - what a camera gives and how the network wants it: --image,
 // as written on the command line.
 //   image=nv12:1920x1080,letterbox,pad=114,bt709,mean=0.485/0.456/0.406,std=0.229/0.224/0.225

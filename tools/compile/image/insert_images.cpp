@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/image/insert_images.cpp - an ImageInput in front of an input, with areas and
 // factors worked out from what the network takes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower.cpp - walks the graph: ports, nodes, branches.
 #include "tools/compile/lower/lower.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower.h - core form to a program: one instruction a node, weights packed,
 // methods chosen. No views yet: a Reshape is a Copy, a Concat and a Slice are themselves.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_attributes.cpp - spelling of enums and activations, and the operators
 // on tensors of any layout.
 #include "tools/compile/lower/lower_attributes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_attributes.h - attributes of core form (tools/compile/passes/README.md)
 // to the plain structs of runtime/op.
 #pragma once

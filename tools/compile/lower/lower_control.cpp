@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_control.cpp - If and Loop: subprograms, and what crosses their borders.
 #include "tools/compile/lower/lower.h"
 

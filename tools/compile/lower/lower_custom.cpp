@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_custom.cpp - Custom: a node of a plugin's operator to attributes that
 // its contract can ask the plugin about.
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_quantized.cpp - operands of products of integers, and of Linear with
 // quantized weights: panels of bytes, the numbers of channels padded to whole panels.
 #include <algorithm>

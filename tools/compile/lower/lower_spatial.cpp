@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_spatial.cpp - attributes of the operators on images.
 #include "ingot_schema/ingot_generated.h"
 #include "tools/compile/lower/lower_attributes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/lower_weights.cpp - operands of the operators that have packed weights; every
 // other operand as it is.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/method.cpp - see method.h. Figures: one core of an AVX-512 server at 264
 // GFLOP/s, weights beyond the caches at 41 GB/s; prototypes/whole_model measured the rule "at least
 // 7 tiles" on six networks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/method.h - direct or Winograd, for every convolution of a graph, from
 // arithmetic against bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/packing.cpp - panels of 16 outputs, so that one packed copy serves every
 // vector width.
 #include "tools/compile/lower/packing.h"

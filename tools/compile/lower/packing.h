@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/packing.h - from dense canonical weights to the packings of schema/ingot.fbs.
 // Lanes past the last output are zero.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/quantized_packing.h - from dense integer weights to the packings of
 // schema/ingot.fbs. What is padding is zero.
 #pragma once

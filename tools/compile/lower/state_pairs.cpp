@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/state_pairs.cpp - which ports become state, and which look as if they should
 // (see states.h).
 #include "tools/compile/lower/state_pairs.h"

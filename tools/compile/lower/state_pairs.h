@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/state_pairs.h - pairs of ports that become state variables (decisions D28):
 // which they are, and what they hold at first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is a model in core form (README.md)? Says what is not, for tests and for the end of run_passes.
 #include <map>
 #include <unordered_set>

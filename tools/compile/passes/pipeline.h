@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/pipeline.h - from the normalized, shape-inferred graph of an importer to
 // core form (README.md), which tools/compile lowers into a program. Deterministic: the same model
 // and options give the same graph.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/candidates.cpp - see candidates.h.
 #include "tools/compile/patches/candidates.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/candidates.h - which regions and grids may make an arena smaller, by a sum
 // of live bytes that is quick to make.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/patches.cpp - see patches.h. Regions around the fullest step and grids of
 // patches are sorted by a quick sum of live bytes; the best are laid out as they would be.
 #include "tools/compile/patches/patches.h"

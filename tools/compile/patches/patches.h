@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/patches.h - minimum RAM (--min-ram): the instructions around the largest
 // sum of live bytes are computed in overlapping patches where that makes the arena smaller. What
 // lies in several patches is computed several times; every number has the bits of the whole.

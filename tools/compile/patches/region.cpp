@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/region.cpp - see region.h.
 #include "tools/compile/patches/region.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/region.h - consecutive instructions of which one value alone is read
 // behind them: they can be computed patch by patch of that value.
 // Owns     nothing.

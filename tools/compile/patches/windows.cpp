@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/windows.cpp - see windows.h.
 #include "tools/compile/patches/windows.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/patches/windows.h - what an instruction reads for a part of its output, where rows
 // and columns can be computed apart.
 // Owns     nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/carry.cpp - see carry.h.
 #include "tools/compile/plan/carry.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/carry.h - what a loop carries is written where it lies, instead of being
 // copied there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/chains.cpp - see chains.h. Rule and figures: prototypes/whole_model, measured
 // on MobileNetV2, V3 and YOLOv8n.
 #include "tools/compile/plan/chains.h"

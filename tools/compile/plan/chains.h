@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/chains.h - runs of convolutions whose intermediates are large and read once
 // become one Chain: worked on in bands of rows, with a ring of a few rows for each intermediate.
 // Costs no time, and MobileNetV2's arena shrinks to a fifth.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/dependencies.cpp - see dependencies.h.
 #include "tools/compile/plan/dependencies.h"
 

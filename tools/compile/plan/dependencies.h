@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/dependencies.h - what each instruction of the main program must wait for, and
 // which storages it touches.
 #pragma once

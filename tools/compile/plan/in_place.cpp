@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/in_place.cpp - see in_place.h.
 #include "tools/compile/plan/in_place.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/in_place.h - results that overwrite an operand read there for the last time
 // (decisions D5).
 #pragma once

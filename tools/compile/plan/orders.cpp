@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/orders.cpp - orders of the main program worth trying: as in the source, greedy
 // by live bytes, depth first.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/quantized_chains.cpp - see quantized_chains.h.
 #include "tools/compile/plan/quantized_chains.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/quantized_chains.h - depthwise convolutions of bytes and their pointwise
 // neighbors become one QuantizedChain where what lies between them is large.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/runs.cpp - see runs.h.
 #include "tools/compile/plan/runs.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/runs.h - runs of convolutions of which each is the only reader of the one
 // before it, and the instruction that takes the place of one.
 #pragma once

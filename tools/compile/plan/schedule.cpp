@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/schedule.cpp - see schedule.h.
 #include "tools/compile/plan/schedule.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/schedule.h - the order of instructions for the smallest arena: several orders
 // are tried, the smallest plan kept.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/states.cpp - see states.h. A state's update is the Copy of the main program
 // that writes the state value.
 #include "tools/compile/plan/states.h"

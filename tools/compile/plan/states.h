@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/states.h - state variables (decisions D28). Lowering turns
 // the input into a state value and the output into a copy to it at the end of the main program; the
 // stages here make that right for every order and drop the copy where the next value can be

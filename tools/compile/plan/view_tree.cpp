@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/view_tree.cpp - see view_tree.h.
 #include "tools/compile/plan/view_tree.h"
 

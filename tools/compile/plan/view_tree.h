@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/view_tree.h - the aliases of a program while they are made: attach a tree of
 // views to a value, or find that it cannot be.
 #pragma once

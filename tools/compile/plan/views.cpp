@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/views.cpp - see views.h. Instructions keep their places until the end, so that
 // uses stay valid.
 #include "tools/compile/plan/views.h"

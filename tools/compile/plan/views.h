@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/plan/views.h - Reshape, Slice, Concat and Transpose without copies, where rows with
 // a stride allow it (decisions D4, D5).
 //   forward    y = slice(x), y = reshape(x)     y is a view of x, wherever x lies

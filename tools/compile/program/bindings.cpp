@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/bindings.cpp - extents of symbolic dims under which a program is tried and
 // for which choices are made.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/data_bounds.h - sizes that only a run tells are planned for the most that
 // was said: what to say where that is too much.
 #pragma once

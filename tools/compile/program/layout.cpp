@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/layout.cpp - see layout.h.
 #include "tools/compile/program/layout.h"
 

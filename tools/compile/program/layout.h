@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/layout.h - where a view lies inside the tensor it is a view of
 // (runtime/op/tensor.h: rows with a stride).
 #pragma once

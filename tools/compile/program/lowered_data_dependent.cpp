@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/lowered_data_dependent.cpp - dims that an instruction resolves.
 #include <algorithm>
 

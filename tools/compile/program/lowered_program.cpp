@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/lowered_program.cpp - evaluating a program under a binding, and asking the
 // contracts.
 #include "tools/compile/program/lowered_program.h"

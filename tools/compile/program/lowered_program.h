@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/lowered_program.h - a program while it is converted: the instructions of
 // the file with symbolic dims and host containers. Every stage (lowering, chains, views, order,
 // in-place, plan) rewrites a LoweredProgram; emit.cpp turns it into a FileSpec.

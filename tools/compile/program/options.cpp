@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/options.cpp - the command line's spellings of what a conversion can be
 // told.
 #include "tools/compile/program/options.h"

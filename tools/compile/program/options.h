@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/options.h - what a conversion can be told, and what it reports.
 // Errors   graph::ConversionError with the CLI's exit code.
 #pragma once

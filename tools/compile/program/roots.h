@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/roots.h - LoweredProgram::root() for many values: chains of aliases are as
 // long as the model, so they are walked once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/usage.cpp - see usage.h.
 #include "tools/compile/program/usage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/program/usage.h - who writes and who reads each value of a program, branches and
 // bodies included.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/dynamic.h - linear layers with weights of bytes whose inputs are quantized
 // in each run, row by row: no data is needed.
 #pragma once

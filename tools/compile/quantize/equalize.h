@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/equalize.h - channels of very different size between two convolutions: a
 // byte that covers the largest has few steps for the smallest. Each channel is divided by a number
 // that the next weights are multiplied with: the network computes the same (Nagel et al. 2019).

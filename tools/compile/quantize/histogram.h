@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/histogram.h - the numbers that one tensor held over all samples, in
 // bounded memory, and the range that a byte of it covers.
 //   Histogram seen;

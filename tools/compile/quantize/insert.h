@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/insert.h - QuantizeLinear and DequantizeLinear around what is computed
 // with bytes, as quantized ONNX files have them: passes see no difference between a network that
 // came quantized and one that was quantized here.

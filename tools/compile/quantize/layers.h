@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/layers.h - what of a network in floating point is computed with bytes:
 // products with constant weights, and what stands between them and works on bytes as well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers as they are quantized: one node with its scales in the weights.
 #include <cmath>
 #include <optional>

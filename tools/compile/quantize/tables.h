@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/quantize/tables.h - tables of embeddings as bytes: rows that indices choose are
 // numbers again behind the choice, so that the file holds a quarter and nothing else changes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights as bytes.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/multiply_adds.h - how many products a graph in normal form sums in a run.
 // Threads  any.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/operator_frames.h - what a rule asks of its node, and the rules for windows.
 #pragma once
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/rules.cpp - operators that work on frames one by one or move them; the table
 // of all. Windows and recurrent layers: window_rules.cpp.
 #include "tools/compile/stream/rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/rules.h - what each operator of a graph in normal form needs to run frame
 // by frame.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/stream.h - a network over a stretch of time becomes one that is run for each
 // new frame, or few of them: --stream AXIS=N. What its convolutions and poolings need of the past
 // is kept in states.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/timeline.h - which frames of a whole network a value of the streaming one
 // has. Frames are elements along one axis, time. A value of the whole network has the frames
 // 0 .. extent - 1; the streaming one gives its frames one after another, 0, 1, 2, .. without end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/stream/window_rules.cpp - operators with a window along the axis, and recurrent
 // layers.
 #include <algorithm>

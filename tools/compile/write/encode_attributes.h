@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/encode_attributes.h - one attribute table; the twin of
 // runtime/format/decode_attributes_*.cpp.
 #pragma once

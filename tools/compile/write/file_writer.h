@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/file_writer.h - encodes a FileSpec: header, program, metadata, weights,
 // golden. Weights stream: one constant is in memory at a time; constants of equal bytes are stored
 // once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/program_builder.h - a file while it is being made: the growing twin of
 // ProgramDef and of what lies around it. Lowering fills a FileSpec, write_file() (file_writer.h)
 // encodes it. Numbers, orders and meanings are those of schema/ingot.fbs and runtime/op/<stem>.h;

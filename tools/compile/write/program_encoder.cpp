@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/compile/write/program_encoder.h"
 
 #include "ingot_schema/golden_generated.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/program_encoder.h - specs to FlatBuffers; the twin of
 // runtime/format/decode_*.cpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/storage.h - in which type the weights of a converted program lie in the file:
 // f32, or rounded to f16 or bf16 and widened again when a session is made, so that kernels see f32
 // whatever was chosen (D43). Only f32 constants are ever stored smaller: indices, shapes, masks of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/write/tunings.h - the part of tunings (schema/tunings.fbs) as plain structs.
 // Errors   decode: host::Failure kCorrupt for bytes that are not such a part.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/golden/compare.h - two arrays, compared: the largest error, where it is, and
 // whether it is within the table.
 #pragma once

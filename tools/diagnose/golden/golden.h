@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/golden/golden.h - reference inputs and outputs in one .npz: arrays in:NAME,
 // out:NAME, mid:NAME, and meta, a JSON text:
 //   steps        a stream: per-step arrays have a leading axis of that length

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/golden/tolerance.h - the tolerance table, in the one place that has it (design 9).
 // Tests and `ingot check` use this.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/gpu_model.h - the GPUs that costs are predicted for, as numbers that
 // others published. docs/cuda-cost.md has the source of each.
 // Owns     nothing: constant data.

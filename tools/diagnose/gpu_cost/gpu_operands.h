@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/gpu_operands.h - a program's operands as a GPU that is not here would
 // have them: which weights are packed f16, which activations are f16, at addresses that nothing
 // reads, since plans ask for alignment alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/diagnose/gpu_cost/launch_work.h"
 
 #include <algorithm>

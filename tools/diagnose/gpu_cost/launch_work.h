@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/launch_work.h - what a launch reads, writes and computes, from the
 // parameters that its plan gave it: the launches are those of a session, not a guess of them.
 // Owns     nothing.

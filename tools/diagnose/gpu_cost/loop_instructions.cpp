@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/diagnose/gpu_cost/loop_instructions.h"
 
 #include <cstring>

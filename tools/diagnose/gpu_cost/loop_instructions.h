@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/loop_instructions.h - what a warp issues for each product on tensor
 // cores, from the disassembly.
 #pragma once

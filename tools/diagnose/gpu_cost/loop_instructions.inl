@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/loop_instructions.inl - written by loops_gate.py --update: sm_87
 // by CUDA 11.8
 // clang-format off

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/predict.h - how long a GPU that is not here takes for a program: the
 // launches that a session there would have, each by its numbers. docs/cuda-cost.md has the formula
 // in words, with the source of every constant.

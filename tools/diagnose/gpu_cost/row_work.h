@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/row_work.h - what norms and softmax read and have under way.
 // Owns     nothing.
 // Threads  any.

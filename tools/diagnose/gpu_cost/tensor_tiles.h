@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/tensor_tiles.h - what tiles of products on tensor cores fetch, take of
 // shared memory and issue, by the kernel's name.
 // Owns     nothing.

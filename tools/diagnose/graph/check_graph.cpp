@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/diagnose/graph/check_graph.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/graph/check_graph.h - watches a model while it is converted and checks every pass
 // by the numbers of the source. After the import every node is computed in double, in the source's
 // order: these numbers are the reference values. After each pass the nodes that it changed are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bodies of loops: computed once for every iteration, checked in those that are kept.
 #include "tools/diagnose/graph/check_graph.h"
 

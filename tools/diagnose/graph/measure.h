@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/graph/measure.h - how far one tensor is from what it should be, element by
 // element, in double.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/graph/reference_values.h - what is known about values: those of the body of a loop
 // once for each iteration that is kept.
 #pragma once

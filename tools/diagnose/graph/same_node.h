@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/graph/same_node.h - whether a pass left a node as it was.
 #pragma once
 #include "tools/graph/graph.h"

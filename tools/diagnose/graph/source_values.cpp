@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The start of a check: every node of the source in double, and the import against what a
 // golden knows.
 #include <algorithm>

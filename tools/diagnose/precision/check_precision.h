@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/precision/check_precision.h - how far a program in fast, fp16 or bf16 is from
 // exact, as far as a CPU can tell: run with exact kernels and with ones that round as the device
 // does, on the same inputs. How many inputs are drawn follows from the program's work, not from a

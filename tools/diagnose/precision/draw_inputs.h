@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/precision/draw_inputs.h - inputs of several kinds for a network that nobody gave
 // any for: an error that noise hides may show on an image.
 #pragma once

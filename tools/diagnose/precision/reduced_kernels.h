@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/precision/reduced_kernels.h - a CPU's kernels that round what another device would
 // round of a program: in fast and fp16 a GPU operands of products on tensor cores and, in fp16,
 // what is f16 in its memory; in bf16 64-bit Arm operands of products of halves. Which these are the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/precision/round.h - f32 numbers as tensor cores, f16 memory and products of halves
 // have them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/program/check_instructions.h - every instruction of a run beside its naive kernel,
 // on the operands that it has in that run. Where floats are rounded to integers, two right kernels
 // may come out one step apart: they compute what is rounded to within a rounding of f32, and it may

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/program/check_program.h - a converted program, instruction by instruction, against
 // the numbers of its source. Each instruction is checked alone: after it ran, what it wrote is
 // compared and then replaced by the reference values, so that nobody behind it computes with a

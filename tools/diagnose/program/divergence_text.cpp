@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/program/divergence_text.cpp - an answer in one line.
 #include "tools/diagnose/program/find_divergence.h"
 

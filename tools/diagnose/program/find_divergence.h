@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/program/find_divergence.h - a source, its converted file and one set of inputs:
 // the first node where they part, and who did it.
 //   import   the source's graph, in double, is not what the golden says: an attribute or an

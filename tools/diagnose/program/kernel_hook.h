@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/program/kernel_hook.h - a table whose kernels are called through a function: it
 // may look at the operands, leave the kernel out, or run another one beside it. One hook at a
 // time; the threads of a session call the function together.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_dynamic.cpp - floats quantized by what they hold, and the
 // products of integers behind that, as ONNX and runtime/op/dynamic_quantize.h say.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_frame.cpp - ImageInput: frames of a camera as images for a
 // network, one pixel of one channel at a time, in double.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GatherND, ScatterND, ScatterElements: positions that come from a tensor of indices. Both names,
 // of ONNX and of core form. NonZero, which makes such positions.
 #include <algorithm>

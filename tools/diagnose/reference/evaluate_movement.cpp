@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What moves elements and computes nothing, resizing and sorting.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_quantized.cpp - integers that stand for numbers, as
 // runtime/op/quantize.h and its neighbors say: whole numbers in 64 bits, and f32 where they say so.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products, reductions, softmax and norms.
 #include <algorithm>
 #include <cmath>

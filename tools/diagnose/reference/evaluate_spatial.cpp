@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_spatial.cpp - convolutions and pools: in the source's order [N,
 // C, H, W] as ONNX has them, and channels last as core form has them.
 #include <algorithm>

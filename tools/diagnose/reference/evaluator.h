@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluator.h - runs a graph of a conversion in double, naively: the
 // operators that importers give and those of core form. A test evaluates a graph before and after a
 // pass; nothing here shares code with the passes or the kernels.

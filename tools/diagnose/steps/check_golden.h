@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/steps/check_golden.h - runs a model on a golden's inputs, steps and fed-back state
 // included, and compares.
 #pragma once

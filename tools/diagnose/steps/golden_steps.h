@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/steps/golden_steps.h - the inputs of a model step by step: from a golden, its
 // fed-back state included, or made.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/steps/operand_type.h - what products of a session round their operands to, which
 // says how far its outputs may be from another runtime's.
 #pragma once

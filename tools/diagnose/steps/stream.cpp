@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/steps/stream.cpp - see stream.h.
 #include "tools/diagnose/steps/stream.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/steps/stream.h - the inputs of a golden over all its steps: per-step slices,
 // outputs that are fed back, and state that the model keeps itself.
 #pragma once

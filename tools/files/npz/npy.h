@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/npz/npy.h - one array of numpy, read with its own parser: no pickle, every size
 // checked before it is believed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/npz/npz.h - archives of arrays. Reading packed members needs libzip
 // (has_npz_reader()); writing does not: members are stored uncompressed with fixed times and in the
 // order given, so that equal arrays make equal files.

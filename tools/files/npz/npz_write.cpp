@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A zip archive of stored members, written front to back. 64-bit fields are used only where a
 // number needs them, so that files below 4 GiB read everywhere. Layout and numbers: PKWARE APPNOTE
 // 6.3, sections 4.3 and 4.5.3.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/files/npz/stored_archive.h - .npz archives whose members are stored as they are, as
 // numpy.savez writes them. For builds without libzip, such as the command line of a board.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_arithmetic.h - operators that compute, on constants. Inside tools/graph
 // only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_constants.cpp - over the whole model: fold, inline, merge, sweep.
 #include "tools/graph/fold/fold_constants.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_constants.h - what needs no input is computed now.
 #pragma once
 #include "tools/graph/graph.h"

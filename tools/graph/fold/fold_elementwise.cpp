@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_elementwise.cpp - operators of single elements, each operand broadcast: the
 // steps that a run would take.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_node.cpp - one node on constants: movement on bytes, arithmetic in double
 // or 64-bit integers, rounded once.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_reduction.cpp - reductions, running sums, arg-reductions and products of
 // constant matrices.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/grow_carried.cpp - what a loop carries in another extent after each iteration:
 // it lies in a buffer of the most that it can have, beside how much of that counts.
 #include "tools/graph/infer/infer_loop.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/guard_branch.cpp - a branch that runs for some extents of a dimension only, in
 // a model for more of them: it becomes an If on that dimension whose other branch is left out, and
 // computes with what it reads cut to those extents, so that it is sound for the others too. They

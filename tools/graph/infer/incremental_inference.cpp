@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/graph/infer/incremental_inference.h"
 
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/incremental_inference.h - a graph that grows node by node, each in normal form
 // as soon as it is added: for importers of sources that decide by types and shapes while they are
 // read.

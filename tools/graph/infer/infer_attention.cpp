@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_attention.cpp - Attention, with past keys and values as Concats of their
 // own; rotary embeddings spelled out.
 #include "tools/graph/infer/infer_attention.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_attention.h - attention whose matrix of scores is made: where somebody
 // reads it, or changes it in a way that the fused operator has not. Inside tools/graph only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_blocks.cpp - windows of an image as columns: Col2Im, which adds them
 // back, and DeformConv, whose windows lie at computed places.
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_contrib.cpp - operators of onnxruntime's optimizer that need the shapes
 // of their operands: products with transposed batches, embeddings, inverses, transforms.
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_contrib_attention.cpp - attention in the forms of com.microsoft: with its
 // projection, with its bias, with rotary positions. Each becomes ONNX's.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_control.cpp - If: its branch where the condition is known, both where the
 // run decides.
 #include "tools/graph/data_dependent.h"

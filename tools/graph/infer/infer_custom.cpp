@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_custom.cpp - Custom: the plugin says what shapes its outputs have. It
 // knows numbers alone, so where an extent is open it is asked for many of them, and the rule that
 // its answers follow is found: a number, an extent of an input, or one that is scaled and shifted.

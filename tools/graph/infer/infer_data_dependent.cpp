@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_data_dependent.cpp - operators whose results are as large as the data
 // makes them: their last output is the number found, and a symbol stands for it. Memory is planned
 // for the most.

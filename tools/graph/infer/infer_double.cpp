@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_double.cpp - operators in types that no kernel computes them in:
 // normalizations of f64 are spelled out in f64; convolutions, pools, recurrent networks, attention
 // and resampling of f64, transforms and sampling of f16 and bf16 are computed in f32, which is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_dynamic_lstm.cpp - DynamicQuantizeLSTM of com.microsoft: its input is
 // quantized as a whole, the hidden state in each step, both as DynamicQuantizeLinear does it. Steps
 // are spelled out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_elementwise.cpp - operators on each element, broadcasting.
 #include "tools/graph/functions.h"
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_gather.cpp - elements by index, and by order: Gather, Scatter, TopK,
 // CumSum.
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_generate.cpp - tensors made from shapes: Shape, Size, ConstantOfShape,
 // Range, EyeLike, OneHot, Trilu.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_loop.cpp - Loop and Scan in one normal form: a trip count that is a dim,
 // perhaps a condition, and what is carried. Rows are read with Gather at the iteration and written
 // with ScatterND into a carried stack.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_loop.h - what Loop and Scan become, step by step. Inside tools/graph
 // only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_loss.cpp - losses, which some networks keep as an output: the negative
 // log likelihood of a class, and the cross entropy of a softmax.
 #include "tools/graph/infer/inference.h"

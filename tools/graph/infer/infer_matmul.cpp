@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_matmul.cpp - MatMul, Gemm, and Einsum as transposes around a MatMul.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_normalize.cpp - normalizations; those without a core operator are spelled
 // out.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_older_forms.cpp - forms that operators of ONNX had before opset 7.
 #include "tools/graph/infer/inference.h"
 

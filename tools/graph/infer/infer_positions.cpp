@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_positions.cpp - MaxPool that also says where its maxima lie, and
 // MaxUnpool that puts them back. Positions are the first greatest of the window's taps, which are
 // slices side by side; the values come from the ordinary pool.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_positions.h - where the maxima of a pool lie.
 #pragma once
 #include "tools/graph/infer/inference.h"

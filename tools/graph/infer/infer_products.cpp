@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_products.cpp - running products, determinants, gated units, counts of
 // n-grams: operators that are a few steps of others.
 #include "tools/graph/infer/inference.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_quantize.cpp - quantization of tensors as ONNX has it. With numbers that
 // are known, one of the tensor or one of each element of an axis, QuantizeLinear and
 // DequantizeLinear stay: passes find integer arithmetic between them. So do DynamicQuantizeLinear,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_quantized.cpp - integers that stand for numbers: operators of core form,
 // which importers emit as the runtime has them (runtime/op/quantize.h and its neighbors).
 #include "tools/graph/infer/inference.h"

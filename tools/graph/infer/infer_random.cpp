@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_random.cpp - random numbers: each source's operator becomes Random
 // (runtime/op/random.h), which reads the state of the session, and arithmetic.
 #include <cstring>

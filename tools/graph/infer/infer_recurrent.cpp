@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_recurrent.cpp - LSTM, GRU, RNN.
 #include "tools/graph/infer/inference.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_reduce.cpp - reductions, argmax, softmax.
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_resampling.cpp - Resize with antialias or tf_crop_and_resize: a product
 // with a constant matrix along each axis that changes. Extents must be known; the ordinary modes
 // are an operator of their own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_resampling.h - the forms of Resize that are products with matrices.
 #pragma once
 #include "tools/graph/infer/inference.h"

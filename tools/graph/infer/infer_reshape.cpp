@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_reshape.cpp - same elements, other dims: Reshape and its special cases,
 // Transpose, Expand, Tile, depth and space.
 #include <algorithm>

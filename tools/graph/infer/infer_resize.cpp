@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_resize.cpp - Resize: scales or sizes to output dims, and the scales that
 // the coordinates use.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_sampling.cpp - images read at computed places: GridSample, AffineGrid and
 // RoiAlign, and CenterCropPad.
 #include "runtime/op/roi_align.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_scores.cpp - attention as products, masks and a softmax.
 #include <cmath>
 #include <limits>

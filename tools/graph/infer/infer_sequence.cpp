@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_sequence.cpp - sequences and optionals, which exist during conversion
 // alone: a sequence is the list of its tensors, and every position in one is a constant, short of
 // what a loop appended (loop_sequences.cpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_shapes.h - dtype and symbolic dims of every value, and the normal form of
 // every operator (README.md).
 #pragma once

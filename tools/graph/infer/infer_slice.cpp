@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_slice.cpp - parts of tensors and their opposite: Slice, Split, Concat,
 // Pad.
 #include <algorithm>

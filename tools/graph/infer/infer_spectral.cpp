@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_spectral.cpp - DFT and STFT, windows, mel weights. Transforms of constant
 // length become Fft, whose table is a constant; a symbolic length makes a basis of cosines and
 // sines when it runs, and the transform is a MatMul.

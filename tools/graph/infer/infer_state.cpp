@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_state.cpp - operators that carry a state from call to call: linear
 // attention, causal convolution, a cache that is written at a place.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_transposed.cpp - a transposed convolution that no kernel takes (three
 // dimensions, computed weights) as a convolution of the image with zeros between its elements.
 #include "tools/graph/infer/infer_volume.h"

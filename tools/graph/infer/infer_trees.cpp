@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_trees.cpp - ensembles of decision trees, which importers emit as the
 // runtime has them (runtime/op/tree_ensemble.h).
 #include "runtime/op/tree_ensemble.h"

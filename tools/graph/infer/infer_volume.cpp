@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_volume.cpp - windows over three dimensions by those over two: a
 // convolution gathers its taps along the depth into channels, a pool takes the depth after the
 // image.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_volume.h - convolutions and pools over three dimensions, rewritten into
 // those over two.
 #pragma once

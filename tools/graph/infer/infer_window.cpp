@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_window.cpp - convolutions and pools: explicit pads, and the extents they
 // give.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/inference.cpp - the walk: replace, infer, fold, follow shape arithmetic.
 #include "tools/graph/infer/inference.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/inference.h - the walk of shape inference and what an operator's function sees
 // of it. Inside tools/graph only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/inference_state.cpp - inference goes back to where it was: a loop's body is
 // walked again when an iteration turns out to give other extents than it took.
 #include "tools/files/work_budget.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/join_branches.cpp - an If whose branches give other extents: each branch pads
 // what it gives to the most of both and says how many elements count; behind the If they are cut to
 // that number.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/loop_sequences.cpp - sequences that a Loop carries. Where each iteration
 // appends one tensor and nothing in the body looks at them, the tensors are rows of an output.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/node_context.cpp - what rules are written with: numbers from attributes or
 // inputs, outputs, rewriting, refusal.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/operand_check.cpp - operands against the rows of operators.def.
 #include <string_view>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/read_loop.cpp - Loop and Scan as ONNX has them.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/resize_by_data.cpp - Resize by scales that only a run tells: along each axis
 // the places that are read are computed, and the elements there gathered and mixed. Positions are
 // those of ONNX's Resize, in f32.

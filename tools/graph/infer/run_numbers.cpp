@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/run_numbers.cpp - see run_numbers.h.
 #include "tools/graph/infer/run_numbers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/run_numbers.h - extents that a run computes: the arithmetic of i64 scalars that
 // gives them, and tensors read through computed positions. What is read so is consistent for every
 // number of elements, so a program holds at the bounds of its symbols and at what a run finds.

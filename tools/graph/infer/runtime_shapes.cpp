@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/runtime_shapes.cpp - symbolic dims that feed computation. There is no Shape at
 // run time: a dim n is the sum of n ones.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/unroll_loop.cpp - a Loop whose body no run can repeat, since its shapes follow
 // from the iteration or it changes a sequence: written out, where there are few iterations.
 #include "tools/graph/infer/infer_loop.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/arithmetic.h - nodes written as formulas, for operators that are a few of the
 // others: Term a, b; a * b + 1.0. Both sides of an operation have one type; a plain number takes
 // that of the other side. Shapes broadcast as the nodes' do. Inside tools/import/aten only.

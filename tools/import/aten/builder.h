@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/builder.h - the graph while a PyTorch program is translated into it: nodes,
 // types, and tensors that are written in place. Shapes and types of every value are known as soon
 // as it is made (tools/graph/infer/incremental_inference.h), because PyTorch's operators decide by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/complex_tensor.h - complex tensors of PyTorch. One is here a tensor of pairs
 // [..., 2] (Builder::complex). Operators that are linear in their operands, and all that move
 // elements, are lowered once for the real and once for the imaginary parts; the others have rules

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/found.h - where a mask holds, which only the run knows.
 #pragma once
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower.h - one call of an ATen operator to nodes of the graph. The table of
 // operators (schema.h) is shared by torch.export archives, which name overloads and most arguments,
 // and TorchScript, which passes them by position and names no overload.

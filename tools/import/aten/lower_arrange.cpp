@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_arrange.cpp - diagonals, turned and joined tensors, and what counts or
 // sums with conditions: short forms that PyTorch has for a few of its other operators.
 #include <algorithm>

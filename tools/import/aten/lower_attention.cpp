@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_attention.cpp - scaled products of queries, keys and values.
 #include <cmath>
 

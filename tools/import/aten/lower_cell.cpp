@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_cell.cpp - one step of an LSTM, GRU or RNN, spelled out; and the angle of
 // a point.
 #include "tools/import/aten/operands.h"

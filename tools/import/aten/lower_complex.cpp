@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_complex.cpp - complex tensors: which operators are lowered by parts, and
 // those with formulas of their own.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_composed.cpp - operators that are a few of the others: distances, joins
 // of stacks, reductions by index.
 #include "tools/import/aten/arithmetic.h"

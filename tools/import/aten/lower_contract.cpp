@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_contract.cpp - sums of products over dimensions that the operator names:
 // tensordot, bilinear, kron, cross, chains of matrices.
 #include <algorithm>

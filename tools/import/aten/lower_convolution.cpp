@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_convolution.cpp - convolutions in all their spellings.
 #include "tools/import/aten/operands.h"
 

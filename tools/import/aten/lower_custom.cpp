@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_custom.cpp - operators of other namespaces that a plugin has: tensors are
 // inputs in their order, everything else is an attribute of its argument's name.
 #include "tools/import/aten/lower_custom.h"

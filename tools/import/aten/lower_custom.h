@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_custom.h - operators of other namespaces than PyTorch's own that a plugin
 // has.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_decomposed.cpp - quantization as programs of torch.export spell it
 // (namespace quantized_decomposed: PT2E), and as training imitates it (fake_quantize). Known steps
 // become QuantizeLinear and DequantizeLinear, between which passes find the integers; those that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_detection.cpp - operators of torchvision for detectors: boxes that no
 // better one covers, bins of boxes each from channels of its own, convolutions at computed places.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_elementwise.cpp - arithmetic, comparisons and logic on each element, with
 // PyTorch's implicit types.
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_found.cpp - results that are as long as the data says, and writing where
 // a mask holds.
 #include <algorithm>

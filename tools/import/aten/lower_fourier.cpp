@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_fourier.cpp - Fourier transforms along one or more dimensions, and
 // windows of numbers. Each transform is the graph's DFT.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_frames.cpp - short-time Fourier transforms and back.
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_generate.cpp - tensors made from numbers.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_index.cpp - elements by index: reading and writing, and what asks a
 // tensor for its shape or number.
 #include <algorithm>

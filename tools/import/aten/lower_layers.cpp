@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_layers.cpp - whole layers that PyTorch has fused into one call: attention
 // with its projections, the layer of an encoder. A trace in inference form holds these where the
 // module that was traced is made of many.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_loss.cpp - losses, which some programs give beside their result. Each is
 // a formula of every element, then none, the mean, or the sum of all.
 #include "tools/import/aten/arithmetic.h"

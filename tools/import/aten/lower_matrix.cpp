@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_matrix.cpp - small linear algebra of fixed size: elimination with pivots,
 // spelled out step by step.
 #include "tools/graph/tensor_math.h"

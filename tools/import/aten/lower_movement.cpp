@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_movement.cpp - elements in other places, as new tensors: joining,
 // repeating, rolling, padding.
 #include <algorithm>

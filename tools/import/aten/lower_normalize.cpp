@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_normalize.cpp - normalizations, in inference form.
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/promotion.h"

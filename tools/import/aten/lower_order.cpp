@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_order.cpp - what is read off sorted numbers: medians, quantiles, the
 // k-th; and counts by place: histograms, boundaries, members.
 #include "tools/import/aten/arithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_packed.cpp - sequences of different lengths, packed for recurrent layers
 // and padded again. They stay padded here; the layers are told the lengths.
 #include "tools/import/aten/arithmetic.h"

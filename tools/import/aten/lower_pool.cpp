@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_pool.cpp - pools and resizing.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_product.cpp - matrix products.
 #include <algorithm>
 

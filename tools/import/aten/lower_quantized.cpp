@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_quantized.cpp - operators on quantized tensors: those of PyTorch's eager
 // mode (namespace quantized), where packed weights stand as the tensors and numbers in them, and
 // what makes and takes apart such tensors. Each is the operator of floating point on the numbers,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_quantized_recurrent.cpp - LSTM and GRU whose weights are integers and
 // whose inputs are quantized in each run: the input of a layer as a whole, the hidden state in each
 // step. Steps are spelled out.

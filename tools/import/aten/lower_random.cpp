@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_random.cpp - random numbers: those of runtime/op/random.h, not PyTorch's
 // own.
 #include "tools/import/aten/arithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_recurrent.cpp - LSTM, GRU and RNN of several layers and directions.
 #include "tools/import/aten/operands.h"
 

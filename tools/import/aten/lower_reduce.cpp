@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_reduce.cpp - sums, extremes, norms, orders.
 #include <cmath>
 #include <limits>

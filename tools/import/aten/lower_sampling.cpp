@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_sampling.cpp - windows of images as columns and back, and images read at
 // computed places.
 #include "tools/import/aten/operands.h"

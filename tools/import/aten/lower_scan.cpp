@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_scan.cpp - running products, extremes and sums along a dimension, and
 // integrals. A running value doubles its reach in each step: of n elements in log2(n) steps.
 #include "tools/import/aten/arithmetic.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_special.cpp - functions of one or two numbers that are formulas of the
 // elementary ones.
 #include "tools/import/aten/arithmetic.h"

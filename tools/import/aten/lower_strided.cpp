@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_strided.cpp - views by sizes and strides in memory.
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/quantized_tensor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_torchao.cpp - quantization as torchao spells it (namespace torchao):
 // steps of blocks, which are whole tensors, rows, channels or groups of a row. Known weights become
 // DequantizeLinear, behind which passes find the integers; what each run quantizes is arithmetic

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_view.cpp - other looks at the same memory: what is written through them
 // is seen by all.
 #include <algorithm>

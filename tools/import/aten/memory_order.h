@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/memory_order.h - where a tensor's elements lie in its memory, as far as a
 // program shows it. Numbers do not depend on it, but what shares memory does: PyTorch's reshape()
 // gives a view where strides allow one, else a copy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/no_effect.h - arguments that a lowering need not read: what they say changes no
 // number of an inference. Every other argument that a lowering leaves unread is refused where its
 // value is not the operator's default.

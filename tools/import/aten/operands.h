@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/operands.h - the arguments of one call, bound to the names of its schema: what
 // a lowering function is written with. Every getter refuses an argument that it cannot give, by
 // name, and remembers that the argument was read: what a lowering left unread is refused at its end

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/import/aten/operator_list.h"
 
 #include "tools/import/aten/no_effect.h"

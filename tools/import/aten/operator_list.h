@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/operator_list.h - the table of operators for people.
 #pragma once
 #include <string>

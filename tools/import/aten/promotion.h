@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/promotion.h - PyTorch's implicit types: tensors of any rank, tensors of rank 0
 // and plain numbers each count less than the ones before.
 #pragma once

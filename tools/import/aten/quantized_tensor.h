@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/quantized_tensor.h - PyTorch's quantized tensors. One is here the numbers that
 // its integers stand for, behind QuantizeLinear and DequantizeLinear, so that operators which move
 // elements need nothing of their own and passes find the integers between both. Its cell knows

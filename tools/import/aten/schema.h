@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/schema.h - the operators: for each overload the names, types and defaults of
 // its arguments in PyTorch's order, and the function that lowers it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/value.h - what a PyTorch program computes with while it is read: tensors of the
 // graph that is being built, and the plain values around them, which exist during conversion alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/description.h - what a source says about itself, nothing inferred: for models
 // that cannot be imported.
 #pragma once

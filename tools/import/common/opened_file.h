@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/opened_file.h - a file whose content has been looked at, for the importers
 // that recognize it and the one that reads it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/options.cpp - the command line's spellings of shapes and dimensions.
 #include "tools/import/common/options.h"
 

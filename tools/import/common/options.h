@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/options.h - what every importer can be told: shapes, bounds, other weights.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/program.h - what an importer gives: a graph, and the variables that the
 // source keeps from run to run, each an input and an output of the graph.
 #pragma once

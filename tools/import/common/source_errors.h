@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/common/source_errors.h - errors of an import: they name the file, and texts of the
 // file in them, which are anybody's, are one line of readable length.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/flux/fields.h - the fields of layers, and which of them were read: what nobody read
 // and says something is refused, unless it stands in no_effect.h.
 #pragma once

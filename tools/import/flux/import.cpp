@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/flux/import.cpp - layers of Flux, from version 0.8 (Tracker) on, one by one.
 #include "tools/import/flux/import.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/flux/import.h - a Flux Chain of standard layers, in BSON or JLD2, to a graph in
 // normal form (tools/graph/README.md). Julia's arrays have the first extent fastest, so (columns,
 // rows, channels, batch) is our [batch, channels, rows, columns] byte for byte: every value here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lowered Julia code: a list of statements, call(function, arguments...), in which an argument is a
 // slot, an earlier statement or a number.
 #include "tools/import/flux/lambda.h"

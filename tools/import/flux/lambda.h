@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/flux/lambda.h - the saved code of an anonymous function of one argument, as the few
 // steps that it stands for. Read, never run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/flux/no_effect.h - fields of layers that need not be read: what they say changes no
 // number of an inference. Every other field that nobody read is refused unless it is nothing or
 // false.

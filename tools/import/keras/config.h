@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/config.h - a Keras configuration as layers and the calls between them:
 // Sequential and Functional, Keras 2 and 3.
 // Errors   graph::ConversionError 2 for a configuration that is not sound.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/import.cpp - the calls of a configuration in an order in which they can run,
 // models inside of models.
 #include "tools/import/keras/import.h"

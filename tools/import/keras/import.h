@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/import.h - a whole Keras model (.keras, .h5) to a graph in normal form
 // (tools/graph/README.md).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layer_call.h - one call of a layer while it is translated: typed access to its
 // configuration, its weights, and the nodes it becomes.
 #pragma once

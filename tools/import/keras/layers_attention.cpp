@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_attention.cpp - attention in all its forms, products over named
 // dimensions (EinsumDense) and over chosen ones (Dot).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_convolution.cpp - convolutions of one and two dimensions in all their
 // forms.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_convolutional_recurrence.cpp - LSTM whose products are convolutions,
 // spelled out step by step.
 #include "tools/import/aten/arithmetic.h"

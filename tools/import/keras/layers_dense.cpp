@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_dense.cpp - products with a matrix, and rows of a table.
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"

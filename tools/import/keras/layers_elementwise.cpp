@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_elementwise.cpp - activations, sums and products of several,
 // concatenation, what does nothing in inference.
 #include "tools/import/keras/layer_call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_image.cpp - images made larger or smaller, and augmentation, which does
 // nothing in inference; integers and numbers as categories.
 #include <cmath>

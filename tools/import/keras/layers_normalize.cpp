@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_normalize.cpp - normalizations, with what training gathered.
 #include <cmath>
 

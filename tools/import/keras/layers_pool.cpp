@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_pool.cpp - pools over windows and over everything.
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"

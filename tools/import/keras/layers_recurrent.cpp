@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_recurrent.cpp - LSTM, GRU, SimpleRNN, and Bidirectional around them.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_shape.cpp - what changes extents and order alone: Flatten, Reshape,
 // Permute, padding, cropping, upsampling.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/masks.h - masks of steps: which steps of a sequence hold something. Embedding
 // (mask_zero) and Masking make them, most layers hand them on, some leave the other steps out.
 #pragma once

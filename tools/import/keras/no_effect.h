@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/no_effect.h - fields of a configuration that a layer need not read: what they
 // say changes no number of an inference. Every other field that nobody read is refused unless it is
 // null or false.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/operations.cpp - keras.ops among the layers of a Functional model: arithmetic
 // that a program wrote between its layers, and how Keras 3 spells out masks.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/operations_moving.cpp - keras.ops that move elements: x[index], reshapes,
 // turns, parts, copies.
 #include "tools/import/keras/layer_call.h"

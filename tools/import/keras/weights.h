@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/weights.h - which tensors of a checkpoint belong to a layer, in Keras' own
 // order, in every layout that Keras writes:
 //   .keras, .weights.h5    layers/<kind>_<n>/vars/0; parts of a layer below it (cell,

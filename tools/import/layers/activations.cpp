@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/layers/activations.cpp - functions that frameworks name alike, and cells that repeat
 // over steps.
 #include <algorithm>

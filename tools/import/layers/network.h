@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/layers/network.h - a graph made of layers, for sources that name layers and not
 // operators (Keras, Flux): inputs bound by options, weights as constants, activations and recurrent
 // cells by what they compute, outputs with names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/bounds_search.h - a model under the bounds of its dimensions that its nodes ask
 // for. Of import.cpp alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/call.cpp - attributes by type, outputs on demand, refusals with all that a
 // reader needs to find the node.
 #include "tools/import/onnx/call.h"

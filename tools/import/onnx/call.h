@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/call.h - one source node while it is translated: typed access to what it says,
 // and the nodes it becomes.
 #pragma once

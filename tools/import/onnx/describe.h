@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/describe.h - what an .onnx file says about itself, nothing inferred: for models
 // that cannot be imported.
 #pragma once

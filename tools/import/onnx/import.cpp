@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import.cpp - inputs, and the order of the steps.
 #include "tools/import/onnx/import.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import.h - the one door: an .onnx file to a graph with all shapes inferred and
 // constants folded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_attention.cpp - Attention and RotaryEmbedding of opset 23, QAttention of
 // com.microsoft.
 #include <cmath>

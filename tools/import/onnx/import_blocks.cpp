@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_blocks.cpp - weights of few bits in blocks with a scale each, as
 // onnxruntime's tools for language models write them: MatMulNBits and GatherBlockQuantized of
 // com.microsoft.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_contrib.cpp - operators of com.microsoft in floating point, which
 // onnxruntime's offline optimizer and its tools for transformers write: most are two or three
 // operators of ONNX in one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_control.cpp - If, Loop, Scan. Their graphs see the names around it and
 // share the one table of values.
 #include "tools/import/onnx/call.h"

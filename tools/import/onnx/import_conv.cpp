@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_conv.cpp - windows: convolutions and pools. Their geometry is completed
 // when shapes are known.
 #include "tools/import/onnx/call.h"

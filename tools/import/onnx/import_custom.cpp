@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_custom.cpp - operators that a plugin has.
 #include "tools/graph/custom_node.h"
 #include "tools/import/onnx/call.h"

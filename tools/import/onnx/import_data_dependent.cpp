@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_data_dependent.cpp - operators whose results are as large as the data
 // makes them.
 #include "tools/import/onnx/call.h"

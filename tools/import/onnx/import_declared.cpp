@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_declared.cpp - operators that become a node of the same name, with the
 // inputs and attributes that their row declares; what they mean is a rule of shape inference.
 #include <climits>

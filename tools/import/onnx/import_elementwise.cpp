@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max,
 // Min and Mean of many.
 #include <algorithm>

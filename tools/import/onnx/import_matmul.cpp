@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_matmul.cpp - products of matrices.
 #include "tools/import/onnx/call.h"
 

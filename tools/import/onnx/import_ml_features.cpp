@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_ml_features.cpp - what stands around models of ai.onnx.ml: scalers,
 // encoders, imputers, normalizers, features chosen and joined, and ZipMap.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_ml_linear.cpp - linear models and support vectors of ai.onnx.ml, and
 // what their classifiers and those of trees share: labels, and functions of scores.
 #include <algorithm>

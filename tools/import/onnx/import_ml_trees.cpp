@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_ml_trees.cpp - ensembles of decision trees of ai.onnx.ml, in their older
 // and their newer form.
 #include <algorithm>

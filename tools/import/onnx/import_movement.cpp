@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_movement.cpp - elements that move: transpose, concat, slice, pad,
 // gather, scatter, resize, sort.
 #include "tools/import/onnx/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_normalize.cpp - batch, layer, instance, group, RMS and Lp normalization,
 // LRN.
 #include "tools/import/onnx/call.h"

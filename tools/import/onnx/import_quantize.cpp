@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_quantize.cpp - tensors to integers and back.
 #include <cmath>
 

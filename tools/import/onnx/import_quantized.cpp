@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_quantized.cpp - operators on integers that stand for numbers: each
 // becomes DequantizeLinear, the operator of floating point, and QuantizeLinear, which passes take
 // to integer arithmetic again. Those of com.microsoft are what onnxruntime.quantization writes.

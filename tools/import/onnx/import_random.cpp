@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_random.cpp - operators that draw random numbers. Which numbers is no
 // part of ONNX: they are those of runtime/op/random.h.
 #include "tools/import/onnx/call.h"

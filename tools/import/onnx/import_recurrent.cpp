@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_recurrent.cpp - LSTM, GRU, RNN with every attribute filled in.
 #include <algorithm>
 #include <cmath>

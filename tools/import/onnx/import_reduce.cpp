@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_reduce.cpp - reductions and softmax.
 #include "tools/import/onnx/call.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_shape.cpp - shapes as data, and operators that change only the shape.
 // What became an input in a later opset is an attribute of the same name here when the file has it
 // as one; shape inference takes either.

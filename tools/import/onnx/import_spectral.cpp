@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_spectral.cpp - transforms of signals and the windows and matrices that
 // go with them.
 #include "tools/import/onnx/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/ml_emitter.h - the nodes that an operator of ai.onnx.ml becomes, written one
 // behind the other. Inside tools/import/onnx only.
 #pragma once

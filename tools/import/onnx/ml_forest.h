@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/ml_forest.h - an ensemble of decision trees in one form, and the node that it
 // becomes: at an inner node x[feature] <= threshold decides between two nodes. Inside
 // tools/import/onnx only.

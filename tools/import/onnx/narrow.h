@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/narrow.h - element types narrower than any that the graph has: integers of 2
 // and 4 bits, floats of 4 and 8. They are storage: constants are widened while they are read, to
 // i8, u8 or f32, and what is rounded to such a type is rounded to its numbers in f32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/no_effect.h - attributes that an operator's translation need not read: what
 // they say changes no number of an inference. Every other attribute that nobody asked for is
 // refused by name.

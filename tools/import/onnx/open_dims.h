@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/open_dims.h - what is found out about dynamic dimensions by importing again:
 // which may be 0, and which only share a name.
 #pragma once

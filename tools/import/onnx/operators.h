@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/operators.h - the operators that the importer translates, as a list for people.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/ort_format.cpp - FlatBuffers' verifier sees that nothing leaves the bytes; what
 // several places share is counted each time, so that a small file makes no large model.
 #include "tools/import/onnx/ort_format.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/ort_format.h - ONNX Runtime's own file format (.ort): an ONNX model in
 // FlatBuffers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/refused_operators.h - standard operators of ONNX that are refused for good, and
 // what to do instead. Of every other one that is not translated nothing more is known.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/replace_weights.cpp - what an overlay is told of the graph, and what it did
 // taken into the graph.
 #include "tools/import/onnx/separate_weights.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/run_order.cpp - names to edges, and an order in which every node comes after
 // what it reads.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/scaled_sums.h - products of integers that become numbers.
 #pragma once
 #include "tools/import/onnx/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/separate_weights.h - undoes, before other weights take their place, what
 // exporters do to equal weights: they keep one of them and let all read it (through an Identity, or
 // directly), and they leave biases out that are zero. In a network that was not trained yet most

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/source_file.cpp - opening, recognizing and containing.
 #include "tools/import/onnx/source_file.h"
 

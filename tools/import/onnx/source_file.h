@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/source_file.h - the bytes of a source file, and of the weight files beside it,
 // which it must not leave.
 #pragma once

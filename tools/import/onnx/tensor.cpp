@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/tensor.cpp - raw bytes, typed fields, external files; sizes checked against the
 // shape before anything is allocated.
 #include "tools/import/onnx/tensor.h"

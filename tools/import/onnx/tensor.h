@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/tensor.h - TensorProto to a constant of the graph, whatever its encoding.
 #pragma once
 #include <string>

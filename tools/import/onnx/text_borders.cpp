@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/text_borders.cpp - see text_borders.h.
 #include "tools/import/onnx/text_borders.h"
 

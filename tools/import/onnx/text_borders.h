@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/text_borders.h - models that read or give text, which no program has: where to
 // cut them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/translator.cpp - graphs, scopes, functions; the operators are in
 // import_<family>.cpp.
 #include "tools/import/onnx/translator.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/translator.h - walks the source graph in order and hands each node to the
 // function of its operator. Inside tools/import/onnx only.
 #pragma once

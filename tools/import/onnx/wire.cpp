@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/wire.cpp - field numbers of onnx.proto (IR version 11).
 #include "tools/import/onnx/wire.h"
 

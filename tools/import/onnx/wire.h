@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/wire.h - an .onnx file as plain structs, nothing interpreted. Strings and raw
 // data point into the source bytes.
 #pragma once

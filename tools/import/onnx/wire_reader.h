@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/wire_reader.h - protobuf fields whose wire types are checked; protozero itself
 // only asserts them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/expression.h - sizes as torch.export writes them: "Symbol('s77', positive=True,
 // integer=True)", "Mul(Integer(2), Symbol('s0'))", "s0".
 #pragma once

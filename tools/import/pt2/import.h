@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/import.h - the one door: a file of torch.export.save() to a graph in normal form
 // (tools/graph/README.md).
 #pragma once

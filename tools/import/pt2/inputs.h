@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/inputs.h - the inputs of a program: the dims that it declares, and what the user
 // says about them.
 #pragma once

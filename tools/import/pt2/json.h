@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/json.h - access to JSON that anybody may have written: what is missing or of
 // another kind is an error that says where.
 #pragma once

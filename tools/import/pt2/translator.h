@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/translator.h - the calls of an exported program, one after the other, through
 // tools/import/aten.
 #pragma once

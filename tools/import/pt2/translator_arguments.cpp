@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/translator_arguments.cpp - values by name: arguments of nodes, arithmetic on
 // sizes, results.
 #include <limits>

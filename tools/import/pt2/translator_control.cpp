@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/translator_control.cpp - torch.cond, while_loop, scan and map: graphs in the
 // arguments of a call become branches of an If and bodies of a Loop or Scan. Exported graphs write
 // nothing in place, so what they give are their outputs alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/weights.h - the tensors that come with a program, as constants of the graph.
 #pragma once
 #include <map>

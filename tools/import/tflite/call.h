@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/call.h - one operator while it is translated: typed access to its options and
 // tensors, and what it gives.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/custom_options.h - options of a custom operator, refused where they are
 // missing or out of range.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/describe.cpp - what a file says of itself, for models that are looked at.
 #include <map>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/fixed_point.h - functions of 32-bit fixed point, as TFLite Micro computes
 // them. Qn.m has n bits before the point and m behind it, and a sign.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/flex_map.h - options of a custom operator: a map of FlexBuffers, whose bytes
 // say by themselves what they are. Everything in them that points somewhere is checked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/hybrid.h - integer weights with floating inputs ("dynamic range"): TFLite
 // quantizes the inputs in each run, by the numbers that a row or an image of them holds.
 #pragma once

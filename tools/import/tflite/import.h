@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/import.h - the one door: a .tflite file to a graph in normal form
 // (tools/graph/README.md).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_arrange.cpp - blocks of images as channels or as batch, and back.
 #include "tools/import/tflite/call.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_control.cpp - subgraphs that are called: once, in one of two branches,
 // again and again.
 #include "tools/import/tflite/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_convolution.cpp - convolutions: weights are turned into the order of
 // the graph, where they are constants while converting.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_detection.cpp - TFLite_Detection_PostProcess: boxes out of what a
 // detector says of its anchors, the best of them that do not overlap. In LiteRT's numbers: boxes in
 // f64, rounded to f32 where it does; the rest in f32.

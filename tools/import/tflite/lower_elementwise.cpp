@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_elementwise.cpp - one element at a time: arithmetic, comparisons,
 // logic, functions, types.
 #include "tools/graph/tensor_math.h"

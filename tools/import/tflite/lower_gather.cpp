@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_gather.cpp - elements by index, and written by index.
 #include <algorithm>
 #include <numeric>

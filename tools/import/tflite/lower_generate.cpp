@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_generate.cpp - tensors made of numbers: fills, ranges, ones at places,
 // diagonals, places of what is true.
 #include "tools/graph/tensor_math.h"

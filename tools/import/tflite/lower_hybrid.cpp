@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_hybrid.cpp - products of inputs that are quantized in each run with
 // weights of int8, as TFLite's hybrid kernels compute them.
 #include <algorithm>

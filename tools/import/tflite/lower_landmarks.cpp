@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_landmarks.cpp - customs of MediaPipe's landmark networks, second
 // version: a box around some landmarks as a matrix, an image cut out by it, landmarks moved back by
 // it. In f32, in the order that MediaPipe computes them on a CPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_normalize.cpp - softmax and norms over the last axis.
 #include "tools/import/tflite/call.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_pool.cpp - pools over windows.
 #include "tools/import/tflite/call.h"
 

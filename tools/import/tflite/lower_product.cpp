@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_product.cpp - matrix products.
 #include <cmath>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_arithmetic.cpp - sums, products, pools and softmax of bytes.
 #include <algorithm>
 #include <cmath>

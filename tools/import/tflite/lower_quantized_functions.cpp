@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_functions.cpp - functions of one tensor of bytes: tables that
 // are computed while converting, as the runtime computes them whose integers are wanted.
 #include <cmath>

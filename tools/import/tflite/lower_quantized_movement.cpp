@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_movement.cpp - operators that move bytes and compare them,
 // and leave them as they are: those of floating point serve.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_normalize.cpp - L2_NORMALIZATION of bytes: the reciprocal of
 // a length in fixed point, as LiteRT's kernels have it, and TFLite Micro's.
 #include "tools/import/tflite/wide_integers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_pairs.cpp - functions of two quantized tensors that have no
 // kernel: comparisons of numbers on two scales, quotients and PRELU of int16. All in the fixed
 // point of LiteRT's kernels, which TFLite Micro has too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_product.cpp - convolutions and products of bytes.
 #include <algorithm>
 

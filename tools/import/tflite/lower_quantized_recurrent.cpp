@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_recurrent.cpp - recurrent layers of int8, and of int16 beside
 // weights of int8, whose cells have 16 bits, in whole numbers of 64 bits, step by step: LiteRT's
 // kernels and TFLite Micro's, which alone has int16.

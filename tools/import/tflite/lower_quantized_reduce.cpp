@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_reduce.cpp - means and sums of bytes.
 #include <algorithm>
 #include <cmath>

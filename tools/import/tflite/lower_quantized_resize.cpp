@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_resize.cpp - RESIZE_BILINEAR of bytes and of int16, as each
 // runtime rounds it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_transposed.cpp - transposed convolutions of bytes and of
 // int16, in whole numbers.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_quantized_wide.cpp - operators of int8 beside which tensors of 16 and
 // 32 bits stand: SVDF, whose memory has 16, and what leads to int16 and away from it; and products
 // of two tensors of int16.

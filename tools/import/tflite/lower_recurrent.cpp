@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_recurrent.cpp - cells and the layers that repeat them. Their state lies
 // in tensors that the operator changes, which a program keeps from run to run.
 #include "tools/import/tflite/hybrid.h"

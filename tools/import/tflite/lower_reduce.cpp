@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_reduce.cpp - reductions, positions of extremes, sums so far.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_resize.cpp - images of another size.
 #include "tools/import/tflite/call.h"
 

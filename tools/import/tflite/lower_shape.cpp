@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_shape.cpp - what changes extents and the order of axes alone, and what
 // asks for extents.
 #include <algorithm>

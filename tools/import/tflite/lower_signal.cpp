@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_signal.cpp - operators of TFLite Micro's audio front end, equal to it
 // in every integer. Powers, roots and logarithms that go bit by bit there are comparisons with
 // powers of two and exact corrections here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_signal.h - the audio front end of TFLite Micro: whole numbers of i64,
 // whatever type the file says. What lower_signal.cpp and its transform share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_signal_fft.cpp - the real Fourier transform of int16 that TFLite
 // Micro's audio front end has: kissfft in 16-bit fixed point, in whole numbers of 64 bits. Every
 // stage divides by its radix and rounds, so that the rounding, not the transform, decides the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_signal_stream.cpp - operators of TFLite Micro's audio front end that
 // keep samples from run to run: frames that overlap, delays, stacks of frames, overlapped sums.
 // What Micro has in circular buffers is a state of fixed extents here, the oldest sample first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_slice.cpp - parts of tensors, and tensors with more around them.
 #include <algorithm>
 

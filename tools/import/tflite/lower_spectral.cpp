@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_spectral.cpp - Fourier transforms. A tensor of complex64 is one of f32
 // with a last dimension more, of the real and the imaginary part.
 #include "tools/import/tflite/call.h"

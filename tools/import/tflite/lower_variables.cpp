@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_variables.cpp - resource variables, which a program keeps from run to
 // run.
 #include "tools/import/tflite/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_words.cpp - operators on numbers of int16: functions are tables of all
 // 65,536 of them, computed while converting as the runtime computes them; products, sums and pools
 // are those of bytes, and what moves is as of floats. XNNPACK has no int16: LiteRT's own kernels.

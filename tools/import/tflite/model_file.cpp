@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/model_file.cpp - checks a file's tables and every number in them that points
 // somewhere, before anything is translated.
 #include "tools/import/tflite/model_file.h"

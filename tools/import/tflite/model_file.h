@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/model_file.h - a TFLite file whose tables were checked: what its tensors,
 // operators and signatures say, and where constants lie.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/no_effect.h - options that no translation reads, and why. An option of an
 // operator that stands neither here nor is asked for is refused by name where it says something.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/operators.cpp - every builtin operator that TFLite has: its number, its name,
 // its kind of options.
 #include <vector>

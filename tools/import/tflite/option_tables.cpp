@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/option_tables.cpp - the fields of every kind of options, in the order of
 // their numbers. tests/frameworks/litert/run_operators.py compares them with LiteRT's own schema.
 #include <sstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/options.cpp - fields by number, each checked to lie in the file before it is
 // read. That the table's own list of places lies in it, the verifier has checked.
 #include "tools/import/tflite/options.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/options.h - the options of an operator, read by name out of a table whose
 // fields have numbers. What a newer TFLite adds is seen too: nothing that is there goes unread.
 #pragma once

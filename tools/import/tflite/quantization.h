@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/quantization.h - bytes that stand for numbers: what a tensor says of itself,
 // and the numbers in which LiteRT computes with it. By default LiteRT runs XNNPACK, and its own
 // kernels where XNNPACK takes an operator for floats alone; each function says whose it is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/quantized_channels.h - weights of bytes, and the numbers of output channels
 // that products of bytes have. Multipliers of XNNPACK are (input * weight) / output in f32, in this
 // order; those of TFLite's kernels are computed in f64 and split into 31 bits and a shift.

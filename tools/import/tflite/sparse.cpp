@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/sparse.cpp - sparse constants made dense: dimensions are walked in the order
 // that the file gives, each dense or a list of the places that are there.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/translate_quantized.cpp - which arithmetic an operator has by its quantized
 // tensors: whole numbers, where there are operators for it; else floating point between a
 // Dequantize and a Quantize, which a note of the model says, or of int16 a refusal.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/translator.h - walks a subgraph in order and hands each operator to the
 // function of its kind. Inside tools/import/tflite only.
 #pragma once

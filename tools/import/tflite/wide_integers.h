@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/wide_integers.h - arithmetic of more than 8 bits: whole numbers of i64 in the
 // graph.
 #pragma once

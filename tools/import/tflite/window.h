@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/window.h - windows over images of bytes, as core form has them.
 #pragma once
 #include "tools/import/tflite/call.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/archive.h - a TorchScript file: its code as text, its objects and
 // constants as inert trees with the tensors they refer to.
 // Errors   host::Failure of tools/checkpoint.

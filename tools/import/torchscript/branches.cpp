@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/branches.cpp - if: on what is known one way is taken; on what only the
 // run knows both are followed and become the graph's If.
 #include <algorithm>

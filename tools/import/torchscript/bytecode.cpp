@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/bytecode.cpp - bytecode.pkl: (version, method, method, ...), a method
 // (name, table, schema), a table ((key, value), ...).
 #include "tools/import/torchscript/bytecode.h"

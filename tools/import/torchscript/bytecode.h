@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/bytecode.h - a program of PyTorch Mobile: for each method the
 // instructions of a stack machine with registers. They came from blocks, branches and loops, and
 // are turned into these again (bytecode_blocks.cpp), so that the interpreter follows them as it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/bytecode_blocks.cpp - the blocks of a method: JF with its JMP is an if,
 // LOOP with its JMP back a for or a while.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/bytecode_instructions.cpp - instructions that go on with the next one.
 #include <algorithm>
 #include <set>

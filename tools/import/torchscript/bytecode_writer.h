@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/bytecode_writer.h - one method's instructions as statements. What lies
 // on the stack is known at each instruction, so that each of its values has a name or is a
 // constant. Inside tools/import/torchscript only.

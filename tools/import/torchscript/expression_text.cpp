@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/expression_text.cpp - names and types as they are written.
 #include "tools/import/torchscript/parse.h"
 

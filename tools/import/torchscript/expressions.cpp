@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/expressions.cpp - names, attributes, items and calls.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/follow.h - one pass through forward(): the graph that it makes and what
 // it leaves behind in the module. Inside tools/import/torchscript only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/import.h - the one door: a TorchScript file to a graph in normal form
 // (tools/graph/README.md).
 #pragma once

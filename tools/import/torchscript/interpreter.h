@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/interpreter.h - runs a TorchScript program during conversion: everything
 // that is no tensor is computed, and what happens to tensors becomes the graph. Branches and loops
 // on what is known are taken; on what only the run knows they become the graph's (branches.cpp,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/journal.h - what a branch or the body of a loop changes around it while
 // it is followed, so that it can be taken back and both outcomes merged. Inside
 // tools/import/torchscript only.

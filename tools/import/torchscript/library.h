@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/library.h - the code of an archive: files are read and parsed when
 // something in them is first named.
 #pragma once

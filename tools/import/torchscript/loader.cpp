@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/import/torchscript/loader.h"
 
 #include "tools/import/aten/quantized_tensor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/loader.h - the objects of an archive as values of one run of the
 // program: modules with their attributes, tensors as constants of the graph that is being built.
 // Sharing is kept: what was one object or one tensor is one again.

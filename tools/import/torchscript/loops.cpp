@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/loops.cpp - for and while: unrolled where the number of rounds is known
 // during conversion, else the graph's Loop.
 #include <algorithm>

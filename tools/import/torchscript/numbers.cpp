@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/numbers.cpp - arithmetic and comparisons of plain numbers, symbolic
 // where a dimension is.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/objects.h - what a TorchScript program computes with besides the values
 // that operators take.
 #pragma once

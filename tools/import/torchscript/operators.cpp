@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/operators.cpp - calls of operators: on plain values they are computed,
 // on tensors they are lowered (tools/import/aten).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/packed_parameters.h - weights of quantized layers, which the library
 // keeps in objects of its own (torch.classes.quantized). Operators of the namespace quantized take
 // such an object where those of tools/import/aten take the tensors and numbers in it.

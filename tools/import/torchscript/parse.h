@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/parse.h - the text of one code file to its syntax, in linear time and
 // bounded depth. Types are expressions that nobody evaluates.
 #pragma once

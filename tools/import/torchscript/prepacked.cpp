@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/prepacked.cpp - layers whose weights optimize_for_mobile() has packed
 // with the bounds of the activation behind them (namespace prepacked).
 #include "tools/import/torchscript/interpreter.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/same_program.cpp - numbers every value of both graphs by how it is
 // computed; equal numbers are equal computations.
 #include <cstring>

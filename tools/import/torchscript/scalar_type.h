@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/scalar_type.h - PyTorch's numbers for element types (c10::ScalarType),
 // as code has them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/statements.cpp - assignments, calls of functions, with. Branches and
 // loops: branches.cpp, loops.cpp.
 #include <sys/resource.h>

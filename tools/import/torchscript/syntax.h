@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/syntax.h - what one file of a TorchScript archive's code says, as pools
 // of small nodes that refer to each other by index: neither building nor freeing recurses, and a
 // byte of source becomes at most a few dozen of memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/syntax_writer.h - nodes of a File that is made and not parsed. Inside
 // tools/import/torchscript only.
 #pragma once

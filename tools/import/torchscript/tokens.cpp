@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/import/torchscript/tokens.h"
 
 #include "tools/graph/graph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/torchscript/tokens.h - the serialized code as tokens: names, literals, marks, and
 // where blocks begin and end.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/access_log.h - a line of each request on standard output, written by a thread of
 // its own: a reader that does not read holds up no request. What it has no room for is counted.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/batch_session.h - a session that computes several requests in one run: their
 // rows side by side in the arena, the batch dimension bound to as many as there are. After the
 // first requests it allocates nothing.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/core/element_types.h"
 
 #include "tools/serve/core/serve_error.h"

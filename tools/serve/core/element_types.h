@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/element_types.h - the protocol's names of element types.
 #pragma once
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/host_names.h - which names a server answers to, and which pages may change what
 // it serves. A browser runs pages of anybody, and sends what they ask for from inside the network:
 // a page's own name may point to this machine (DNS rebinding), or a page posts to it from outside.

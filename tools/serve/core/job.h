@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/job.h - one inference on its way through the server: what the client sent, what
 // it wants, what came of it. Jobs are used again, and keep their memory.
 // Threads  one at a time: the protocol's until submit(), the model's until `ended` is called.

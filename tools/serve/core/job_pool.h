@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/job_pool.h - jobs that wait to be used again, so that a connection without a
 // request holds none of their memory; and the limit on what all requests hold.
 // Threads  any.

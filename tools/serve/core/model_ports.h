@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/model_ports.h - inputs, outputs and open dimensions of a model as it is served:
 // what a request may ask for, and which dimension requests are joined along.
 // Threads  const calls: any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/repository.h - the models of a folder NAME/VERSION/model.ingot that are served:
 // of each the highest version, and each that a tag points to (docs/registry.md).
 // Threads  any. Loading holds up neither requests nor loads of other models, unload nor the index.

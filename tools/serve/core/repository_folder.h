@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/repository_folder.h - what a folder of models has, as the server reads it.
 #pragma once
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/reused_list.h - a list whose elements keep their memory when it is cleared, so
 // that the next request of the same form allocates nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/row_independence.h - whether rows of a batch are computed apart from each other.
 #pragma once
 #include "tools/serve/core/batch_session.h"

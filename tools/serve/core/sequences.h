@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/sequences.h - the sequences of a model with state: what each keeps from one
 // request to the next. A sequence begins with a request that says so and ends with one that says
 // so, or when no request came for a while.

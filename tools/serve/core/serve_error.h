@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/serve_error.h - why a request is refused: a code that each protocol has its own
 // number for, and one line for the client.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/served_model.h - one version of a model: its sessions, the queue before them,
 // and the threads that join requests and run them.
 // Threads  any, but for the destructor, which waits for the model's own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/service.h - what every protocol of the server works with.
 #pragma once
 #include <atomic>

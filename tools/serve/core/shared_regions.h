@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/shared_regions.h - POSIX shared memory that clients register by name, to leave
 // tensors in and have results written to. It is read and written through its descriptor and never
 // mapped: a client that cuts it short gets an error, and not the server a signal.

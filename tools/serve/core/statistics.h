@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/statistics.h - what a version of a model did, as the statistics extension and
 // the metrics tell it.
 // Threads  any.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/unsupported.h - what the protocol has and this server has not, in one wording
 // for HTTP and gRPC.
 #pragma once

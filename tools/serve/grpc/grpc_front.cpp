@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/grpc/grpc_front.h"
 
 #include <grpcpp/resource_quota.h>

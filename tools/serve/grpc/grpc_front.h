@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/grpc/grpc_front.h - KServe v2 over gRPC: the same service, another protocol.
 // Threads  gRPC's own call the service.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/grpc/grpc_service.h"
 
 #include <boost/asio/post.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/grpc/grpc_service.h - the calls of GRPCInferenceService.
 // Threads  gRPC's; an inference ends on a thread of its model.
 #pragma once

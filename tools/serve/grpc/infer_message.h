@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/grpc/infer_message.h - an inference as a message of gRPC, to a job and back.
 #pragma once
 #include "kserve.pb.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/connection.h - one connection: reads a request, has it answered, writes the
 // answer, and begins anew. It owns itself while it waits for anything.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/content_encoding.h - bodies that a client compressed, and answers that it asks
 // to be.
 #pragma once

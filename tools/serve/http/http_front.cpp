@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/http/http_front.h"
 
 #include <boost/asio/ip/tcp.hpp>

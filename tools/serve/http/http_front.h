@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/http_front.h - KServe v2 over HTTP/1.1: an event loop that many thousands of
 // connections may wait in, each with a limit on time and on bytes.
 // Threads  those that run the io_context.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/request_head.h - the head of a request: where a proxy before the server could
 // read it in another way, or a page of somebody else's asks, it is refused.
 #pragma once

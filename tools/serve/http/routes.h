@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/routes.h - which path is which call, without a connection: everything but the
 // inference itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/tls.h - the certificate and the key that connections are encrypted with.
 #pragma once
 #include <boost/asio/ssl/context.hpp>

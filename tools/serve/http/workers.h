@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/http/workers.h - threads for what would hold up the ones that read and write
 // connections: each kind has its own, so that none waits for another.
 #pragma once

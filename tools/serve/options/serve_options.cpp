@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/options/serve_options.h"
 
 #include "runtime/include/ingot/ingot.h"

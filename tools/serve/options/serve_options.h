@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/options/serve_options.h - the options of `ingot serve`, declared once for the command
 // line, which shows and completes them, and for the program ingot-serve, which it starts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/descriptions.h - what the server says of itself and of its models: metadata,
 // configuration, statistics, index, as JSON, and metrics in Prometheus' text.
 #pragma once

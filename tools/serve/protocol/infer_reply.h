@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/infer_reply.h - the answer to an inference over HTTP: JSON, and behind it
 // the outputs that were asked for as bytes.
 #pragma once

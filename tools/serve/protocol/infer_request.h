@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/infer_request.h - the body of an inference over HTTP: JSON, and behind it
 // tensors as bytes (the binary tensor data extension).
 // Bytes    a client's: depth, names, counts and sizes are checked; what it allocates is at most

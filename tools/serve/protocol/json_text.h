@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/json_text.h - JSON that is appended to a text, piece by piece, without a
 // tree: a reply of the same form takes no memory anew.
 #pragma once

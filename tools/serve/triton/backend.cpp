@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions by which a Triton server calls this backend.
 #include <algorithm>
 #include <charconv>

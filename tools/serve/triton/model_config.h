@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/triton/model_config.h - a model's configuration (config.pbtxt as JSON): what is in it
 // held to the file, what is not filled in.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/triton/triton_abi.h - what a Triton server offers to its backends, as far as this one
 // calls it: functions of the server's, which loads the backend and has them. Numbers and signatures
 // are those of version 1 of its interface for backends.

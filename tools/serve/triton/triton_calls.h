@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/serve/triton/triton_calls.h - the server's calls, with exceptions for its errors.
 #pragma once
 #include <string>

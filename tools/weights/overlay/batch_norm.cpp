@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/batch_norm.cpp - a normalization of the checkpoint that the architecture's
 // exporter multiplied into the layer before it:
 //   weight * g / sqrt(variance + epsilon),   (bias - mean) * g / sqrt(variance + epsilon) + beta,

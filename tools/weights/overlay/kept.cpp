@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/kept.cpp - constants that stay the architecture's own: which may stay, and
 // which an exporter computed from weights. A folded constant looks like any other, so what may stay
 // is recognized: numbers that a program states or makes by a formula, never numbers that only

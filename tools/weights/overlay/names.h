@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/names.h - which tensors of a checkpoint are meant, and what they are called
 // in the architecture.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/overlay.h - the weights of a checkpoint in the place of those that an
 // architecture file brought along.
 //   names     first, after the key and the prefix that parallel wrappers and trainers put before

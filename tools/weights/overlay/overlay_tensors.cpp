@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/overlay_tensors.cpp - the overlay for sources whose importer reads named
 // tensors itself (Keras): names are those of the layers.
 #include "tools/weights/overlay/slot.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/pair.cpp - which tensor of the checkpoint belongs where: by name, by the
 // module that reads it, by shape.
 #include <algorithm>

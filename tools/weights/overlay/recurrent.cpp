@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/recurrent.cpp - the weights of torch's recurrent layers as ONNX has them.
 //   torch   weight_ih_l0 [gates * H, in], weight_hh_l0, bias_ih_l0, bias_hh_l0, each again with
 //           _reverse; LSTM i f g o, GRU r z n

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/refuse.cpp - what has no partner, all of it at once, with the flag that
 // would give it one.
 #include <algorithm>

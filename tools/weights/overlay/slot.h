@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/overlay/slot.h - a place of the architecture that gets a weight, and what was found
 // for it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/programs/ingot_weights.cpp - an .ingot file's weights as its source had them; of a
 // file that does not say, its named constants.
 #include <ingot_schema/ingot_generated.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/programs/onnx_weights.cpp - initializers. Raw and external bytes stay where they
 // are; typed fields are copied.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/weights/programs/read_weights.h"
 
 #include "tools/files/file_kind.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/programs/read_weights.h - the weights in any file: a checkpoint, or a program that
 // brings them along.
 //   ONNX    initializers by name; those of branches and loop bodies below the output that they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/weights/programs/unpack.h - from the packings of schema/ingot.fbs back to dense row-major
 // elements: the inverse of tools/compile/lower/packing.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ingot.h - the interface of the core, for sketches. A model is an array in flash; `ingot firmware`
 // writes it, and kernels.cpp with the kernels that it needs.
 #pragma once

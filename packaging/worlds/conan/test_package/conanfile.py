@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program against the package: it opens what is no model and is told so."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opens.c - opens a file that is no model, which is refused by name. */
 #include <ingot/cpu.h>
 #include <ingot/ingot.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small networks of kinds that torchvision, timm and transformers lack: diffusion, audio, graphs,
 point clouds. Their forms are the published ones, their widths small.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The programs of listed.txt in four formats against eager torch: .pt2, a trace, and what both ONNX
 exporters write. Prints a table of what is not equal, with its reason, and how many are.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks of torchvision, timm and transformers by their own names, small and with random weights.
 
 The name of a program is `library: name`. networks.txt has those of torchvision and timm,

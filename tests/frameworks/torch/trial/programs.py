@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of the trial: what the lists in operators/ say, and the networks of networks.py.
 
 A list is a text file. A line `[family] x=randn(2, 3) y=ints(0, 5, 4)` begins a family and says what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Classes of transformers with the configuration of a network of two narrow layers."""
 
 TEXT = {

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Many programs of PyTorch, in .pt2 and TorchScript, against what eager torch computes.
 
   trial.py --ingot PATH --work DIR [--part NAME ...] [--only PATTERN ...] [--jobs N] [--limit N]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One process of the trial: builds programs with torch, converts and runs them, compares.
 
 Reads lines {"name", "formats", "work", "ingot", "keep"} of JSON from stdin and answers each with a

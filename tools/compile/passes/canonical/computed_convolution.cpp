@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution whose weights the model computes: the taps are slices of the padded input, side by
 // side, and one MatMul sums over taps and channels. No panels can be packed ahead, so nothing of
 // Conv2d would help.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution of f32 whose weights are no constant.
 #pragma once
 #include "tools/compile/passes/canonical/rules.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/compile/passes/canonical/rules.h"
 #include "tools/compile/passes/common/constants.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/constants.h - reading and rearranging constants during conversion.
 // Nothing here changes a constant in place.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/editor.h - one graph open for rewriting: who makes a value, who reads
 // it, kept right while nodes come and go. Passes change nodes through it only. commit() writes the
 // live nodes back in a stable topological order: nodes stay where their source stood, and move only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/elementwise.h - steps of an Elementwise node as structs, and the
 // short ways to make one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/match.h - looking at source operators as formulas: products, sums
 // with a constant, powers.
 #pragma once

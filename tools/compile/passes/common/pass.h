@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/pass.h - every pass by name. Each works on one open graph, says how
 // many nodes it changed, and may leave remarks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/source_order.h - which tensor of the source a value holds when a pass
 // gave it another order of dimensions, so that a value of the file can be shown as the source has
 // it.

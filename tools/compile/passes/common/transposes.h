@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/common/transposes.h - the algebra of Transpose and Reshape.
 #pragma once
 #include <optional>

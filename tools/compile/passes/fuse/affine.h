@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/fuse/affine.h - elementwise nodes that are affine functions of one operand.
 #pragma once
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An activation goes into the store of the convolution or Linear before it, and so do a factor and
 // a number that follow a Relu or HardSwish (learnable affine blocks of PP-LCNet and PP-HGNet).
 #include <cmath>

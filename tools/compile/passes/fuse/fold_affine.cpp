@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multiplications, additions and BatchNormalization by constants of one number a channel go into
 // the weights and the bias of the convolution or Linear before them, or behind them where no
 // padding lies between.

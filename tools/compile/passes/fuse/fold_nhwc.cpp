@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/fuse/fold_nhwc.cpp - a frame becomes an image in the order that the network
 // works in, at no cost.
 #include "tools/compile/passes/common/pass.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zeros around an image go into the padding of the convolution or average that reads it.
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"

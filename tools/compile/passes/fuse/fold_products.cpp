@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Transpose of the last two dimensions and a factor go into the MatMul that they stand beside.
 #include <cmath>
 

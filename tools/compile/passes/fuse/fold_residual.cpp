@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of two values of the same dims goes into the store of the convolution or Linear that
 // makes the later of them. The other is made before it, so it lives no longer than it did.
 #include <algorithm>

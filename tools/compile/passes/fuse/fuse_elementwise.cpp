@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbouring Elementwise nodes become one chain of steps: one pass over memory. Nothing is
 // computed twice: a value that has several readers stays a value.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queries, keys and values of one input are one product: the Attention reads slices of its rows.
 #include <cstring>
 

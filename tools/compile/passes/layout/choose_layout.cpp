@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where values are permuted and where not, so that as few bytes as possible are transposed. For one
 // permutation at a time every node that can work either way is a vertex, every Transpose that would
 // be needed between two of them an edge with its cost, and the answer is a minimum cut: exact, not

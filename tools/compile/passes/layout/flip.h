@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/layout/flip.h - which nodes can work on permuted dims, and how they change
 // when they do.
 #pragma once

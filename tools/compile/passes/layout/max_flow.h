@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/layout/max_flow.h - the cheapest way to part a graph in two (Dinic's
 // algorithm).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Averages are products with weights of 1: exact sums, scaled and rounded once.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/quantize/block_weights.h - a Linear's weights as i8 with a scale, and a
 // zero point where there is one, for each block of a row.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/quantize/byte_graph.h - a graph in which QuantizeLinear and DequantizeLinear
 // of 8 bits with one scale are Quantize and Dequantize of u8, and what stands between them.
 #pragma once

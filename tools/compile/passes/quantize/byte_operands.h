@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/quantize/byte_operands.h - what products of bytes take: weights of i8 with
 // the outputs in front, images with channels last, windows.
 #pragma once

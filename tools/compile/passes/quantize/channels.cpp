@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that differ from channel to channel: sums and products with constants, normalization,
 // PRelu. They are convolutions of one pixel and one channel each: exact products of bytes, a bias,
 // a multiplier of each channel, rounded once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that choose one of their numbers: the larger, the smaller, what a condition says. Their
 // operands are taken to the steps of the result; rounding keeps the order of numbers, so the choice
 // among bytes is the choice among numbers, rounded.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channels of bytes that are the same number at every pixel, whatever the image: training leaves
 // convolutions whose weights of some outputs are all zero. Their number goes into the biases of the
 // convolutions that read them, and nobody computes them. Exact: the sums stay what they were.

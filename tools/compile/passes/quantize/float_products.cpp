@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and products of bytes whose result nothing takes to bytes at once: sums in whole
 // numbers, then f32(sum) * (x's scale * w's scale) + bias. Steps of x are known, or computed in the
 // run: (f32(bytes) - zero) * scale, as DequantizeLinear of such is spelled.

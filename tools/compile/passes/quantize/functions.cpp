@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of bytes: sums and products of two tensors, tables, softmax, concatenation.
 #include <algorithm>
 #include <cmath>

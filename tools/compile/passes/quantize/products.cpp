@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and products with constant weights: sums of bytes in whole numbers, multipliers
 // (input * weight) / output in f32, in this order.
 #include <algorithm>

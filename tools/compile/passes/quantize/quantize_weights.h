@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/quantize/quantize_weights.h - weights of Linear nodes as numbers of few
 // bits, when a user asks for it; activations stay f32.
 #pragma once

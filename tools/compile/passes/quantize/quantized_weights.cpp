@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products with constants behind DequantizeLinear, whose other operand is in floating point: the
 // constant stays as it is, and Linear computes with it. Its bits are those of the same weights as
 // f32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers whose scales a run finds: DynamicQuantizeLinear in front of MatMulInteger and
 // ConvInteger, as quantize_dynamic of onnxruntime writes them. The product takes the factors and
 // the bias behind it, f32(sum) * (x's scale * w's scale) + bias; without them it gives the sums.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic behind pairs of DequantizeLinear and QuantizeLinear. What an operator makes
 // from bytes, and what becomes bytes at once, is computed in whole numbers where there is a kernel:
 // Q(op(DQ(x))) is one operator on bytes. Equal to what onnxruntime's kernels of integers give:

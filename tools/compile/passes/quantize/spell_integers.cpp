@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DynamicQuantizeLinear, MatMulInteger and ConvInteger in floating point, for devices without
 // integer kernels.
 #include "tools/compile/passes/common/constants.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear and DequantizeLinear in floating point, which is what they mean, where no integer
 // arithmetic was found around them.
 #include <algorithm>

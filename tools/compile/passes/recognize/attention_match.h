@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/recognize/attention_match.h - softmax(q k' ...) v as exporters spell it,
 // taken apart around one Softmax.
 #pragma once

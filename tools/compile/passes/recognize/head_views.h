@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/recognize/head_views.h - heads of attention where they lie: is a value of
 // [B, heads, T, D], made by reshapes, transposes and slices, nothing but rows of tokens of some
 // earlier value?

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations that exporters spell out: sigmoid products, erf and tanh forms, clipped lines. Each
 // becomes the one operator that ONNX has for it. The formulas are equal in real arithmetic.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products, scale, mask and softmax become one Attention, which reads heads where they lie: [B, T,
 // heads * D] wherever the transposes around were only there to make [B, heads, T, D].
 #include <cmath>

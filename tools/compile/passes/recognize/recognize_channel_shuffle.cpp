@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A channel shuffle, which exporters spell as Reshape to groups, Transpose of groups and members,
 // Reshape back, all with channels second: where channels are last it is a Transpose of two short
 // dimensions inside every pixel. Between two Transposes like every image operator, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean,
 // difference, squares, root, quotient.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transpose -> Reshape to rows -> Linear, of floats or of bytes: the weights' columns are put in
 // the order in which the image lies, and nothing is moved.
 #include "tools/compile/passes/common/constants.h"

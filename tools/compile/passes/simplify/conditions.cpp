@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An If whose condition is known becomes the nodes of the branch that is taken.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Producer -> Reshape -> an Elementwise of that value alone: computed before the Reshape, where it
 // can go into the producer's store.
 #include "tools/compile/passes/common/constants.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and pools along one dimension, kept at rank 3 [N, L, C] so far so that everything
 // could be folded into them, become images one row high between Reshapes; so do convolutions of
 // images one column wide, because kernels work along rows.

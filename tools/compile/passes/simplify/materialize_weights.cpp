@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights that are one number spread over a shape (the importer leaves large ones so) are written
 // out: what folds and packs them needs their elements.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common subexpressions: nodes of the same operator, attributes and operands; small constants of
 // the same bytes.
 #include <algorithm>

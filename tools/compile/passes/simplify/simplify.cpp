@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes away what does nothing: dead nodes, reshapes of reshapes, transposes of transposes, whole
 // slices, empty pads, conversions to the same type; rearranges constants now rather than later.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every second channel, written as Reshape, Transpose and one index: whatever chain of views picks
 // evenly spaced elements of one dimension becomes the one Slice that it is. (ShuffleNet's split is
 // such a chain.)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a digit in setup() and says whether every byte of the answer is the host's.
 #include <Ingot.h>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 vcpkg_extract_source_archive(SOURCE_PATH
   ARCHIVE "${CMAKE_CURRENT_LIST_DIR}/ingot-${VERSION}.tar.xz")
 
@@ -14,4 +15,4 @@ vcpkg_cmake_config_fixup(PACKAGE_NAME ingot CONFIG_PATH lib/cmake/Ingot)
 vcpkg_fixup_pkgconfig()
 
 file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
-vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE" "${SOURCE_PATH}/NOTICE")
