@@ -3,7 +3,6 @@
 dev_show() {
   case "${1:-}" in
     bare) bash tests/package/fresh_systems.sh build/bare "${@:2}" ;; # [SUITE..] [-- COMMAND..]
-    models | traps | exact) dev_test gcc models ;;
     bits) every_model=1; dev_test gcc models aarch64 ;;
     hashes) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; build_target aarch64 raw_runner fake_cuda >/dev/null
       "$python" tests/models/hashes.py --ingot build/gcc/bin/ingot --work build/models --arm build/aarch64 "${@:2}" ;;
@@ -83,7 +82,6 @@ dev_show() {
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
     stack) dev_build_gcc >/dev/null; need_packages "the figure" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       python3 tests/figures/micro_stack.py --ingot build/gcc/bin/ingot --work build/stack --chain "${@:2}" ;;
-    sizes) dev_build_tests; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes ;;
     ptxas | cuda-sizes | cuda-loops)
       need_packages "the figure" "${build_packages[@]}" python3
       stage_cuda >build/logs/show-cuda.log 2>&1 || true
@@ -100,7 +98,6 @@ dev_show() {
         --emulator build/gcc/tests/cuda/libfake_cuda.so --write build/tables/operator-types.md "${@:2}" ;;
     onnx-contrib) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_gcc >/dev/null
       "$python" tests/frameworks/onnxruntime/contrib_operators.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    fuzz-onnx) fuzz_onnx "${@:2}" ;;
     planted-onnx) fuzz_onnx_ready || return 1
       "$python" tests/frameworks/random_graphs/planted.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner --write build/tables/planted-onnx.md "${@:2}" ;;
     onnx-extents) fuzz_onnx_ready || return 1; dev_build_gcc >/dev/null
@@ -144,7 +141,6 @@ dev_show() {
     checkpoints) show_needs numpy torch safetensors
       "$python" tests/checkpoint/against_torch.py --ingot build/gcc/bin/ingot
       "$python" tests/checkpoint/distributed_against_torch.py --ingot build/gcc/bin/ingot ;;
-    large) show_needs numpy torch safetensors; "$python" tests/figures/large_checkpoint.py --ingot build/gcc/bin/ingot --work build/large "${@:2}" ;;
     overlay) show_needs numpy torch torchvision timm onnx==1.23.2 onnxscript safetensors
       "$python" tests/weights/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
       "$python" tests/weights/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
@@ -152,7 +148,6 @@ dev_show() {
       "$python" tests/models/unchanged.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" --work build/unchanged "${@:3}" ;;
     speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
-    speed) shift; dev_bench "$@" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     integer-speed) shift; dev_bench_integers "$@" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
@@ -162,12 +157,6 @@ dev_show() {
       (need_packages "cycles of the inner loops" llvm-19) || true
       build_target aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
     aarch64-counts) show_aarch64_counts "${@:2}" ;;
-    integer-chains) show_needs numpy
-      "$python" bench/quantized_chains.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    dynamic-speed) show_needs numpy onnx==1.23.2 onnxruntime
-      "$python" bench/dynamic_transformers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    weights) show_needs numpy onnx==1.23.2 onnxruntime
-      "$python" bench/weights.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     quantization) show_needs numpy onnx==1.23.2 onnxruntime nncf ai-edge-litert ai-edge-quantizer \
       flatbuffers torch pillow
       local work=build/quantization
@@ -176,8 +165,6 @@ dev_show() {
       python3 "$INGOT_SHARED/models-pypi/fetch.py" $work rapidocr >/dev/null || true
       "$python" tests/frameworks/quantizers/against_onnxruntime.py --ingot build/gcc/bin/ingot --work $work \
         "${@:2}" ;;
-    grid-sample) show_needs numpy onnx==1.23.2 onnxruntime
-      "$python" bench/grid_sample.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     python-*) show_python "$@" ;;
     pages) show_pages "${@:2}" ;;
     packages) dev_package deb static && need_ingot && bash tests/package/roots.sh build/release/packages build/roots "${@:2}" ;;
@@ -185,117 +172,170 @@ dev_show() {
     worlds) show_worlds "${@:2}" ;;
     --list | '')
       cat <<'TXT'
-bare [SUITE ..] [-- COMMAND ..]  a clone in minimal systems of Debian 12, 13, Ubuntu 22.04, 24.04: ./dev demo, ./dev test (needs root)
-models    every model: convert, verify, golden, one answer on every instruction set and thread count, exact memory, traps
-bits      every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it was broken off)
-hashes [--all]  one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the emulated GPU here and on
-          aarch64 (--all: the large ones too, minutes each)
-precision [--all]  networks converted exact, fast, fp16 and bf16: the largest error of each on AVX-512, AVX2, NEON, the emulated GPU here and on aarch64
-share     two processes of one model share its weights (PSS)
-load      a 100 MB model mapped, validated and ready; first result against steady runs
-dynamic   a text model at every length and an OCR pair over 200 image sizes, each in one arena, equal to their static conversions; writes
-          docs/memory.md; goes on where it was broken off
-memory    every model: arena against the lower bound, resident memory beside onnxruntime and LiteRT; writes docs/memory.md
-threads   whole sessions on many threads under ThreadSanitizer
-state     streaming models with state in the arena: goldens over all steps, equal to state fed back by hand, saved after a step on one
-          instruction set and restored on another with the same bits
-shared-arena  three networks in one arena in turns: bytes of each, of the sum, what is saved
-serve     Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside that of ingot run; 100,000
-          requests from 64 connections, 10,000 that wait a tritonserver beside it (--requests N)
-serve-attacks  hostile clients against ingot serve, which answers within 100 ms after each; then an hour of hostile and honest
-          ones together, the honest ones' p99 within 3 times the quiet one (--minutes M)
-ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way; images by Ray Serve; recordings
-          by Ray Data beside examples/speech
-triton-backend  libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
-minimum-ram  networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as firmware
-streaming  networks run for each new frame (--stream) beside the whole: work, frames with its bits
-torch     32 networks of torchvision and timm in three formats, every checkpoint and the matrix, against torch
-torch-list  250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX, against eager torch; writes
-          build/tables/torch-list.md (an hour or two on 2 cores)
-tflite    every builtin operator of TFLite that is converted, against LiteRT on drawn shapes
-tflite-files   every TFLite file of shared material and of its packages: equal, refused, why; writes build/tables/tflite-files.md
-integers  operators and networks that onnxruntime's tools quantized, against onnxruntime
-quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
-quantization  loss of own quantization beside onnxruntime, NNCF and LiteRT's quantizer (minutes)
-weights   a transformer block with weights of 8 and 4 bits beside onnxruntime's MatMulNBits
-model-files    every other model file of shared material and of its packages, ONNX above all: equal, refused, why; writes build/tables/models.md
-keras-masks  networks of keras with masks of steps, initial states and operations, against keras
-keras-layers  every layer of keras.layers and 20 of keras.applications, against keras; writes build/tables/keras-layers.md
-keras     8 networks of keras.applications as keras saves them, against keras' own outputs
-sweeps    byte flips and truncations of three small files
-fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under ASan and UBSan
-mutants [N]  N (1000000) damaged files with sound hashes, run twice over arenas of different bytes under ASan and UBSan, a tenth under MSan
-mutants-operators [N [FAMILY ..]]  N (1000000) single operators of ONNX, com.microsoft and ai.onnx.ml, TFLite and PyTorch (onnx, contrib, tflite,
-          aten) with wrong ranks, shapes, types and attributes through the whole conversion under ASan, UBSan and the library's assertions
-firmware  MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from Cortex-M0 to M55 and RV32, every byte as on the
-          host; instructions on a Cortex-M4 beside the published cycles
-stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a painted stack lost
-sizes     stripped sizes: a static program with one network, the command line, the Cortex-M4 image
-ptxas     registers, shared memory and stack of every kernel on every architecture, within tests/cuda/budget.tsv; nothing spilled
-cuda-loops   instructions for each of a tensor core, and loads in flight, of every kernel: sm_87 by CUDA 11.8, within tests/cuda/loops.tsv
-cuda-sizes  device code of each architecture and unit, packed, within its ceilings
-gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of six networks on H200 and Orin Nano,
-          batches 1, 8, 32, each precision
-gpu-weights [--before BIN] [--rows 1,64]  predicted microseconds of MiniLM's linear layers with weights of 32, 8 and 4 bits, by rows
-gpu-arena [--before BIN] [--batches 1,8]  bytes of the arena of six fp16 networks on a GPU, over the fake driver, and of its activations
-          beside what they would take as f32
-gpu-pack [ARCH [MINUTES]]  the folder for a machine with a GPU, a driver and a shell (90): its size and contents, then one call of
-          5 minutes in an empty root over the fake driver; needs root
-gpu-hostile [--only WORD]  a small pack on machines that are as bad as they can be: slow starts, failing calls, kernels that never end,
-          full disks, a call that is cut off: a sound report each time (a minute; needs root)
-compare   faults planted in passes, kernels, the import and files, each located at its node
-matrix    500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs; writes docs/checkpoints.md (needs torch)
-checkpoints  every checkpoint of shared material and of packages that it lists, read by ingot and by torch or safetensors; sharded ones of four processes (needs torch)
-convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind that can be made here: at
-          most 1.3 times the source (torch and keras kinds where they are installed)
-convert-time [--runs N]  seconds of the clock and of the processor for ResNet-50 (at most 2) and a BERT of 496 MB (at most 15), and memory
-          beside the source, of N (3) conversions each; for a quiet machine
-removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in turn: what fails to build
-          or which test names it; some 15 minutes on 2 quiet cores; goes on where it was broken off (--rows 5-9: those alone)
-dynamic-speed  transformers that onnxruntime's quantize_dynamic made: outputs compared with onnxruntime's, the time of each
-integer-peak  dense int8 networks beside the peak of each instruction set, int8 beside f32
-neon-loops the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
-aarch64-counts [--networks NAME ..] [--precision fp16|bf16]  instructions of an inference on 64-bit Arm beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all
-          emulated as a Cortex-A76 (half an hour on 2 processors; needs root for debootstrap)
-integer-chains [SOURCE..]  int8 networks with chains of convolutions and without: outputs compared, times, arenas
-integer-speed  every int8 network beside OpenVINO, onnxruntime, LiteRT and ExecuTorch, and transformers of quantize_dynamic beside
-          onnxruntime: interleaved, outputs compared first, one table (./dev bench --integers, dynamic-speed)
-grid-sample [--before INGOT]  GridSample beside onnxruntime, and beside another build: every form compared, then times (--threads N)
-large     a checkpoint of 2 GiB made into safetensors: time and memory beside torch (needs torch; --gib 5: beyond 4 GiB)
-overlay   checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half precision; bare weights from packages
-          over own graphs against their goldens (needs torch; --only NAME ..., --forms FORM ...)
-unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this one: the same bytes, and
-          each runs the other's file with the same bits
-speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
-onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's libonnx-testdata: converted, run, compared; writes
-          build/tables/onnx-backend.md (minutes)
-operator-types  build/tables/operator-types.md: operators by type, device and source (minutes)
-onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
-onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time: ensembles of 10 to 1,000 trees
-planted-onnx [NAME..]  bugs planted in the import, passes and kernels, and the graph of the fuzzer that finds each; writes
-          build/tables/planted-onnx.md (some 5 minutes)
-onnx-extents [NAME..]  networks of ONNX whose extents are values that a run tells, at several of them, against onnxruntime
-fuzz-onnx [N [SEED]]  N (50000) random valid graphs of ONNX against onnxruntime, from SEED (0) on; operators by types, counted
-          (./dev fuzz-onnx is the same; ./dev fuzz-onnx --seed S: one graph, and the least part of it that differs)
-opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and optimized by onnxruntime,
-          against the framework's own answer; writes build/tables/opset-sweep.md (minutes)
-onnx-optimized [NAME ..]  networks of shared material as onnxruntime's offline optimizer writes them, at each level
-registry-blocks  two versions of a network with the same weights: what the second takes on XFS, Btrfs and ext4 (needs root)
-packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in clean roots of Debian and
-          Ubuntu, or run in an empty one (needs root; half an hour the first time)
-reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one checksum
-worlds [WORLD ..]  packages for Arduino, PlatformIO, Zephyr, ESP-IDF, Yocto, Conan and vcpkg: their
-          forms; built and run as far as their tools are to be had (minutes)
-pages [PAGE ..]  what the tutorials and the "coming from" pages show, run in empty folders: commands, programs, outputs
-python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command line, byte for byte
-python-copies    what Python hands in and gets back lies where it lay: addresses; DLPack
-python-overhead  a call from Python beside the same call through the C interface
-python-memory [--calls N]  resident memory over N (1000000) calls
-python-threads   threads, async runs and pipelines
-python-tsan      the same under ThreadSanitizer (minutes)
-python-reproducible  the wheel twice out of two folders: the same bytes
-python-compat    programs in the way of onnxruntime's examples, with one import changed
-speed     every fp32 network beside onnxruntime, OpenVINO, ncnn, MNN and LiteRT, interleaved (the same as ./dev bench)
+Answers, whole networks
+  bits              every model: the same bits on scalar, AVX2, AVX-512 and, emulated, NEON (goes on where it
+                    was broken off)
+  hashes [--all]    one SHA-256 of each small network's outputs: AVX-512, AVX2, one lane, NEON under qemu, the
+                    emulated GPU here and on aarch64 (--all: the large ones too, minutes each)
+  precision [--all] networks converted exact, fast, fp16 and bf16: the largest error of each on AVX-512, AVX2,
+                    NEON, the emulated GPU here and on aarch64
+  state             streaming models with state in the arena: goldens over all steps, equal to state fed back
+                    by hand, saved after a step on one instruction set and restored on another with the same
+                    bits
+  streaming         networks run for each new frame (--stream) beside the whole: work, frames with its bits
+  dynamic           a text model at every length and an OCR pair over 200 image sizes, each in one arena,
+                    equal to their static conversions; writes docs/memory.md; goes on where it was broken off
+  compare           faults planted in passes, kernels, the import and files, each located at its node
+  unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this
+                    one: the same bytes, and each runs the other's file with the same bits
+  speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
+
+Memory and time
+  memory            every model: arena against the lower bound, resident memory compared with onnxruntime and
+                    LiteRT; writes docs/memory.md
+  share             two processes of one model share its weights (PSS)
+  load              a 100 MB model mapped, validated and ready; first result against steady runs
+  shared-arena      three networks in one arena in turns: bytes of each, of the sum, what is saved
+  minimum-ram       networks converted with --min-ram beside the whole: RAM, work, flash, bits; one of them as
+                    firmware
+  convert-memory [--mb N]  what is resident at most while sources of N (300) MB are converted, of every kind
+                    that can be made here: at most 1.3 times the source (torch and keras kinds where they are
+                    installed)
+  convert-time [--runs N]  seconds of the clock and of the processor for ResNet-50 (at most 2) and a BERT of
+                    496 MB (at most 15), and memory compared with the source, of N (3) conversions each; for a
+                    quiet machine
+
+ONNX
+  onnx-backend [NAME ..]  every backend test of the onnx package and of Debian's libonnx-testdata: converted,
+                    run, compared; writes build/tables/onnx-backend.md (minutes)
+  onnx-contrib [--seeds N]  operators of com.microsoft, drawn at random, against onnxruntime
+  onnx-ml [--seeds N] [--time]  operators of ai.onnx.ml, drawn at random, against onnxruntime; --time:
+                    ensembles of 10 to 1,000 trees
+  onnx-optimized [NAME ..]  networks of shared material as onnxruntime's offline optimizer writes them, at
+                    each level
+  onnx-extents [NAME..]  networks of ONNX whose extents are values that a run tells, at several of them,
+                    against onnxruntime
+  operator-types    build/tables/operator-types.md: operators by type, device and source (minutes)
+  opset-sweep [NAME ..]  small networks at every opset from each exporter, raw, simplified by onnxslim and
+                    optimized by onnxruntime, against the framework's own answer; writes
+                    build/tables/opset-sweep.md (minutes)
+  planted-onnx [NAME..]  bugs planted in the import, passes and kernels, and the graph of the fuzzer that
+                    finds each; writes build/tables/planted-onnx.md (some 5 minutes)
+  model-files       every other model file of shared material and of its packages, ONNX above all: equal,
+                    refused, why; writes build/tables/models.md
+
+TFLite and Keras
+  tflite            every builtin operator of TFLite that is converted, against LiteRT on random shapes
+  tflite-files      every TFLite file of shared material and of its packages: equal, refused, why; writes
+                    build/tables/tflite-files.md
+  keras             8 networks of keras.applications as keras saves them, against keras' own outputs
+  keras-layers      every layer of keras.layers and 20 of keras.applications, against keras; writes
+                    build/tables/keras-layers.md
+  keras-masks       networks of keras with masks of steps, initial states and operations, against keras
+
+PyTorch
+  torch             32 networks of torchvision and timm in three formats, every checkpoint and the matrix,
+                    against torch
+  torch-list        250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX,
+                    against eager torch; writes build/tables/torch-list.md (an hour or two on 2 cores)
+  quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
+
+Checkpoints
+  checkpoints       every checkpoint of shared material and of packages that it lists, read by ingot and by
+                    torch or safetensors; sharded ones of four processes (needs torch)
+  matrix            500 ways of saving one network, each loaded to the CPU and to both of the tests' GPUs;
+                    writes docs/checkpoints.md (needs torch)
+  overlay           checkpoints of fine-tuned networks over exports of untrained ones, prefixed and in half
+                    precision; bare weights from packages over own graphs against their goldens (needs torch;
+                    --only NAME ..., --forms FORM ...)
+
+Quantized networks
+  integers          operators and networks that onnxruntime's tools quantized, against onnxruntime
+  quantization      loss of own quantization compared with onnxruntime, NNCF and LiteRT's quantizer (minutes)
+  integer-speed     every int8 network compared with OpenVINO, onnxruntime, LiteRT and ExecuTorch, and
+                    transformers of quantize_dynamic with onnxruntime: interleaved, outputs compared first,
+                    one table (./dev bench --integers, dynamic-speed)
+  integer-peak      dense int8 networks compared with the peak of each instruction set, int8 compared with f32
+  neon-loops        the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
+  aarch64-counts [--networks NAME ..] [--precision fp16|bf16]  instructions of an inference on 64-bit Arm
+                    beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all emulated as a Cortex-A76 (half
+                    an hour on 2 processors; needs root for debootstrap)
+
+Microcontrollers
+  firmware          MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from
+                    Cortex-M0 to M55 and RV32, every byte as on the host; instructions on a Cortex-M4 beside
+                    the published cycles
+  stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a
+                    painted stack lost
+
+GPUs
+  gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of
+                    six networks on H200 and Orin Nano, batches 1, 8, 32, each precision
+  gpu-weights [--before BIN] [--rows 1,64]  predicted microseconds of MiniLM's linear layers with weights of
+                    32, 8 and 4 bits, by rows
+  gpu-arena [--before BIN] [--batches 1,8]  bytes of the arena of six fp16 networks on a GPU, over the fake
+                    driver, and of its activations beside what they would take as f32
+  gpu-pack          [ARCH [MINUTES]] the folder for a machine with a GPU, a driver and a shell (90): its size
+                    and contents, then one call of 5 minutes in an empty root over the fake driver; needs root
+  gpu-hostile [--only WORD]  a small pack on machines that are as bad as they can be: slow starts, failing
+                    calls, kernels that never end, full disks, a call that is cut off: a sound report each
+                    time (a minute; needs root)
+  ptxas             registers, shared memory and stack of every kernel on every architecture, within
+                    tests/cuda/budget.tsv; nothing spilled
+  cuda-loops        instructions for each of a tensor core, and loads in flight, of every kernel: sm_87 by
+                    CUDA 11.8, within tests/cuda/loops.tsv
+  cuda-sizes        device code of each architecture and unit, packed, within its ceilings
+
+Serving
+  serve             Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside
+                    that of ingot run; 100,000 requests from 64 connections, 10,000 that wait a tritonserver
+                    beside it (--requests N)
+  serve-attacks     hostile clients against ingot serve, which answers within 100 ms after each; then an hour
+                    of hostile and honest ones together, the honest ones' p99 within 3 times the quiet one
+                    (--minutes M)
+  triton-backend    libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
+  ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way; images by
+                    Ray Serve; recordings by Ray Data beside examples/speech
+  registry-blocks   two versions of a network with the same weights: what the second takes on XFS, Btrfs and
+                    ext4 (needs root)
+
+Python
+  python-models [NAME ..]  the wheel in an environment with NumPy alone: real networks equal to the command
+                    line, byte for byte
+  python-copies     what Python hands in and gets back lies where it lay: addresses; DLPack
+  python-overhead   a call from Python compared with the same call through the C interface
+  python-memory [--calls N]  resident memory over N (1000000) calls
+  python-threads    threads, async runs and pipelines
+  python-tsan       the same under ThreadSanitizer (minutes)
+  python-reproducible  the wheel twice out of two folders: the same bytes
+  python-compat     programs in the way of onnxruntime's examples, with one import changed
+
+Robustness
+  fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under
+                    ASan and UBSan
+  mutants [N]       N (1000000) damaged files with sound hashes, run twice over arenas of different bytes
+                    under ASan and UBSan, a tenth under MSan
+  mutants-operators [N [FAMILY ..]] N (1000000) single operators of ONNX, com.microsoft and ai.onnx.ml, TFLite
+                    and PyTorch (onnx, contrib, tflite, aten) with wrong ranks, shapes, types and attributes
+                    through the whole conversion under ASan, UBSan and the library's assertions
+  sweeps            byte flips and truncations of three small files
+  threads           whole sessions on many threads under ThreadSanitizer
+  removals [OPERATOR]  each registration of the operators that CONTRIBUTING.md has as examples, taken away in
+                    turn: what fails to build or which test names it; some 15 minutes on 2 quiet cores; goes
+                    on where it was broken off (--rows 5-9: those alone)
+
+Packages and documents
+  packages [SUITE ..]  Debian packages and static command lines, made, then installed, used and removed in
+                    clean roots of Debian and Ubuntu, or run in an empty one (needs root; half an hour the
+                    first time)
+  reproducible [KIND ..]  the same packages made twice, out of copies of the sources elsewhere and later: one
+                    checksum
+  bare [SUITE ..] [-- COMMAND ..]  a clone in minimal systems of Debian 12, 13, Ubuntu 22.04, 24.04: ./dev
+                    demo, ./dev test (needs root)
+  worlds [WORLD ..] packages for Arduino, PlatformIO, Zephyr, ESP-IDF, Yocto, Conan and vcpkg: their forms;
+                    built and run as far as their tools are to be had (minutes)
+  pages [PAGE ..]   what the tutorials and the "coming from" pages show, run in empty folders: commands,
+                    programs, outputs
 TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
