@@ -5,26 +5,18 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/graph_builder.h"
+#include "tests/compile/quantize/rewritten.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
 
-struct Rewritten {
-  quantize::DynamicLayers found;
-  std::set<std::string> matched;
-  double moved = 0;  // of the outputs
-};
-Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
-  Rewritten made;
-  const std::map<std::string, Tensor> before = g.outputs();
-  quantize::Keep kept;
-  kept.patterns = keep;
-  made.found = quantize::quantize_in_each_run(g.model, kept, &made.matched);
-  made.moved = difference(before, g.outputs());
-  return made;
+auto quantize_products(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
+  return rewritten(
+      g, keep, [](graph::Model& model, const quantize::Keep& kept, std::set<std::string>* matched) {
+        return quantize::quantize_in_each_run(model, kept, matched);
+      });
 }
 
 }  // namespace
@@ -34,7 +26,7 @@ TEST_CASE("products with constant weights, their biases, and one quantization of
   const ValueId x = g.input("x", {2, 3, 16});
   const ValueId a = g.node(op::Add, {g.weights({5}), g.node(op::MatMul, {x, g.weights({16, 5})})});
   g.output(a), g.output(g.node(op::MatMul, {x, g.weights({16, 7})}));
-  const Rewritten made = rewrite(g);
+  const auto made = quantize_products(g);
   CHECK(made.found.names.size() == 2);
   CHECK(g.count("DynamicQuantize") == 1);
   CHECK(g.count("QuantizedLinear") == 2);
@@ -52,7 +44,7 @@ TEST_CASE("Gemm of either order, and what stays in floating point") {
     const Dimensions dims = turned ? Dimensions{5, 16} : Dimensions{16, 5};
     g.output(g.node(op::Gemm, {g.input("x", {3, 16}), g.weights(dims), g.weights({5})},
                     {{attr::transB, turned}, {attr::alpha, 1.0}, {attr::beta, 1.0}}));
-    CHECK(rewrite(g).moved < 0.05);
+    CHECK(quantize_products(g).moved < 0.05);
     CHECK(g.count("QuantizedLinear") == 1);
     CHECK(g.count("Gemm") == 0);
   }
@@ -61,7 +53,7 @@ TEST_CASE("Gemm of either order, and what stays in floating point") {
   g.output(g.node(op::Gemm, {x, w}, {{attr::alpha, 2.0}, {attr::beta, 1.0}}));
   g.output(g.node(op::MatMul, {x, g.input("w", {16, 5})}));
   g.output(g.node(op::Gemm, {x, w, g.input("b", {5})}, {{attr::alpha, 1.0}, {attr::beta, 1.0}}));
-  CHECK(rewrite(g).moved < 0.05);
+  CHECK(quantize_products(g).moved < 0.05);
   CHECK(g.count("QuantizedLinear") == 1);
   CHECK(g.count("Gemm") == 1);
   CHECK(g.count("MatMul") == 1);
@@ -74,7 +66,7 @@ TEST_CASE("layers that stay, and weights that no byte stands for") {
   g.output(g.node(op::MatMul, {x, g.weights({16, 5})}));
   g.output(g.node(op::MatMul, {x, g.weights({16, 5})}));
   const std::string name = g.model.graph.nodes[1].name;
-  const Rewritten made = rewrite(g, {name, "nothing"});
+  const auto made = quantize_products(g, {name, "nothing"});
   CHECK(made.found.kept == 1);
   CHECK(made.matched == std::set<std::string>{name});
   CHECK(g.count("MatMul") == 1);

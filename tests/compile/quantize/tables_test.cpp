@@ -4,30 +4,23 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/graph_builder.h"
+#include "tests/compile/quantize/rewritten.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
 namespace {
 
-struct Rewritten {
-  quantize::TableReport found;
-  std::set<std::string> matched;
-  double moved = 0;  // of the outputs
-};
-Rewritten rewrite(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
-  Rewritten made;
-  const std::map<std::string, Tensor> before = g.outputs();
-  quantize::Keep kept;
-  kept.patterns = keep;
-  std::set<std::string> seen;
-  const size_t expected = quantize::find_tables(g.model, kept, &seen).names.size();
-  made.found = quantize::quantize_tables(g.model, kept, &made.matched);
-  CHECK(made.found.names.size() == expected);
-  CHECK(seen == made.matched);
-  made.moved = difference(before, g.outputs());
-  return made;
+auto quantize_tables(GraphBuilder& g, const std::vector<std::string>& keep = {}) {
+  return rewritten(
+      g, keep, [](graph::Model& model, const quantize::Keep& kept, std::set<std::string>* matched) {
+        std::set<std::string> seen;
+        const size_t expected = quantize::find_tables(model, kept, &seen).names.size();
+        quantize::TableReport found = quantize::quantize_tables(model, kept, matched);
+        CHECK(found.names.size() == expected);
+        CHECK(seen == *matched);
+        return found;
+      });
 }
 
 /// Rows of a table of [512, 64], as numbers of positions that the input says.
@@ -42,7 +35,7 @@ TEST_CASE("a table that two nodes read is made into bytes once") {
   GraphBuilder g;
   const ValueId table = g.weights({512, 64});
   g.output(rows_of(g, table, "a")), g.output(rows_of(g, table, "b"));
-  const Rewritten made = rewrite(g);
+  const auto made = quantize_tables(g);
   CHECK(made.found.names.size() == 2);
   CHECK(made.found.tables == 1);
   CHECK(made.found.signal_to_noise > 35);
@@ -63,7 +56,7 @@ TEST_CASE("small tables, columns, constant choices and tables of integers stay a
   const ValueId at = g.node(op::Cast, {g.input("at", {2, 3})}, {{attr::to, int64_t(DType::kI64)}});
   g.output(g.node(op::Gather, {g.weights({64, 512}), at}, {{attr::axis, int64_t(1)}}));
   g.output(g.node(op::Gather, {g.weights({8, 64, 64}), at}, {{attr::axis, int64_t(0)}}));
-  const Rewritten made = rewrite(g);
+  const auto made = quantize_tables(g);
   CHECK(g.count("Gather") == 3);
   CHECK(made.moved == 0);
   CHECK(g.model.notes.empty());
@@ -74,7 +67,7 @@ TEST_CASE("a table that --keep-fp32 names stays") {
   const ValueId table = g.weights({512, 64});
   g.model.values[size_t(table)].name = "word.table";
   g.output(rows_of(g, table, "a"));
-  const Rewritten made = rewrite(g, {"word.*", "other"});
+  const auto made = quantize_tables(g, {"word.*", "other"});
   CHECK(made.matched == std::set<std::string>{"word.*"});
   CHECK(g.count("Gather") == 1);
   CHECK(made.moved == 0);
