@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of an inference on 64-bit Arm beside the peers' wheels, all emulated by qemu-user as
+"""Instructions of an inference on 64-bit Arm and of the peers' wheels, all emulated by qemu-user as
 a Cortex-A76 with one thread.
 
 aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/support/raw_runner

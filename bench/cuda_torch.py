@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of tests/models/models.tsv on a GPU beside torch: eager, eager in a CUDA graph,
+"""Networks of tests/models/models.tsv on a GPU compared with torch: eager, eager in a CUDA graph,
 torch.compile(mode="max-autotune").
 
   cuda_torch.py --ingot build/gcc/bin/ingot --work DIR [--device cuda|cpu] [--batches 1,8,32]
@@ -259,7 +259,7 @@ def compute(args, converted, arrays, device, scratch):
 
 def open_network(args, row):
     """(model, inputs of one item, {input: which of its dimensions counts items}, whether the file
-    leaves their number open); open dimensions as in the golden, or 1."""
+    leaves their number open); dynamic dimensions as in the golden, or 1."""
     import onnx
 
     found = locate(row, pathlib.Path(args.models), Checks(verbose=True))
@@ -600,7 +600,7 @@ def main():
     parser.add_argument("names", nargs="*", default=[])
     args = parser.parse_intermixed_args()
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("onnx") is None:
-        print("[skip] beside torch: torch or onnx is not to be had")
+        print("[skip] comparison with torch: torch or onnx is not to be had")
         sys.exit(0)
     random.seed(1)
     began, longest, rest = time.monotonic(), 0.0, 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Transformers that onnxruntime's quantize_dynamic made, Ingot beside onnxruntime: outputs compared
+"""Transformers that onnxruntime's quantize_dynamic made, Ingot and onnxruntime: outputs compared
 first, then each engine in a process of its own, in turn, round after round.
 
   dynamic_transformers.py [--ingot BIN] [--threads 1,2] [--rounds N] [--seconds S] [--minilm FILE]
@@ -236,7 +236,7 @@ def main():
             f"least {min(ratios):.2f}"
         )
     if args.json:
-        other = "quantized by onnxruntime's quantize_dynamic, measured beside onnxruntime alone"
+        other = "quantized by onnxruntime's quantize_dynamic, measured against onnxruntime alone"
         notes = [["the others", other, sorted({row["model"] for row in rows})]] if rows else []
         pathlib.Path(args.json).write_text(
             json.dumps({"results": rows, "versions": {}, "notes": notes}, indent=1)

@@ -191,13 +191,13 @@ def grids(places, spatial):
 
 
 def compare_product(args, work):
-    """Every form, small: beside onnxruntime where it defines the result, and beside torch."""
+    """Every form, small: against onnxruntime where it defines the result, and against torch."""
     try:
         import torch
         import torch.nn.functional as F
     except ImportError:
         torch = None
-        print("[skip] beside torch: it is not installed")
+        print("[skip] comparison with torch: it is not installed")
     names = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     worst, count = {"onnxruntime": 0.0, "torch": 0.0}, 0
     shapes = [((2, 3, 7, 9), (6, 8)), ((2, 2, 5, 6, 7), (4, 5, 3))]

@@ -7,8 +7,8 @@
 
 For each instruction set that runs here: the rate of its products with all operands in registers or
 the first cache (ingot_integer_peak_ISA), and the share of it that the dense convolutions of
-ResNet-50 and of MLPerf Tiny's ResNet8 reach, measured in turn. Then ResNet-50 in int8 beside f32.
-NEON, which does not run here: neon_loops.py.
+ResNet-50 and of MLPerf Tiny's ResNet8 reach, measured in turn. Then ResNet-50 in int8 compared with
+f32. NEON, which does not run here: neon_loops.py.
 """
 
 import argparse

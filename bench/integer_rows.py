@@ -34,7 +34,7 @@ CALLS = {  # what a call through Python costs a peer: next to no work
     "call_onnx": "null",
 }
 WRONG = 0.2  # of the largest output, for those that are not the runtime of the golden
-NEAR = 0.12  # ours, beside onnxruntime without optimizations
+NEAR = 0.12  # ours, compared with onnxruntime without optimizations
 
 
 def litert_golden(path, npz):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One transformer block with weights of 8 and 4 bits: Ingot beside onnxruntime's MatMulNBits.
+"""One transformer block with weights of 8 and 4 bits: Ingot compared with onnxruntime's
+MatMulNBits.
 
   weights.py [--ingot BIN] [--width N] [--rows 1,8,128] [--threads 1,2] [--rounds N] [--seconds S]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev bench: networks beside onnxruntime, OpenVINO and the others, in separate processes, interleaved.
+# ./dev bench: networks compared with onnxruntime, OpenVINO and the others, in separate processes, interleaved.
 dev_bench() {
   dev_build_gcc
   need_python "the benchmark" numpy onnx==1.23.2 onnxruntime

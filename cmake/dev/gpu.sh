@@ -25,7 +25,7 @@ gpu_title() {
     models) echo "whole models, the bits of the CPU" ;;
     replays) [ -n "$gpu_fake" ] && echo "30 replays, the same bits each time" || echo "1000 replays, the same bits each time; load to first result, p50, p99" ;;
     pipeline) echo "items: naive loop, run(), pipeline" ;;
-    torch) [ -n "$gpu_fake" ] && echo "the comparison with torch, tried on this CPU" || echo "beside torch: eager, CUDA graph, torch.compile(mode=\"max-autotune\")" ;;
+    torch) [ -n "$gpu_fake" ] && echo "the comparison with torch, tried on this CPU" || echo "compared with torch: eager, CUDA graph, torch.compile(mode=\"max-autotune\")" ;;
     sanitizers) echo "the vendor's sanitizers" ;;
   esac
 }
@@ -114,15 +114,15 @@ gpu_part_pipeline() {
 gpu_part_torch() {
   local torch options=(--commit "$gpu_commit" --report "$gpu_dir/torch.json") names=()
   torch=$(gpu_torch_python) || {
-    if [ -n "$gpu_fake" ]; then echo "[skip] beside torch: torch is gigabytes, and not here"; return 0; fi
-    need_python "the comparison with torch" numpy onnx==1.23.2 torch || { echo "[skip] beside torch: torch is not to be had"; return 0; }
+    if [ -n "$gpu_fake" ]; then echo "[skip] comparison with torch: torch is gigabytes, and not here"; return 0; fi
+    need_python "the comparison with torch" numpy onnx==1.23.2 torch || { echo "[skip] comparison with torch: torch is not to be had"; return 0; }
     torch=$python
   }
   if [ -n "$gpu_fake" ]; then
     options+=(--device cpu --batches 1,8 --rounds 2 --seconds 0.05)
     names=(digits mnist_8)
   elif ! build/gcc/tests/cuda/gpu_runner --name >/dev/null; then
-    echo "[skip] beside torch: no GPU was found"
+    echo "[skip] comparison with torch: no GPU was found"
     return 0
   fi
   [ -z "$gpu_seconds" ] || options+=(--budget "$gpu_seconds")

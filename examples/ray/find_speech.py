@@ -7,7 +7,7 @@ line of JSON for each recording.
 
 vad.ingot is the sequence form of silero-vad (./dev demo converts it). An actor of Ray's opens the
 model once; its weights are mapped from the file, so a machine has them once. The number of frames
-is an open dimension: one run is a whole recording. The same with examples/speech and no Ray:
+is a dynamic dimension: one run is a whole recording. The same with examples/speech and no Ray:
 
   ls RECORDINGS/*.wav |
     xargs -P 4 -I{} sh -c 'find_speech vad.ingot "$1" 1 >"$1.txt"; [ $? -le 6 ]' - {}"""

@@ -4,7 +4,7 @@
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/products.inl"
 #include "kernels/cpu/rows.inl"
-#include "kernels/cpu/tensors.inl"
+#include "kernels/cpu/vector_kernels.inl"
 
 namespace ingot::cpu {
 namespace {

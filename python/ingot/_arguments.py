@@ -48,7 +48,7 @@ def path(argument: str, value: Any) -> str:
 
 
 def dimensions(argument: str, value: Any) -> dict[str, int]:
-    """A number for each name of an open dimension."""
+    """A number for each name of a dynamic dimension."""
     if not isinstance(value, Mapping):
         raise wrong_type(argument, "a dict of dimensions, {'W': 320}", value)
     return {

@@ -38,7 +38,7 @@ class Session(_ingot.Session):
 
     device         None or "auto", "cpu", "cuda", "cuda:1"
     threads        of the team; 0: one for each processor, or 1 where a run is too short to share
-    bindings       values of open dimensions, {"W": 320}
+    bindings       values of dynamic dimensions, {"W": 320}
     arena          None: own memory; a number: own memory, at most so many bytes; an array of bytes
                    at a multiple of 64: the caller's memory, which the session holds
     pool           an ingot.Pool that several sessions share

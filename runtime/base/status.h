@@ -5,7 +5,7 @@
 
 namespace ingot {
 
-/// Pinned for ever (tests/base/error_codes_test.cpp). 1-19 caller, 20-39 file, 40-59 resource,
+/// Pinned for ever (packaging/abi/ingot.txt). 1-19 caller, 20-39 file, 40-59 resource,
 /// 60-79 device, 90-99 our bug.
 enum class Code : uint16_t {
   kOk = 0,

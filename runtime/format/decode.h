@@ -63,7 +63,7 @@ uint32_t attribute_bytes(OpCode op);
     return decode(*instruction.attributes_as_##name(), new (to) name##Attributes()); \
   }
 /// Of convolutions and products: what kernels of a CPU may round operands to.
-void allow_half_products(Halves halves, OpCode op, void* attributes);
+void allow_half_products(ReducedPrecision precision, OpCode op, void* attributes);
 /// Of one stage of a chain of bytes.
 const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);

@@ -95,12 +95,14 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 
 }  // namespace
 
-void allow_half_products(Halves halves, OpCode op, void* attributes) {
-  if (op == OpCode::kConv2d) static_cast<Conv2dAttributes*>(attributes)->halves = halves;
-  if (op == OpCode::kLinear) static_cast<LinearAttributes*>(attributes)->halves = halves;
+void allow_half_products(ReducedPrecision precision, OpCode op, void* attributes) {
+  if (op == OpCode::kConv2d)
+    static_cast<Conv2dAttributes*>(attributes)->reduced_precision = precision;
+  if (op == OpCode::kLinear)
+    static_cast<LinearAttributes*>(attributes)->reduced_precision = precision;
   if (op != OpCode::kChain) return;
   ChainAttributes& chain = *static_cast<ChainAttributes*>(attributes);
-  for (uint32_t i = 0; i < chain.stage_count; i++) chain.stages[i].halves = halves;
+  for (uint32_t i = 0; i < chain.stage_count; i++) chain.stages[i].reduced_precision = precision;
 }
 
 INGOT_DECODER(Conv2d)

@@ -139,15 +139,15 @@ struct InstructionWalk {
   uint8_t* attributes;
   int32_t* operands;  // big-endian hosts only
   uint64_t* custom;
-  Halves halves;  // of the program
+  ReducedPrecision precision;  // of the program
   uint32_t index = 0;
   uint32_t max_operands = 0;
 };
 
-Halves halves_of(fb::Precision precision) {
-  return precision == fb::Precision::Fp16   ? Halves::kF16
-         : precision == fb::Precision::Bf16 ? Halves::kBf16
-                                            : Halves::kNone;
+ReducedPrecision reduced_precision_of(fb::Precision precision) {
+  return precision == fb::Precision::Fp16   ? ReducedPrecision::kF16
+         : precision == fb::Precision::Bf16 ? ReducedPrecision::kBf16
+                                            : ReducedPrecision::kNone;
 }
 
 /// @pre its attributes stand at walk->attributes
@@ -187,7 +187,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
   if (const CustomSupport* const custom = row->contract->custom)
     INGOT_TRY(decode_custom_operator(walk, *from, *custom, at));
-  allow_half_products(walk->halves, to->op, walk->attributes);
+  allow_half_products(walk->precision, to->op, walk->attributes);
   walk->attributes += attribute_bytes(to->op);
   to->input_count = uint16_t(vector_size(from->inputs()));
   to->output_count = uint16_t(vector_size(from->outputs()));
@@ -209,8 +209,9 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
 Status decode_subprograms(const FileView& file, const fb::Program& program,
                           const KernelTable& table, const ProgramArrays& a, ProgramDef* out,
                           ErrorDetail* d) {
-  InstructionWalk walk{file,         table,      d,        a.instructions,
-                       a.attributes, a.operands, a.custom, halves_of(program.precision())};
+  InstructionWalk walk{
+      file,         table,      d,        a.instructions,
+      a.attributes, a.operands, a.custom, reduced_precision_of(program.precision())};
   for (uint32_t s = 0; s < program.subprograms()->size(); s++) {
     const fb::Subprogram* from = program.subprograms()->Get(s);
     const uint32_t count = vector_size(from->instructions());

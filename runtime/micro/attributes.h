@@ -13,7 +13,7 @@ namespace ingot::micro {
 constexpr uint32_t kAttributeRoom = 208;
 
 /// Fills the struct at `to`, 8-byte aligned; what the file leaves out has the struct's default.
-/// False: an enum, a number of steps or an open dimension that is not known.
+/// False: an enum, a number of steps or a dynamic dimension that is not known.
 using ReadAttributes = bool (*)(FlatReader* reader, uint32_t table, void* to);
 
 #define INGOT_ATTRIBUTES(op, fields) \

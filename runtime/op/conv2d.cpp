@@ -82,7 +82,7 @@ static bool add_group_panels(const Conv2dAttributes& t, const Extents& e, uint64
 static bool cover_halves(const Conv2dAttributes& t, const Extents& e, uint64_t* bytes) {
   int64_t rows;
   uint64_t halves;
-  if (t.halves == Halves::kNone) return true;
+  if (t.reduced_precision == ReducedPrecision::kNone) return true;
   if (!checked_mul(e.n, e.oh, &rows) || !checked_mul(rows, e.ow, &rows) ||
       !half_products::scratch(t, e, rows, &halves))
     return false;

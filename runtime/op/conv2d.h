@@ -15,7 +15,7 @@
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/contract.h"
-#include "runtime/op/halves.h"
+#include "runtime/op/reduced_precision.h"
 
 namespace ingot {
 
@@ -30,7 +30,8 @@ struct Conv2dAttributes {
   ChannelLayout input_layout = ChannelLayout::kNhwc;
   ActivationSpec activation;
   bool residual_first = false;
-  Halves halves = Halves::kNone;  // of the whole program: no instruction in a file has it
+  ReducedPrecision reduced_precision =
+      ReducedPrecision::kNone;  // of the whole program: no instruction in a file has it
 };
 
 constexpr int kMaxChainStages = 8;

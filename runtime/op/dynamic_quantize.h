@@ -5,7 +5,7 @@
 //           `axis` dimensions count the groups: 0, one for the tensor; 1, one of each image; all
 //           but the last, one of each row.
 // Range     low and high of a group's numbers with 0, NaN left out. Of no range: scale 1, and the
-//           zero point that 0 has. In f32 where nothing else is said, each operation rounded:
+//           zero point that 0 has. In f32 by default, each operation rounded:
 //   full        scale = (high - low) / 255, zero = round(limited(0 - low / scale)) in 0 .. 255;
 //               y = round(limited(x / scale)) + zero, limited to what leaves a byte. Ties to even.
 //               DynamicQuantizeLinear of ONNX

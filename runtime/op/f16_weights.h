@@ -11,9 +11,9 @@
 
 namespace ingot {
 
-/// Whether this operand of such an instruction may be pairs: weights of direct convolutions, of
-/// Linear, and of stages of a chain that are direct convolutions. `bias`: of the operand behind it;
-/// kVector16 where there is none.
+/// Whether this operand of such an instruction may be packed f16 weights: weights of direct
+/// convolutions, of Linear, and of stages of a chain that are direct convolutions. `bias`: of the
+/// operand behind it; kVector16 where there is none.
 bool takes_f16_weights(OpCode op, const void* attributes, uint32_t operand, Packing weights,
                        Packing bias);
 

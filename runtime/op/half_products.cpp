@@ -22,7 +22,7 @@ bool pays(int64_t c, int64_t o, int64_t rows) {
 
 bool takes(const Conv2dAttributes& t, const conv::Extents& e) {
   int64_t rows;
-  return t.halves != Halves::kNone && t.method == ConvMethod::kDirect &&
+  return t.reduced_precision != ReducedPrecision::kNone && t.method == ConvMethod::kDirect &&
          t.input_layout == ChannelLayout::kNhwc && checked_mul(e.n, e.oh, &rows) &&
          checked_mul(rows, e.ow, &rows) && pays(e.c, e.o, rows);
 }

@@ -104,7 +104,7 @@ ScratchNeed linear_scratch(const OpArguments& a, int) {
 }  // namespace
 
 bool linear_in_halves(const OpArguments& a) {
-  return a.as<LinearAttributes>().halves != Halves::kNone &&
+  return a.as<LinearAttributes>().reduced_precision != ReducedPrecision::kNone &&
          !linear_weights::has_quantized_weights(a) &&
          half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
                              a.outputs[0].rows());

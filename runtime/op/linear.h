@@ -11,15 +11,15 @@
 #pragma once
 #include "runtime/op/activation.h"
 #include "runtime/op/contract.h"
-#include "runtime/op/halves.h"
+#include "runtime/op/reduced_precision.h"
 
 namespace ingot {
 
 struct LinearAttributes {
   ActivationSpec activation;
   bool residual_first = false;
-  uint32_t block = 0;             // weights of a row with one scale
-  Halves halves = Halves::kNone;  // as Conv2dAttributes
+  uint32_t block = 0;                                            // weights of a row with one scale
+  ReducedPrecision reduced_precision = ReducedPrecision::kNone;  // as Conv2dAttributes
 };
 extern const OpContract kLinearContract;
 

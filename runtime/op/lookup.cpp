@@ -11,10 +11,10 @@ using rules::refuse;
 bool check_lookup(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kLookupContract, {}, v)) return false;
   const TensorType &x = a.inputs[0], &table = a.inputs[1], &y = a.outputs[0];
-  const bool is_word = x.dtype == DType::kI16;
-  if (x.dtype != DType::kU8 && !is_word)
+  const bool is_int16 = x.dtype == DType::kI16;
+  if (x.dtype != DType::kU8 && !is_int16)
     return refuse(v, "lookup takes u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
-  const int64_t count = is_word ? 65536 : 256;
+  const int64_t count = is_int16 ? 65536 : 256;
   if (table.rank != 1 || table.dims[0] != count)
     return refuse(v, "lookup's table has an element for each number of x", 1, count,
                   table.rank == 1 ? int64_t{table.dims[0]} : -1);

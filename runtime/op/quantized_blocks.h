@@ -57,7 +57,7 @@ bool conv_scratch_bound(const QuantizedConv2dAttributes& t, const TensorType& x,
                         const TensorType& y, uint64_t* bytes);
 
 /// What a sum of to_float is taken with, a row of x.
-struct RowSteps {
+struct RowQuantParams {
   float scale = 1;
   int32_t zero = 0;
 };
@@ -65,7 +65,7 @@ struct RowSteps {
 /// numbers their upper bytes, and linear_plane() behind them the lower ones. Its scratch: steps of
 /// rows, sums of rows, copies.
 constexpr int64_t kLinearRows = 2 * conv::kTileGrain;
-constexpr int64_t kLinearRowBytes = int64_t(sizeof(RowSteps) + sizeof(int32_t));
+constexpr int64_t kLinearRowBytes = int64_t(sizeof(RowQuantParams) + sizeof(int32_t));
 int64_t linear_plane(int64_t k);
 uint64_t linear_scratch(const TensorType& x);
 

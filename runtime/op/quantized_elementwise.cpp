@@ -44,9 +44,9 @@ bool check_quantized_elementwise(const OpArguments& a, Violation* v) {
   const QuantizedElementwiseAttributes& t = a.as<QuantizedElementwiseAttributes>();
   const TensorType& y = a.outputs[0];
   const DType type = a.inputs[0].dtype;
-  const bool is_word = type == DType::kI16;
+  const bool is_int16 = type == DType::kI16;
   for (int i = 0; i < 2; i++) {
-    if (a.inputs[i].dtype != (is_word ? type : DType::kU8))
+    if (a.inputs[i].dtype != (is_int16 ? type : DType::kU8))
       return refuse(v, "quantized_elementwise takes u8 or i16", i, int64_t(DType::kU8),
                     int64_t(a.inputs[i].dtype));
     if (!rules::broadcasts_to(a.inputs[i], y))
@@ -60,12 +60,12 @@ bool check_quantized_elementwise(const OpArguments& a, Violation* v) {
   if (is_wide(t.requant) && t.requant <= RequantMode::kDoubleAway)
     return refuse(v, "quantized_elementwise has no sums of 64 bits", kAttribute, 3,
                   int64_t(t.requant));
-  const int64_t low = is_word ? 32768 : 0, high = is_word ? 32768 : 255;
+  const int64_t low = is_int16 ? 32768 : 0, high = is_int16 ? 32768 : 255;
   return quantized::check_requant(t.requant, type, v) &&
          check_between("a_zero is a byte, or 32768 of i16", low, high, t.a_zero, v) &&
          check_between("b_zero is a byte, or 32768 of i16", low, high, t.b_zero, v) &&
          quantized::check_output_steps(type, t.y_zero, t.low, t.high, v) &&
-         (!is_word || check_between("y_zero of i16 is 32768", low, high, t.y_zero, v)) &&
+         (!is_int16 || check_between("y_zero of i16 is 32768", low, high, t.y_zero, v)) &&
          check_numbers(t, v);
 }
 

@@ -14,8 +14,8 @@ bool check_quantized_pool2d(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedPool2dContract, {}, v)) return false;
   const QuantizedPool2dAttributes& t = a.as<QuantizedPool2dAttributes>();
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
-  const bool is_word = x.dtype == DType::kI16;
-  if (x.dtype != DType::kU8 && !is_word)
+  const bool is_int16 = x.dtype == DType::kI16;
+  if (x.dtype != DType::kU8 && !is_int16)
     return refuse(v, "quantized_pool2d takes u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
   if (!rules::check_same_dtype(x, y, rules::output(0), v)) return false;
   if (uint8_t(t.kind) > uint8_t(PoolKind::kAverage))
@@ -26,7 +26,7 @@ bool check_quantized_pool2d(const OpArguments& a, Violation* v) {
   if (!quantized::check_output_steps(x.dtype, 0, t.low, t.high, v) ||
       !conv::check_window(conv::window_of(t), v))
     return false;
-  const uint64_t taps = is_word ? kMaxWordTaps : kMaxQuantizedTaps;
+  const uint64_t taps = is_int16 ? kMaxInt16Taps : kMaxQuantizedTaps;
   if (uint64_t(t.kernel_h) * t.kernel_w > taps)
     return refuse(v, "a window has at most 2^22 taps, of i16 2^14", kAttribute, int64_t(taps),
                   int64_t(uint64_t(t.kernel_h) * t.kernel_w));

@@ -14,7 +14,7 @@
 namespace ingot {
 
 constexpr uint64_t kMaxQuantizedTaps = 1u << 22;  // their sum fits 32 bits
-constexpr uint64_t kMaxWordTaps = 1u << 14;       // of i16
+constexpr uint64_t kMaxInt16Taps = 1u << 14;      // of i16
 
 struct QuantizedPool2dAttributes {
   PoolKind kind = PoolKind::kMax;

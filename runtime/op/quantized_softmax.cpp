@@ -12,20 +12,20 @@ bool check_quantized_softmax(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kQuantizedSoftmaxContract, {}, v)) return false;
   const QuantizedSoftmaxAttributes& t = a.as<QuantizedSoftmaxAttributes>();
   const TensorType &x = a.inputs[0], &table = a.inputs[1], &y = a.outputs[0];
-  const bool is_word = x.dtype == DType::kI16;
-  if (x.dtype != DType::kU8 && !is_word)
+  const bool is_int16 = x.dtype == DType::kI16;
+  if (x.dtype != DType::kU8 && !is_int16)
     return refuse(v, "quantized_softmax takes u8 or i16", 0, int64_t(DType::kU8), int64_t(x.dtype));
   if (x.rank < 1) return refuse(v, "quantized_softmax's x has a last dimension", 0, 1, 0);
-  const bool fits = is_word ? table.dtype == DType::kI16
-                            : table.dtype == DType::kF32 || table.dtype == DType::kI32;
+  const bool fits = is_int16 ? table.dtype == DType::kI16
+                             : table.dtype == DType::kF32 || table.dtype == DType::kI32;
   if (!fits)
     return refuse(v, "quantized_softmax's table is f32 or i32, of i16 i16", 1,
-                  int64_t(is_word ? DType::kI16 : DType::kF32), int64_t(table.dtype));
-  const int64_t count = is_word ? kWordExponentials + kWordReciprocals : 256;
+                  int64_t(is_int16 ? DType::kI16 : DType::kF32), int64_t(table.dtype));
+  const int64_t count = is_int16 ? kInt16Exponentials + kInt16Reciprocals : 256;
   if (table.rank != 1 || table.dims[0] != count)
     return refuse(v, "quantized_softmax's table has 256 elements, of i16 65536 + 513", 1, count,
                   table.rank == 1 ? int64_t{table.dims[0]} : -1);
-  if (is_word && (y.dtype != DType::kI16 || t.y_zero != 0))
+  if (is_int16 && (y.dtype != DType::kI16 || t.y_zero != 0))
     return refuse(v, "quantized_softmax of i16 gives i16 without a zero point", rules::output(0),
                   int64_t(DType::kI16), int64_t(y.dtype));
   if (y.dtype != DType::kU8 && y.dtype != DType::kI16)

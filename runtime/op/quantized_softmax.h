@@ -25,7 +25,7 @@
 
 namespace ingot {
 
-constexpr int64_t kWordExponentials = 65536, kWordReciprocals = 513;
+constexpr int64_t kInt16Exponentials = 65536, kInt16Reciprocals = 513;
 
 struct QuantizedSoftmaxAttributes {
   float scale = 1.0f / 256;

@@ -21,10 +21,10 @@ bool check_requant(RequantMode mode, DType type, Violation* v) {
   if (uint8_t(mode) > uint8_t(RequantMode::kDoubleAway))
     return refuse(v, "requant is known", kAttribute, int64_t(RequantMode::kDoubleAway),
                   int64_t(mode));
-  const bool is_word = type == DType::kI16;
-  if (is_word && (mode == RequantMode::kFloatEven || mode == RequantMode::kToFloat))
+  const bool is_int16 = type == DType::kI16;
+  if (is_int16 && (mode == RequantMode::kFloatEven || mode == RequantMode::kToFloat))
     return refuse(v, "16-bit numbers are requantized in fixed point", kAttribute, 1, int64_t(mode));
-  if (!is_word && is_wide(mode))
+  if (!is_int16 && is_wide(mode))
     return refuse(v, "sums of 64 bits are of 16-bit numbers", kAttribute, 3, int64_t(mode));
   return true;
 }

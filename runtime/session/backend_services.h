@@ -9,14 +9,14 @@
 #include "runtime/session/assignment.h"
 #include "runtime/session/auto_device.h"
 #include "runtime/session/f16_plan.h"
-#include "runtime/session/pairs.h"
+#include "runtime/session/packed_f16_weights.h"
 #include "runtime/session/shared_weights.h"
 #include "runtime/session/tunings.h"
 
 namespace ingot {
 
 struct BackendServices {
-  const F16WeightPacker* pairs;             // where DeviceInterface::takes_f16_weights
+  const F16WeightPacker* f16_weights;       // where DeviceInterface::takes_f16_weights
   const SharedWeightsCode* shared_weights;  // where DeviceInterface::shares_weights
   const AutoCode* automatic;                // where "auto" took a GPU that then failed
   // of instructions that DeviceInterface::supports refuses

@@ -112,12 +112,13 @@ struct Constants {
 Status upload_all(void* user, Device& device, uint8_t* base, ErrorDetail* detail) {
   const OpenModel& model = *static_cast<Constants*>(user)->model;
   const Layout& layout = *static_cast<Constants*>(user)->layout;
-  INGOT_TRY(layout.pairs ? model.pairs.code->upload_constants(model, layout, device, base, detail)
-                         : upload_weights(model, layout, device, base, detail));
+  INGOT_TRY(layout.f16_weights
+                ? model.f16_weights.code->upload_constants(model, layout, device, base, detail)
+                : upload_weights(model, layout, device, base, detail));
   if (layout.inline_first)
     INGOT_TRY(device.interface->upload(device, base + layout.tables, layout.inline_first,
                                        layout.tables_bytes, detail));
-  return layout.pairs ? Status() : widen_weights(model, layout, base, &device, detail);
+  return layout.f16_weights ? Status() : widen_weights(model, layout, base, &device, detail);
 }
 
 void fill_program(RunSession* s, const Preparation& p, uint8_t* base) {

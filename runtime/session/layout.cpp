@@ -94,19 +94,19 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   BumpAllocator cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
   BumpAllocator* weights = shares ? &apart : &cursor;
-  l.pairs = os::kHasOtherDevices && holds_f16_weights(model, p.device);
-  if (l.pairs) {
+  l.f16_weights = os::kHasOtherDevices && holds_f16_weights(model, p.device);
+  if (l.f16_weights) {
     for (uint32_t i = 0; i < model.file.weight_part_count; i++)
       model.workspace.part_offsets[i] = kNoOffset;
     l.part_offsets = model.workspace.part_offsets;
-    l.weights_bytes = model.pairs.bytes;
+    l.weights_bytes = model.f16_weights.bytes;
     l.constants = place(weights, l.weights_bytes, kWidenedBlock);
   } else if (l.weights != WeightsForm::kInPlace) {
     place_weights(model, l.weights, page, weights, &l.weights_bytes);
     l.part_offsets = model.workspace.part_offsets;
   }
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
-  if (model.program.widened_bytes && !l.pairs)
+  if (model.program.widened_bytes && !l.f16_weights)
     l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
   BumpAllocator tables(nullptr);
   (void)carve_tables(model, p, &tables);
@@ -153,7 +153,7 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.weights_mapped = l.weights == WeightsForm::kMapped ? l.weights_bytes : 0;
   r.weights_copied = l.weights == WeightsForm::kCopied ? l.weights_bytes : 0;
   r.weights_in_place = l.weights == WeightsForm::kInPlace ? model.weights_bytes : 0;
-  r.weights_widened = l.pairs ? 0 : model.program.widened_bytes;
+  r.weights_widened = l.f16_weights ? 0 : model.program.widened_bytes;
   r.state = p.planned.state_bytes;
   r.activations = l.activations_bytes - p.planned.state_bytes;
   r.scratch = l.scratch_bytes;

@@ -11,7 +11,7 @@
 #include "runtime/base/os/thread.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
-#include "runtime/session/pairs.h"
+#include "runtime/session/packed_f16_weights.h"
 #include "runtime/session/preparation.h"
 
 namespace ingot {
@@ -176,7 +176,7 @@ void close_model(OpenModel* model) {
     from.release(from.user, model->shared_weights, sizeof(SharedWeights) * kMaxSharedWeights);
   }
   if (model->drop_tunings) model->drop_tunings(*model);
-  if (model->pairs.code) model->pairs.code->drop(*model);
+  if (model->f16_weights.code) model->f16_weights.code->drop(*model);
   close_source(&model->source);
   if (model->blocks_are_lent) return;
   const Allocator allocator = model->allocator;

@@ -84,12 +84,12 @@ constexpr size_t kMaxSharedWeights = 16;
 /// when such a device is first asked for.
 struct F16WeightPlace {
   uint32_t block;  // where it lies, in blocks of kWidenedBlock bytes
-  bool pairs;      // every use may have it as pairs
+  bool is_packed;  // every use may have it as packed f16 weights
 };
 struct F16Weights {
   const F16WeightPacker* code = nullptr;  // null: nobody asked yet
   Span<F16WeightPlace> places;            // by value
-  uint64_t bytes = 0;                     // of all these constants; 0: none may be pairs
+  uint64_t bytes = 0;                     // of all these constants; 0: none may be packed
 };
 
 struct OpenModel {
@@ -111,8 +111,8 @@ struct OpenModel {
   mutable Workspace workspace;
   // [kMaxSharedWeights] once a device wants them; under the WorkspaceLock
   mutable SharedWeights* shared_weights = nullptr;
-  mutable F16Weights pairs;       // under the WorkspaceLock
-  mutable Span<uint8_t> tunings;  // validated, once a device wants them; under the WorkspaceLock
+  mutable F16Weights f16_weights;  // under the WorkspaceLock
+  mutable Span<uint8_t> tunings;   // validated, once a device wants them; under the WorkspaceLock
   mutable void (*drop_tunings)(const OpenModel& model) = nullptr;
   mutable std::atomic<uint32_t> workspace_busy{0};
 

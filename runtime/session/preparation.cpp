@@ -12,7 +12,7 @@
 #include "runtime/session/backend_services.h"
 #include "runtime/session/choose_threads.h"
 #include "runtime/session/layout.h"
-#include "runtime/session/pairs.h"
+#include "runtime/session/packed_f16_weights.h"
 #include "runtime/session/scratch_places.h"
 
 namespace ingot {
@@ -341,12 +341,13 @@ bool takes_f16_weights(const OpenModel& model, const Device& device) {
 }  // namespace
 
 bool holds_f16_weights(const OpenModel& model, const Device& device) {
-  return model.pairs.bytes && takes_f16_weights(model, device);
+  return model.f16_weights.bytes && takes_f16_weights(model, device);
 }
 
 Status place_f16_weights(const OpenModel& model, const Device& device, ErrorDetail* detail) {
-  if (model.pairs.code || !model.program.precision || !takes_f16_weights(model, device)) return {};
-  return backend_services()->pairs->place(model, detail);
+  if (model.f16_weights.code || !model.program.precision || !takes_f16_weights(model, device))
+    return {};
+  return backend_services()->f16_weights->place(model, detail);
 }
 
 StepProgram outline_of(const ProgramDef& program, const Device& device) {

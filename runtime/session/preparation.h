@@ -92,7 +92,7 @@ struct Layout {
   const uint64_t* part_offsets = nullptr;
   uint64_t weights_bytes = 0;
   uint64_t writable = 0;  // what follows is private
-  bool pairs =
+  bool f16_weights =
       // all constants lie one by one from `constants` on, those that may be as packed f16 weights;
       // no parts, nothing widened
       false;
@@ -172,17 +172,17 @@ Status find_device_scratch(const OpenModel& model, const BoundProgram& bound, co
 /// Loop whose iterations the device counts.
 uint64_t find_word_bytes(const OpenModel& model, const Device& device,
                          const uint8_t* of_instruction, uint32_t index);
-/// Finds OpenModel::pairs where `device` is the first that wants them. Errors kOutOfMemory
+/// Finds OpenModel::f16_weights where `device` is the first that wants them. Errors kOutOfMemory
 /// kLimitExceeded.
 Status place_f16_weights(const OpenModel& model, const Device& device, ErrorDetail* detail);
 /// Whether this device holds the weights of this program as packed f16 weights. @pre
 /// place_f16_weights(). Any thread: of a device that does not, nothing of the model is read that
 /// another session might be making.
 bool holds_f16_weights(const OpenModel& model, const Device& device);
-/// Whether a device has a value as pairs; -1: no value.
+/// Whether a device has a value as packed f16 weights; -1: no value.
 inline bool has_f16_weights(const OpenModel& model, const Device& device, int32_t value) {
   return os::kHasOtherDevices && value >= 0 && holds_f16_weights(model, device) &&
-         model.pairs.places[size_t(value)].pairs;
+         model.f16_weights.places[size_t(value)].is_packed;
 }
 /// The types of such operands, as kernels of the device see them.
 void mark_f16_weights(const OpenModel& model, const Device& device,

@@ -26,7 +26,7 @@ void whole_share(const OpenModel& model, const Device& device, const Layout& lay
   out->device = device.name;
   out->reason = device.reason;
   out->bytes = layout.bytes;
-  out->weights_bytes = layout.pairs ? layout.weights_bytes : model.weights_bytes;
+  out->weights_bytes = layout.f16_weights ? layout.weights_bytes : model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
   LaunchCounts launch_counts = {1, 1};
   if (device.interface->host_branches)

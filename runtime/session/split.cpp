@@ -229,11 +229,11 @@ Status upload_residing(void* user, Device& device, uint8_t* base, ErrorDetail* d
     if (at.device != r.index) continue;
     const ValueDef& value = r.model->program.values[size_t(at.value)];
     const uint8_t* from = constant_address(*r.model, r.p->layout, r.home, value);
-    INGOT_TRY(
-        has_f16_weights(*r.model, device, at.value)
-            ? r.model->pairs.code->upload_f16_weights(value, from, device, base + at.offset, detail)
-            : device.interface->upload(device, base + at.offset, from, value.constant_bytes,
-                                       detail));
+    INGOT_TRY(has_f16_weights(*r.model, device, at.value)
+                  ? r.model->f16_weights.code->upload_f16_weights(value, from, device,
+                                                                  base + at.offset, detail)
+                  : device.interface->upload(device, base + at.offset, from, value.constant_bytes,
+                                             detail));
   }
   return {};
 }

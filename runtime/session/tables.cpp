@@ -257,9 +257,10 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     const uint8_t* at = static_cast<const uint8_t*>(value.inline_data);
     return layout.inline_first ? base + layout.tables + (at - layout.inline_first) : at;
   }
-  if (os::kHasOtherDevices && layout.pairs)
+  if (os::kHasOtherDevices && layout.f16_weights)
     return base + layout.constants +
-           kWidenedBlock * model.pairs.places[size_t(&value - model.program.values.data)].block;
+           kWidenedBlock *
+               model.f16_weights.places[size_t(&value - model.program.values.data)].block;
   if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
   if (layout.weights != WeightsForm::kInPlace)
     return base + layout.part_offsets[value.segment] + value.segment_offset;

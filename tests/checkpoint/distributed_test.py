@@ -109,7 +109,7 @@ def calling(w):
     w.values["evil"] = Call()
 
 
-# how a folder is made wrong, the exit code, and what is said
+# how a folder is made wrong, the exit code, and what is reported
 REFUSED = [
     (overlapping, 2, "its chunks at [0, 0] and [1, 0] overlap"),
     (with_gap, 2, "its chunks have 8 of its 12 elements"),

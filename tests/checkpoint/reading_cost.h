@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/checkpoint/reading_cost.h - what reading a checkpoint costs, in steps of work and bytes of
-// memory (tools/files/work_budget.h), and what is said where it is refused.
+// memory (tools/files/work_budget.h), and what is reported where it is refused.
 #pragma once
 #include <fstream>
 #include <functional>

@@ -86,7 +86,7 @@ TEST_CASE("convert: entries of --metadata are in the file") {
   CHECK(report["metadata"]["entries"]["site"] == "a=b");
 }
 
-TEST_CASE("inspect: says inputs, outputs, open dimensions and sizes, as text and as JSON") {
+TEST_CASE("inspect: says inputs, outputs, dynamic dimensions and sizes, as text and as JSON") {
   const Folder folder;
   const std::string model = converted(folder, "batch");
   const Json report = json_of(run({"inspect", model, "--json", "--ops", "--tensors", "--plan"}));
@@ -105,7 +105,7 @@ TEST_CASE("inspect: says inputs, outputs, open dimensions and sizes, as text and
   const Ran text = run({"inspect", model, "--ops", "--tensors", "--plan", "--metadata"});
   CHECK(text.exit == 0);
   for (const char* word :
-       {"f32 [N,4]", "Open dimensions", "linear", "Tensors", "make_data", "onnx"}) {
+       {"f32 [N,4]", "Dynamic dimensions", "linear", "Tensors", "make_data", "onnx"}) {
     CAPTURE(word);
     CHECK(text.out.find(word) != std::string::npos);
   }

@@ -18,7 +18,7 @@ TEST_CASE("compare: a file that does what its source does diverges nowhere") {
   INFO(ran.err);
   CHECK(ran.exit == 0);
   CHECK(ran.out.rfind("no divergence\n", 0) == 0);
-  ran = run({"compare", data("linear.onnx"), file, "--json"});  // made inputs
+  ran = run({"compare", data("linear.onnx"), file, "--json"});  // random inputs
   REQUIRE(ran.exit == 0);
   const Json report = Json::parse(ran.out);
   CHECK(report["diverges"] == false);
@@ -45,7 +45,7 @@ TEST_CASE("compare: streams are followed step by step") {
   CHECK(ran.out.find("all 5 steps") != std::string::npos);
 }
 
-TEST_CASE("compare: open dimensions take their extents from the golden or from --dim") {
+TEST_CASE("compare: dynamic dimensions take their extents from the golden or from --dim") {
   const Folder folder;
   const std::string file = converted(folder, "batch");
   CHECK(run({"compare", data("batch.onnx"), file, "--golden", data("batch.npz")}).exit == 0);

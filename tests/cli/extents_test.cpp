@@ -23,7 +23,7 @@ TEST_CASE("convert: what it wrote is accepted at every extent, where views are e
   CHECK(run({"compare", data("directions.onnx"), file, "--dim", "S=4", "--dim", "N=3"}).exit == 0);
 }
 
-TEST_CASE("convert: softmax of doubles behind open dimensions is its steps") {
+TEST_CASE("convert: softmax of doubles with dynamic dimensions is its steps") {
   const Folder folder;
   const std::string file = converted(folder, "softmax64");
   const Ran ran = run({"check", file, "--golden", data("softmax64.npz"), "--rtol", "1e-12"});
@@ -47,22 +47,22 @@ TEST_CASE("convert: what no session could run is refused, and nothing is written
   CHECK(folder.names().empty());
 }
 
-TEST_CASE("convert: a normalization of doubles behind open dimensions is its steps") {
+TEST_CASE("convert: a normalization of doubles with dynamic dimensions is its steps") {
   const Folder folder;
   const std::string file = converted(folder, "norm64");
   for (const int batch : {1, 5})
     CHECK(run({"verify", file, "--dim", "N=" + std::to_string(batch)}).exit == 0);
 }
 
-TEST_CASE("convert: open dimensions are computed at by default, and left out by --no-check") {
+TEST_CASE("convert: dynamic dimensions are computed at by default, and left out by --no-check") {
   const Folder folder;
   const Ran computed = run({"convert", data("wide_ids.onnx"), "-o", folder / "a.ingot"});
   CAPTURE(computed.err);
   CHECK(computed.exit == 0);
-  CHECK(computed.err.find("made inputs cannot be computed") != std::string::npos);
+  CHECK(computed.err.find("random inputs cannot be computed") != std::string::npos);
   const Ran left = run({"convert", data("wide_ids.onnx"), "-o", folder / "b.ingot", "--no-check"});
   CHECK(left.exit == 0);
-  CHECK(left.err.find("made inputs") == std::string::npos);
+  CHECK(left.err.find("random inputs") == std::string::npos);
   CHECK(run({"convert", data("wide_ids.onnx"), "--check", "--no-check"}).exit == 1);
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("convert: where a size needs a bound, the refusal names a number that 
   const Ran refused = run({"convert", data("range.onnx"), "-o", folder / "range.ingot"});
   CAPTURE(refused.err);
   CHECK(refused.exit == 4);
-  CHECK(refused.err.find("--max-elements 16 (16 is enough for made inputs") != std::string::npos);
+  CHECK(refused.err.find("--max-elements 16 (16 is enough for random inputs") != std::string::npos);
   CHECK(folder.names().empty());
   const Ran example = run(
       {"convert", data("range.onnx"), "-o", folder / "range.ingot", "--golden", data("range.npz")});

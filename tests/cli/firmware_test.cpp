@@ -144,7 +144,7 @@ TEST_CASE("firmware: --min-ram is for sources that become a microcontroller's fi
   CHECK(ran.exit == 0);
 }
 
-TEST_CASE("firmware: open dimensions and what is no model are refused by name") {
+TEST_CASE("firmware: dynamic dimensions and what is no model are refused by name") {
   const Folder folder;
   refuses({"firmware", converted(folder, "batch"), "-o", folder / "a"}, 5, {"--dim N=NUMBER"});
   refuses({"firmware", folder / "absent.ingot", "-o", folder / "a"}, 7, {"absent.ingot"});

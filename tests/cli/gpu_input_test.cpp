@@ -246,7 +246,7 @@ TEST_CASE(
   };
   REQUIRE(run({"convert", data("batch.onnx"), "-o", batch, "--dtype", "fp16"}).exit == 0);
   CHECK(needs(bench(200'000)) >= needs(ran));
-  // A network without an open dimension.
+  // A network without a dynamic dimension.
   const Ran fixed = run({"bench", machine.model, "--device", "cuda", "--seconds", "0"},
                         {{{"INGOT_CUDA_DRIVER", INGOT_FAKE_CUDA}, {"FAKE_CUDA_MIB", "0"}}, {}});
   CAPTURE(fixed.err);

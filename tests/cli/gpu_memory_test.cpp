@@ -141,7 +141,7 @@ TEST_CASE("gpu memory: neither fits") {
         said,
         rows ? "the file leaves no dimension open, and --precision fp16 would not do either: take"
              : "no smaller dimension would fit, and --precision fp16 would not do either: take"));
-    // Of a file that has it already nothing is said.
+    // Of a file that has it already nothing is reported.
     const std::string f16 = refusal(bench(make(folder, network, kFp16), rows ? 0 : 20));
     CHECK_MESSAGE(!has(f16, "--precision"), f16);
   }

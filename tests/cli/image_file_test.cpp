@@ -292,7 +292,7 @@ TEST_CASE("image_input: what a file is, is known by its content, whatever its le
   for (const char* start :
        {"\xff\xd8\xff\x01", "\xff\xd8\xff\xff\xff\xff", "\x89PNG", "BM", "RIFF", "PK"})
     CHECK(exit_of(model, (start + gray).substr(0, 64), "") == 0);
-  // Other formats are said, not taken for pixels.
+  // Other formats are reported, not taken for pixels.
   CHECK(exit_of(model, padded("GIF89a" + gray), "a GIF image") == 4);
   CHECK(exit_of(model, padded("RIFF1234WEBPVP8 " + gray), "a WebP image") == 4);
   CHECK(exit_of(model, padded("RIFF1234WAVEfmt " + gray), "WAV audio") == 4);

@@ -249,8 +249,8 @@ save(
 )
 golden("nothing", in__x=x1, out__y=np.zeros((2, 0), "i8"))
 
-# Softmax of doubles, of which no operator exists here, over open dimensions; and a norm of doubles,
-# which nothing makes.
+# Softmax of doubles, of which no operator exists here, over dynamic dimensions; and a norm of
+# doubles, which nothing makes.
 D = TensorProto.DOUBLE
 save(
     "softmax64",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fast, fp16 and bf16 lose is found while a network is converted: one whose logits make small
-// errors large is written in a precision that holds, and this is said; others get what was asked
-// for.
+// errors large is written in a precision that holds, and this is reported; others get what was
+// asked for.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -121,7 +121,8 @@ std::string golden_of(const Folder& folder, const std::string& source, int side)
 
 }  // namespace
 
-TEST_CASE("precision: a network that makes small errors large is written exact, and it is said") {
+TEST_CASE(
+    "precision: a network that makes small errors large is written exact, and it is reported") {
   for (const std::string precision : {"bf16", "fp16", "fast"}) {
     CAPTURE(precision);
     const Folder folder;
@@ -302,7 +303,7 @@ TEST_CASE("precision: the error is that of a GPU, which the file that is written
   }
 }
 
-TEST_CASE("precision: what nobody can compute is said, and written as asked for") {
+TEST_CASE("precision: what nobody can compute is reported, and written as asked for") {
   const Folder folder;
   OnnxGraph numbers;
   numbers.input("x", {1, 64})

@@ -123,7 +123,7 @@ TEST_CASE("tune: upgrade keeps the record; a file that says minor 0 may not have
   CHECK(has(ran.err, "parts[].kind"));
 }
 
-TEST_CASE("tune: what cannot be done is said in one line, and the file stays") {
+TEST_CASE("tune: what cannot be done is reported in one line, and the file stays") {
   const Folder folder;
   const std::string net = make_network(folder, kExact), plain = make_chain(folder),
                     before = slurp(net);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks computed in patches: the bits of the whole, in the arena that is said, on hosts and in a
-// microcontroller's core.
+// Networks computed in patches: the bits of the whole, in the arena that is reported, on hosts and
+// in a microcontroller's core.
 #include "tools/compile/patches/patches.h"
 
 #include <doctest/doctest.h>

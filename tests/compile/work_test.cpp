@@ -129,11 +129,11 @@ const Kind kKinds[] = {
                       g.node("Cast", {x}, {y}, {attribute("to", int64_t{i % 2 ? 1 : 6})});
                     });
      }},
-    {"operators over open dimensions", 500,
+    {"operators over dynamic dimensions", 500,
      [](int n) {
        return of_operator("Sin", n, {"a", "b"});
      }},
-    {"reshapes of open dimensions", 500,
+    {"reshapes of dynamic dimensions", 500,
      [](int n) {
        return chain(
            n, {"a", 4},
@@ -144,7 +144,7 @@ const Kind kKinds[] = {
              g.node("Reshape", {x, i % 2 ? "rows" : "flat"}, {y});
            });
      }},
-    {"sums of two different open dimensions each", 100,
+    {"sums of two different dynamic dimensions each", 100,
      [](int n) {
        OnnxGraph g;
        for (int i = 0; i <= n; i++) g.input(name("x", i), {name("n", i).c_str()});

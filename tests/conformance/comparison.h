@@ -33,7 +33,7 @@ inline std::string bits_fault(const std::vector<Tensor>& got, const std::vector<
 /// `looser`: what the case's tolerance is multiplied by; 2 where each product is rounded, too.
 inline std::string oracle_fault(const Case& test, const std::vector<Tensor>& got,
                                 const std::vector<Tensor>& want, double looser,
-                                Halves halves = Halves::kNone) {
+                                ReducedPrecision precision = ReducedPrecision::kNone) {
   for (size_t i = 0; i < got.size(); i++) {
     if (!got[i].present()) continue;
     for (int64_t n = 0; n < got[i].view().elements(); n++) {
@@ -42,7 +42,7 @@ inline std::string oracle_fault(const Case& test, const std::vector<Tensor>& got
       if (g == w) continue;
       const double limit = cpu::oracle::is_integer(got[i].view().dtype)
                                ? 0
-                               : std::max(half_limit(halves, want[i], n),
+                               : std::max(half_limit(precision, want[i], n),
                                           looser * (test.tolerance.absolute +
                                                     test.tolerance.relative * std::fabs(w)));
       if (!(std::fabs(g - w) <= limit))
@@ -58,9 +58,10 @@ inline std::string oracle_fault(const Case& test, const std::vector<Tensor>& got
 /// agree with itself alone.
 inline std::string first_fault(const Case& test, const KernelTable& table,
                                const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
-                               const std::vector<Tensor>& one_lane, Halves halves = Halves::kNone) {
+                               const std::vector<Tensor>& one_lane,
+                               ReducedPrecision precision = ReducedPrecision::kNone) {
   if (!testing::flushes_subnormals(table))
-    return oracle_fault(test, got, expected, testing::rounds_twice(table) ? 2 : 1, halves);
+    return oracle_fault(test, got, expected, testing::rounds_twice(table) ? 2 : 1, precision);
   if (testing::any_subnormal(test.inputs) || testing::any_subnormal(one_lane)) return "";
   const std::string fault = oracle_fault(test, got, expected, 1);
   return fault.empty() ? bits_fault(got, one_lane) : fault;

@@ -28,11 +28,11 @@ inline Packing packing_of(ConvMethod m) {
 }
 
 /// The name of the best kernel. `dense_oracle`: the oracle convolves with the dense weights (else
-/// with the packed ones). `halves`: as the program's precision has it.
+/// with the packed ones). `precision`: as the program's precision has it.
 inline std::string run_conv2d(const Conv2dCase& c, bool dense_oracle, Tolerance tolerance,
-                              Halves halves = Halves::kNone) {
+                              ReducedPrecision precision = ReducedPrecision::kNone) {
   Conv2dAttributes t = attributes_of(c);
-  t.halves = halves;
+  t.reduced_precision = precision;
   const int64_t oh = conv_extent<int64_t>(c.h, c.top + c.bottom, c.kh, c.sh, c.dh);
   const int64_t ow = conv_extent<int64_t>(c.w, c.left + c.right, c.kw, c.sw, c.dw);
   const int64_t slice = c.cin / c.groups;

@@ -24,16 +24,20 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity(),
                 kNan = std::numeric_limits<float>::quiet_NaN();
 
-constexpr Halves kFormats[] = {Halves::kF16, Halves::kBf16};
-const char* precision_of(Halves halves) { return halves == Halves::kF16 ? "fp16" : "bf16"; }
+constexpr ReducedPrecision kFormats[] = {ReducedPrecision::kF16, ReducedPrecision::kBf16};
+const char* precision_of(ReducedPrecision precision) {
+  return precision == ReducedPrecision::kF16 ? "fp16" : "bf16";
+}
 
-bool multiplies(Halves halves) {
-  return cpu_kernels(halves == Halves::kF16 ? "neonfp16" : "neonbf16") != nullptr;
+bool multiplies(ReducedPrecision precision) {
+  return cpu_kernels(precision == ReducedPrecision::kF16 ? "neonfp16" : "neonbf16") != nullptr;
 }
 
 /// The name that the best instruction set here has for what may be of halves.
-std::string expected_name(Halves halves, const std::string& kernel) {
-  return kernel + (!multiplies(halves) ? "_f32" : halves == Halves::kF16 ? "_f16" : "_bf16");
+std::string expected_name(ReducedPrecision precision, const std::string& kernel) {
+  return kernel + (!multiplies(precision)                ? "_f32"
+                   : precision == ReducedPrecision::kF16 ? "_f16"
+                                                         : "_bf16");
 }
 
 struct Half {
@@ -56,13 +60,15 @@ Tensor to_bf16(Tensor t) {
 /// spoil(x, w): numbers of the input and of the dense weights. `absolute`: tolerance where large
 /// numbers cancel each other.
 template <class Spoil>
-void run_conv(Halves halves, const Half& c, const Spoil& spoil, double absolute = 1e-5) {
-  CAPTURE(precision_of(halves));
+void run_conv(ReducedPrecision precision, const Half& c, const Spoil& spoil,
+              double absolute = 1e-5) {
+  CAPTURE(precision_of(precision));
   Conv2dAttributes t;
   t.kernel_h = t.kernel_w = c.kernel, t.stride_h = t.stride_w = c.stride;
   t.dilation_h = t.dilation_w = c.dilation;
   t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = c.pad;
-  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst, t.halves = halves;
+  t.activation = c.act, t.residual_first = c.residual == Residual::kFirst,
+  t.reduced_precision = precision;
   const int64_t oh = conv_extent<int64_t>(c.h, 2 * c.pad, c.kernel, c.stride, c.dilation),
                 ow = conv_extent<int64_t>(c.w, 2 * c.pad, c.kernel, c.stride, c.dilation);
   const std::vector<int64_t> dims = {c.o, c.kernel, c.kernel, c.c};
@@ -85,10 +91,10 @@ void run_conv(Halves halves, const Half& c, const Spoil& spoil, double absolute 
   test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = {4e-6, absolute};
   for (int i = 0; i < 2; i++)
     test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
-  CHECK(run_case(test) == expected_name(halves, "conv2d_direct"));
+  CHECK(run_case(test) == expected_name(precision, "conv2d_direct"));
 }
-void run_conv(Halves halves, const Half& c) {
-  run_conv(halves, c, [](Tensor&, Tensor&) {});
+void run_conv(ReducedPrecision precision, const Half& c) {
+  run_conv(precision, c, [](Tensor&, Tensor&) {});
 }
 
 }  // namespace
@@ -118,22 +124,22 @@ TEST_CASE("halves: convolutions by tails of rows, channels, outputs and runs") {
       {"two blocks of rows", 1, 14, 14, 160, 17, 3, 1, 1, 1, kLeakySpec},
       {"sums finished later", 1, 13, 23, 16, 32, 1, 1, 1, 0, kSiluSpec},
   };
-  for (const Halves halves : kFormats)
-    for (const Half& c : cases) run_conv(halves, c);
+  for (const ReducedPrecision precision : kFormats)
+    for (const Half& c : cases) run_conv(precision, c);
 }
 
 TEST_CASE("halves: every convolution of the other suite, where it may be of halves and where not") {
-  for (const Halves halves : kFormats) {
-    const std::string name = expected_name(halves, "conv2d_direct");
+  for (const ReducedPrecision precision : kFormats) {
+    const std::string name = expected_name(precision, "conv2d_direct");
     int taken = 0;
     for (const Conv2dCase& c : kConv2dCases)
       taken += run_conv2d(c, true, {2e-6, 6e-6}, halves) == name;
-    if (multiplies(halves)) CHECK(taken > 5);
+    if (multiplies(precision)) CHECK(taken > 5);
   }
 }
 
 TEST_CASE("halves: what f16 cannot hold") {
-  for (const Halves halves : kFormats)
+  for (const ReducedPrecision precision : kFormats)
     for (const Half& c :
          {Half{"pointwise", 1, 5, 5, 32, 40, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
           Half{"pointwise, limits", 1, 5, 7, 32, 32, 1, 1, 1, 0, kRelu6Spec},
@@ -143,23 +149,23 @@ TEST_CASE("halves: what f16 cannot hold") {
       // one number of a pixel, by which the others are not to lose
       for (const float number : {1e5f, -3e6f, 65520.0f, kInfinity, -kInfinity, kNan})
         run_conv(
-            halves, c, [&](Tensor& x, Tensor&) { x.set(3 * c.c + 5, number); },
+            precision, c, [&](Tensor& x, Tensor&) { x.set(3 * c.c + 5, number); },
             std::isfinite(number) ? 2e-7 * std::fabs(number) : 1e-5);
       // of an output; what is not finite is not multiplied by the zeros of a border everywhere
       for (const float number : {1e5f, kInfinity, kNan})
         if (c.pad == 0 || std::isfinite(number))
           run_conv(
-              halves, c,
+              precision, c,
               [&](Tensor&, Tensor& w) { w.set(int64_t{7} * c.kernel * c.kernel * c.c, number); },
               0.1);
       // products beyond 65504 of numbers that are not
       run_conv(
-          halves, c,
+          precision, c,
           [&](Tensor& x, Tensor& w) { x.set(0, 60000), w.set(0, 60000), w.set(1, -300); }, 0.5);
       // sums beyond it, of one sign and of both
       for (const int sign : {1, -1})
         run_conv(
-            halves, c,
+            precision, c,
             [&](Tensor& x, Tensor& w) {
               for (int64_t i = 0; i < c.c; i++) {
                 const double number = w.at(i) < 0 ? -60000 : 60000;
@@ -168,7 +174,7 @@ TEST_CASE("halves: what f16 cannot hold") {
             },
             0.1);
       // below what f16 has: nothing is left of them
-      run_conv(halves, c, [&](Tensor& x, Tensor&) {
+      run_conv(precision, c, [&](Tensor& x, Tensor&) {
         for (int64_t i = 0; i < c.c; i++) x.set(i, 1e-9);
       });
     }
@@ -178,17 +184,17 @@ TEST_CASE("halves: bf16 is rounded to the nearest, ties to even") {
   const double numbers[] = {1 + 0x1p-8,  1 + 0x3p-8,           1 + 0x1p-8 + 0x1p-20, -1 - 0x1p-8,
                             -1 - 0x3p-8, 1 + 0x1p-8 - 0x1p-20, 3 - 0x1p-7,           0x1p-120};
   for (const int64_t c : {8, 16, 19, 35})  // groups of eight, pairs of them, and tails
-    run_conv(Halves::kBf16, {"ties", 1, 4, 5, c, 24}, [&](Tensor& x, Tensor& w) {
+    run_conv(ReducedPrecision::kBf16, {"ties", 1, 4, 5, c, 24}, [&](Tensor& x, Tensor& w) {
       for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, numbers[i % 8]);
       for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, numbers[i * 5 % 8]);
     });
 }
 
 TEST_CASE("halves: sums of one sign") {
-  for (const Halves halves : kFormats)
+  for (const ReducedPrecision precision : kFormats)
     for (const int64_t k : {96, 768, 4096}) {
       const Half c{"one sign", 1, 3, 5, k, 16};
-      run_conv(halves, c, [&](Tensor& x, Tensor& w) {
+      run_conv(precision, c, [&](Tensor& x, Tensor& w) {
         for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, std::fabs(x.at(i)));
         for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, std::fabs(w.at(i)));
       });
@@ -218,11 +224,11 @@ TEST_CASE("halves: linear") {
       {"rows beyond one block", {90, 5000}, 18},
       {"tiles of rows and outputs", {3, 130, 36}, 200, gelu, 2},
   };
-  for (const Halves halves : kFormats)
+  for (const ReducedPrecision precision : kFormats)
     for (const Row& c : rows) {
-      CAPTURE(precision_of(halves));
+      CAPTURE(precision_of(precision));
       LinearAttributes t;
-      t.activation = c.act, t.residual_first = c.residual == 2, t.halves = halves;
+      t.activation = c.act, t.residual_first = c.residual == 2, t.reduced_precision = precision;
       const int64_t k = c.x.back();
       const Weights w = random_weights(Packing::kPanels16, {c.o, k}, 5, k),
                     b = random_weights(Packing::kVector16, {c.o}, 6, 1);
@@ -237,7 +243,7 @@ TEST_CASE("halves: linear") {
       test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = test.tolerance;
       for (int i = 0; i < 2; i++)
         test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
-      CHECK(run_case(test) == (c.of_halves ? expected_name(halves, "linear") : "linear_f32"));
+      CHECK(run_case(test) == (c.of_halves ? expected_name(precision, "linear") : "linear_f32"));
     }
 }
 
@@ -252,7 +258,7 @@ TEST_CASE("halves: chains") {
       {{24, 3, 1, 1, false}, {40, 3, 2, 1, false}, {16, 3, 1, 1, false}},
       {{24, 3, 2, 1, true}, {33, 1, 1, 0, false}},
   };
-  for (const Halves halves : kFormats)
+  for (const ReducedPrecision precision : kFormats)
     for (const std::vector<Stage>& stages : chains)
       for (const uint32_t band : {1u, 2u, 5u, 64u}) {
         ChainAttributes t;
@@ -267,7 +273,7 @@ TEST_CASE("halves: chains") {
           Conv2dAttributes& a = t.stages[i];
           a.kernel_h = a.kernel_w = s.kernel, a.stride_h = a.stride_w = s.stride;
           a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
-          a.activation = kReluSpec, a.halves = halves;
+          a.activation = kReluSpec, a.reduced_precision = precision;
           if (s.depthwise) a.method = kDw, a.groups = uint32_t(c);
           const int64_t slice = s.depthwise ? 1 : c;
           const Weights weights = random_weights(
@@ -281,7 +287,7 @@ TEST_CASE("halves: chains") {
           c = s.o;
         }
         test.outputs = {Tensor(DType::kF32, {n, h, w, c})};
-        CHECK(run_case(test) == expected_name(halves, "chain"));
+        CHECK(run_case(test) == expected_name(precision, "chain"));
       }
 }
 
@@ -294,11 +300,11 @@ TEST_CASE("halves: scratch is that of f32 where nothing may be of halves, and ne
           y(DType::kF32, {1, size, size, 32});
       const TensorView inputs[] = {x.view(), w.view()}, outputs[] = {y.view()};
       const OpArguments a = {&t, inputs, outputs, 2, 1};
-      t.halves = Halves::kNone;
+      t.reduced_precision = ReducedPrecision::kNone;
       const uint64_t in_f32 = kConv2dContract.scratch(a, 2).per_thread_bytes;
-      t.halves = Halves::kBf16;
+      t.reduced_precision = ReducedPrecision::kBf16;
       const uint64_t in_bf16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
-      t.halves = Halves::kF16;
+      t.reduced_precision = ReducedPrecision::kF16;
       const uint64_t in_f16 = kConv2dContract.scratch(a, 2).per_thread_bytes;
       const bool takes = half_products::takes(t, {1, size, size, c, size, size, 32});
       CHECK(takes == (c >= 8 && size > 2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // layer_runner - each different instruction of a file by itself, on a GPU (conformance_gpu.h)
-// beside the CPU's kernel: full extents, the file's weights, random numbers for all else that is
-// f32, threads in a random order; the same bits, or the same refusal of an index.
+// compared with the CPU's kernel: full extents, the file's weights, random numbers for all else
+// that is f32, threads in a random order; the same bits, or the same refusal of an index.
 //
 //   layer_runner MODEL.ingot DIR SEEN [NAME=1x2x3 ...]     inputs as raw_runner's: a run on the CPU
 //   makes the integers that operands hold

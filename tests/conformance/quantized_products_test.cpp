@@ -43,12 +43,12 @@ void add_channels(Case* c, RequantMode mode, int64_t o, int64_t k, uint32_t seed
 const std::vector<RequantMode> kModes = {RequantMode::kFloatEven, RequantMode::kFixedUp,
                                          RequantMode::kFixedAway, RequantMode::kFixedOnce};
 /// Of 16-bit numbers, as many.
-const std::vector<RequantMode> kWordModes = {RequantMode::kFixedWide, RequantMode::kFixedUp,
-                                             RequantMode::kFixedAway, RequantMode::kDoubleAway};
+const std::vector<RequantMode> kInt16Modes = {RequantMode::kFixedWide, RequantMode::kFixedUp,
+                                              RequantMode::kFixedAway, RequantMode::kDoubleAway};
 
 Tensor random_numbers(DType type, const Dims& dims, uint32_t seed, int64_t padding = 0) {
-  const bool is_word = type == DType::kI16;
-  return Tensor(type, dims, padding).random(seed, is_word ? -32768 : 0, is_word ? 32767 : 255);
+  const bool is_int16 = type == DType::kI16;
+  return Tensor(type, dims, padding).random(seed, is_int16 ? -32768 : 0, is_int16 ? 32767 : 255);
 }
 
 /// False where the window does not fit.
@@ -110,10 +110,10 @@ TEST_CASE("quantized_conv2d: the product of its attributes") {
     t.dilation_h = uint32_t(dilation()[0]), t.dilation_w = uint32_t(dilation()[1]);
     t.pad_top = uint32_t(pads()[0]), t.pad_left = uint32_t(pads()[1]);
     t.pad_bottom = uint32_t(pads()[2]), t.pad_right = uint32_t(pads()[3]);
-    const bool is_word = type() == DType::kI16;
-    const uint32_t unit = is_word ? 257 : 1;
-    t.requant = (is_word ? kWordModes : kModes)[size_t(mode())];
-    t.w_zero = is_word ? 0 : w_zero(), t.x_zero = seed % 256 * unit;
+    const bool is_int16 = type() == DType::kI16;
+    const uint32_t unit = is_int16 ? 257 : 1;
+    t.requant = (is_int16 ? kInt16Modes : kModes)[size_t(mode())];
+    t.w_zero = is_int16 ? 0 : w_zero(), t.x_zero = seed % 256 * unit;
     t.y_zero = uint32_t(limits()[0]) * unit, t.low = uint32_t(limits()[1]) * unit;
     t.high = uint32_t(limits()[2]) * unit;
     seed += 3;
@@ -146,9 +146,9 @@ TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batc
       if (t.method == ConvMethod::kDepthwise) t.groups = uint32_t(row.o);
       if (t.method == ConvMethod::kGrouped) t.groups = 2;
       Case c;
-      const bool is_word = mode == RequantMode::kFixedWide;
-      if (is_word) t.x_zero = 32768, t.y_zero = 32768, t.high = 65535;
-      REQUIRE(conv_case(t, is_word ? DType::kI16 : DType::kU8, row.x, row.o, 77, 0, &c));
+      const bool is_int16 = mode == RequantMode::kFixedWide;
+      if (is_int16) t.x_zero = 32768, t.y_zero = 32768, t.high = 65535;
+      REQUIRE(conv_case(t, is_int16 ? DType::kI16 : DType::kU8, row.x, row.o, 77, 0, &c));
       run_case(c);
     }
 }
@@ -168,7 +168,7 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantization") {
     for (size_t i = 0; i < kModes.size(); i++)
       for (const int kind : {0, 1, 2}) {
         const DType type = kind == 2 ? DType::kI16 : DType::kU8;
-        const RequantMode mode = (kind == 2 ? kWordModes : kModes)[i];
+        const RequantMode mode = (kind == 2 ? kInt16Modes : kModes)[i];
         QuantizedLinearAttributes t;
         t.requant = mode, t.w_zero = kind == 1 ? 91 : 0, t.y_zero = 90, t.low = 3, t.high = 251;
         if (kind == 2) t.y_zero = 32768, t.low = 300, t.high = 65000;
@@ -194,7 +194,7 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
                                        -31,        -2147483648.0, 62};
   for (size_t i = 0; i < 2 * kModes.size(); i++) {
     const DType type = i < kModes.size() ? DType::kU8 : DType::kI16;
-    const RequantMode mode = (type == DType::kU8 ? kModes : kWordModes)[i % kModes.size()];
+    const RequantMode mode = (type == DType::kU8 ? kModes : kInt16Modes)[i % kModes.size()];
     QuantizedLinearAttributes t;
     t.requant = mode, t.y_zero = 7, t.low = 1, t.high = 254;
     const bool fixed = mode != RequantMode::kFloatEven;

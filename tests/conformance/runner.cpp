@@ -360,9 +360,9 @@ std::string run_case(const Case& test) {
         find_kernel(*table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
     REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
     best = kernel->name;
-    const Halves halves = halves_of(*kernel);
+    const ReducedPrecision halves = reduced_precision_of(*kernel);
     std::vector<Tensor>& reference =
-        references[halves == Halves::kNone ? family(*table) : 2 + int(halves)];
+        references[halves == ReducedPrecision::kNone ? family(*table) : 2 + int(halves)];
     if (kernels_run.again(kernel, &reference)) continue;
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
@@ -373,7 +373,7 @@ std::string run_case(const Case& test) {
       check_guards(work.inputs);
       if (reference.empty()) {
         reference = outputs;
-        CHECK((halves == Halves::kBf16 && !test.rounded_inputs.empty()
+        CHECK((halves == ReducedPrecision::kBf16 && !test.rounded_inputs.empty()
                    ? rounded_fault(test, outputs)
                    : first_fault(test, *table, outputs, expected, references[0], halves)) == "");
       } else {

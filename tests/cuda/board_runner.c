@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/cuda/board_runner.c - board_runner MODEL.ingot DEVICE: runs a model once on made inputs and
+/* tests/cuda/board_runner.c - board_runner MODEL.ingot DEVICE: runs a model once on random inputs,
    prints a hash of its outputs; without arguments the devices of this machine. Links the shared
    library as an application on a board does. Used by old_glibc.sh. */
 #include <ingot/cpu.h>

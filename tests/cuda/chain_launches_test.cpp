@@ -16,7 +16,7 @@ using namespace ingot::conformance;
 namespace {
 
 /// A depthwise window and what stands behind it, three tiles of 128 pixels on three multiprocessors
-/// if nothing else is said.
+/// by default.
 struct Pair {
   const char* name;
   int launches = 2;
@@ -130,7 +130,7 @@ const Pair kPairs[] = {
 }  // namespace
 
 TEST_CASE(
-    "chain: depthwise and pointwise are one launch where that is said to pay, and two anywhere "
+    "chain: depthwise and pointwise are one launch where that pays by the model, and two anywhere "
     "else") {
   for (const Pair& c : kPairs) run_pair(c);
 }

@@ -160,7 +160,7 @@ TEST_CASE(
   check_conv({"rows no multiple of eight", "windows", 1, 7, 9, 16, 24, 3, 1, 1, false,
               Activation::kNone, 4},
              3);
-  check_conv({"four rows", "few_rows", 1, 2, 2, 64, 24, 1, 1}, 3);
+  check_conv({"four rows", "product_skinny", 1, 2, 2, 64, 24, 1, 1}, 3);
 }
 
 TEST_CASE("tensor cores, f16 activations: linear") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which activations of an fp16 file a GPU keeps as f16, and where (runtime/device/gpu/
-// f16_activations.h): over the fake driver, in sessions; answers beside the CPU's.
+// f16_activations.h): over the fake driver, in sessions; answers compared with the CPU's.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -100,12 +100,13 @@ void check_close(const std::vector<float>& got, const std::vector<float>& want) 
 constexpr uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 /// Two panels of 36 rows, one of 21, and what stays f32.
 constexpr uint64_t kPanels = 2 * 36 * 64, kOddPanels = 21 * 64, kBias = 32 * 4, kPlain = kOut * 4;
-constexpr uint64_t kPairs = kPanels / 2, kOddPairs = 11 * 64;
+constexpr uint64_t kPacked = kPanels / 2, kOddPacked = 11 * 64;
 
 }  // namespace
 
 TEST_CASE(
-    "pairs: the bytes of weights in a GPU's memory, by what the file stores and in which "
+    "packed f16 weights: the bytes of weights in a GPU's memory, by what the file stores and in "
+    "which "
     "precision") {
   fake_cuda();
   std::vector<float> fp16, fast;
@@ -132,9 +133,9 @@ TEST_CASE(
           CHECK(need.weights_shared >= kPanels + kOddPanels + kBias + kPlain);
           continue;
         }
-        CHECK(need.weights_shared == rounded(kPairs + kOddPairs + kBias + kPlain));
+        CHECK(need.weights_shared == rounded(kPacked + kOddPacked + kBias + kPlain));
         CHECK(need.weights_widened == 0);
-        CHECK(first.share(0).weights_bytes == kPairs + kOddPairs + kBias + kPlain);
+        CHECK(first.share(0).weights_bytes == kPacked + kOddPacked + kBias + kPlain);
         if (fp16.empty()) fp16 = y;
         CHECK(y == fp16);
       }
@@ -142,7 +143,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("pairs: read from a file with its hashes, and at other extents") {
+TEST_CASE("packed f16 weights: read from a file with its hashes, and at other extents") {
   fake_cuda();
   for (const DType stored : {DType::kInvalid, DType::kF16}) {
     TemporaryFile file(products_network({kFp16, stored, false, true}));
@@ -164,7 +165,8 @@ TEST_CASE("pairs: read from a file with its hashes, and at other extents") {
 }
 
 TEST_CASE(
-    "pairs: where the CPU runs a part of the program, weights on the GPU are pairs too, and its "
+    "packed f16 weights: where the CPU runs a part of the program, weights on the GPU are packed "
+    "too, and its "
     "own are not") {
   fake_cuda();
   for (const DType stored : {DType::kInvalid, DType::kF16}) {
@@ -174,14 +176,15 @@ TEST_CASE(
       Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
       check_close(answer_to_numbers(gpu), answer_to_numbers(cpu));
       CHECK(gpu.requirements().weights_shared ==
-            kPairs + kOddPairs + rounded(kBias) + rounded(kPlain));
+            kPacked + kOddPacked + rounded(kBias) + rounded(kPlain));
     }
     CHECK(alive() == "");
   }
 }
 
 TEST_CASE(
-    "pairs: places of constants are found for the first GPU alone, and go with the model, "
+    "packed f16 weights: places of constants are found for the first GPU alone, and go with the "
+    "model, "
     "whichever allocation fails") {
   struct Counted {
     int64_t alive = 0, calls = 0, fails_at = -1;
@@ -226,7 +229,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("pairs: rounding and interleaving, an odd row at the end, in place") {
+TEST_CASE("packed f16 weights: rounding and interleaving, an odd row at the end, in place") {
   std::vector<float> rows(3 * 16);
   const float special[] = {0.0f,    -0.0f,         1.0f / 3, 65504.0f,    65519.996f, 65520.0f,
                            -1e9f,   0x1p-24f,      0x1p-25f, 0x1.8p-25f,  -0x1p-14f,  2049.0f,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu_runner - a file on a GPU beside the CPU, on the same raw inputs: the same bits in every run,
-// exactly the launches and the memory that were stated. Over the fake driver (INGOT_CUDA_DRIVER)
-// its counts are compared too: launches, waits, transfers, bytes, nothing alive at the end, no
-// misuse. What the GPU decides inside a graph is run again with the host deciding. Needs neither
-// npz nor the command line, so that it also runs cross-compiled under an emulator.
+// gpu_runner - a file on a GPU compared with the CPU, on the same raw inputs: the same bits in
+// every run, exactly the launches and the memory that were stated. Over the fake driver
+// (INGOT_CUDA_DRIVER) its counts are compared too: launches, waits, transfers, bytes, nothing alive
+// at the end, no misuse. What the GPU decides inside a graph is run again with the host deciding.
+// Needs neither npz nor the command line, so that it also runs cross-compiled under an emulator.
 //
 //   gpu_runner MODEL.ingot DIR [--device cuda] [--runs N] [--seconds S] [NAME=1x2x3 ...]     inputs
 //   as raw_runner's; DIR -: small numbers made here

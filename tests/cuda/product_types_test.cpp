@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/quantized/tiles.cuh"
-#include "kernels/cuda/tensorcore/few_rows.cuh"
+#include "kernels/cuda/tensorcore/skinny_product.cuh"
 #include "tools/diagnose/golden/tolerance.h"
 
 using namespace ingot;
@@ -186,8 +186,9 @@ TEST_CASE("products: few rows times weights of s8 with a scale an output") {
       const auto packed = panels(q, w, 4);
       ProductParams p = params(q, x.data(), packed.data(), 4, nullptr, y.data());
       p.pixel_stride = k, p.scale = scale.data();
-      run<ProductParams>(rows == 1 ? few_rows<S8Weights, 1> : few_rows<S8Weights, kFewRows>, p,
-                         unsigned((q.o + 15) / 16), 0, 9);
+      run<ProductParams>(
+          rows == 1 ? skinny_product<S8Weights, 1> : skinny_product<S8Weights, kSkinnyRows>, p,
+          unsigned((q.o + 15) / 16), 0, 9);
       int wrong = 0;
       for (int m = 0; m < rows; m++)
         for (int o = 0; o < q.o; o++)

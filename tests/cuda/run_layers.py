@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each different instruction of the networks of tests/models/models.tsv by itself, on the emulated
-GPU beside the CPU: full extents, random numbers, threads in a random order, the same bits
+GPU compared with the CPU: full extents, random numbers, threads in a random order, the same bits
 (layer_runner). What operator, attributes and operand types have in common runs once for all
 networks.
 

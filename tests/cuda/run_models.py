@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every model of tests/models/models.tsv on a GPU beside the CPU: the same bits in every run,
-exactly the launches, waits, transfers and memory that the session states, nothing left behind;
+"""Every model of tests/models/models.tsv on a GPU compared with the CPU: the same bits in every
+run, exactly the launches, waits, transfers and memory that the session states, nothing left behind;
 state saved on either goes on on the other; sessions bound anew give the CPU's bits; and what was
 left to the CPU, by operator. Over the fake driver the small ones also under traps: no allocation,
 no lock, no system call but the driver's.

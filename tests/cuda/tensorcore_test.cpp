@@ -30,7 +30,7 @@ Work with_f16_weights(const Work& w) {
   return to;
 }
 
-/// In f16, weights as pairs; both the same bits as with f32 panels, but for few rows, where f32
+/// In f16, packed weights; both the same bits as with f32 panels, but for few rows, where f32
 /// panels are not rounded.
 void check_f16_weights(const Work& w, GpuTraits traits, const Tensor& want) {
   const Work paired = with_f16_weights(w);
@@ -44,8 +44,8 @@ void check_f16_weights(const Work& w, GpuTraits traits, const Tensor& want) {
   }
   const Run plain = on_gpu(w, GpuPrecision::kFp16, 0, traits);
   CHECK(plain.splits == run.splits);
-  CHECK(run.ran("_of_pairs") == (plain.ran("one_row") || plain.ran("few_rows")));
-  if (run.ran("_of_pairs")) return;
+  CHECK(run.ran("_packed_f16") == (plain.ran("one_row") || plain.ran("product_skinny")));
+  if (run.ran("_packed_f16")) return;
   CHECK(!run.ran("_any_"));
   const bool same = run.y.same_bits(plain.y, &at);
   CHECK_MESSAGE(same, "element " << at << " is not that of f32 panels");
@@ -251,10 +251,10 @@ TEST_CASE("tensor cores: linear") {
     int multiprocessors = 2;
   };
   const LinearCase cases[] = {
-      {"one_row", {1}, 64, 48, 0},     {"one_row", {1}, 1000, 37, 0, 64},
-      {"few_rows", {3}, 132, 21, 0},   {"few_rows", {2, 2}, 2048, 40, 4, 64},
-      {"first_", {2}, 67, 40, 0},      {"rows_32x128", {30}, 64, 200, 0},
-      {"rows", {2, 35}, 68, 70, 4},    {"first_", {40}, 35, 20, 1},
+      {"one_row", {1}, 64, 48, 0},         {"one_row", {1}, 1000, 37, 0, 64},
+      {"product_skinny", {3}, 132, 21, 0}, {"product_skinny", {2, 2}, 2048, 40, 4, 64},
+      {"first_", {2}, 67, 40, 0},          {"rows_32x128", {30}, 64, 200, 0},
+      {"rows", {2, 35}, 68, 70, 4},        {"first_", {40}, 35, 20, 1},
       {"rows_64x64", {64}, 36, 64, 0},
   };
   for (const LinearCase& c : cases) {
@@ -299,7 +299,7 @@ TEST_CASE("tensor cores: products of two activations, batches broadcast") {
       {"any", {2}, {}, {2}, 20, 36, 24, true, false},
       {"any", {}, {2}, {2}, 19, 35, 23, true, true, 3},
       {"one_row", {2}, {2}, {2}, 1, 100, 40},
-      {"few_rows", {2}, {2}, {2}, 4, 100, 40, false, false, 4},
+      {"product_skinny", {2}, {2}, {2}, 4, 100, 40, false, false, 4},
       {"any", {2}, {2}, {2}, 1, 100, 40, false, true, 1},
   };
   for (const MatMulCase& c : cases) {

@@ -23,12 +23,12 @@ struct WeightsCase {
   Activation activation = Activation::kNone;
 };
 constexpr WeightsCase kWeightsCases[] = {
-    {1, 300, 70, 0, "quick_weights_by_1_row", 0, 0, Activation::kRelu},
-    {1, 1100, 33, 32, "quick_weights_by_1_row", 2},
-    {1, 13, 16, 8, "quick_weights_by_1_row", 1, 3, Activation::kGelu},
-    {4, 75, 50, 24, "quick_weights_by_4_rows", 1},
-    {9, 520, 18, 128, "quick_weights_by_16_rows", 0, 5},
-    {16, 64, 40, 16, "quick_weights_by_16_rows", 2},
+    {1, 300, 70, 0, "relaxed_weights_by_1_row", 0, 0, Activation::kRelu},
+    {1, 1100, 33, 32, "relaxed_weights_by_1_row", 2},
+    {1, 13, 16, 8, "relaxed_weights_by_1_row", 1, 3, Activation::kGelu},
+    {4, 75, 50, 24, "relaxed_weights_by_4_rows", 1},
+    {9, 520, 18, 128, "relaxed_weights_by_16_rows", 0, 5},
+    {16, 64, 40, 16, "relaxed_weights_by_16_rows", 2},
     {17, 100, 90, 32, nullptr, 1},
     {80, 64, 200, 0, nullptr, 0, 4, Activation::kSilu},
     {20, 0, 7, 0, nullptr},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a conversion computes by default: extents of open dimensions that nobody chose.
+// What a conversion computes by default: extents of dynamic dimensions that nobody chose.
 #include <doctest/doctest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of conversion: what is resident at most, beside the source, for every kind of source that
-this machine can make.
+"""Memory of conversion: what is resident at most, compared with the source, for every kind of
+source that this machine can make.
   convert_memory.py --ingot BIN --work FOLDER [--mb 300] [--only WORD ...]
 Fails where conversion takes more than 1.3 times the bytes of its source (external data counted; of
 an overlay the larger of network and checkpoint). Sources are made by a process of their own, so

@@ -2,9 +2,10 @@
 """Time of conversion: ResNet-50 (102 MB, tests/models/make_zoo.py) and a BERT of 496 MB
 (tests/models/make_minilm.py), both with random weights, batch and length of the BERT open.
   convert_time.py --ingot BIN --work FOLDER [--runs 3]
-Prints seconds of the clock and of the processor, and the memory beside the source, of each run.
-Fails where the quickest run of a network takes longer than its ceiling, or one takes more than 2.5
-times the bytes of its source. Runs beside other work are slower; that is why the quickest counts.
+Prints seconds of the clock and of the processor, and the memory compared with the source, of each
+run. Fails where the quickest run of a network takes longer than its ceiling, or one takes more than
+2.5 times the bytes of its source. Runs beside other work are slower; that is why the quickest
+counts.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Other extents in one arena: a session that is rebound gives, byte for byte, what files converted for
-each extent give, without the heap.
+"""Other extents in one arena: a session that is rebound gives, byte for byte, what files converted
+for each extent give, without the heap.
 
   dynamic.py --ingot BIN --work DIR [--full] [--write FILE]
 
@@ -119,7 +119,7 @@ def ocr_sizes():
 
 def open_symbols(converted, ingot):
     lines = run(ingot, "inspect", converted).succeeded().stdout.splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.startswith("Open dimensions"))
+    begin = next(i for i, line in enumerate(lines) if line.startswith("Dynamic dimensions"))
     names = []
     for line in lines[begin + 1 :]:
         if not line.startswith("  "):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Predicted time of the linear layers of a transformer with weights of 8 and 4 bits on GPUs that
-are not here, beside the same layers with weights of 32 and 16 bits, by rows.
+are not here, compared with the same layers with weights of 32 and 16 bits, by rows.
 
   gpu_weights.py --ingot BIN --work DIR [--gpus h200,orin-nano] [--rows 1,8,32,64,256]
                  [--precisions exact,fast,fp16] [--before BIN]

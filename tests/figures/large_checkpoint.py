@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A large checkpoint made into safetensors: `ingot extract` beside torch.load and safetensors'
-save_file, in turns, each in a process of its own.
+"""A large checkpoint made into safetensors: `ingot extract` compared with torch.load and
+safetensors' save_file, in turns, each in a process of its own.
 
   large_checkpoint.py --ingot BIN --work DIR [--gib 2] [--rounds 3]
 
@@ -38,8 +38,8 @@ import sys, torch
 torch.manual_seed(1)
 state, left, i = {}, int(float(sys.argv[2]) * 2 ** 30), 0
 while left > 0:
-    tensor = torch.empty([4096, 11008, 4096, 1][i % 4], 1536, dtype=torch.float16 if i % 2 else torch.float32)
-    tensor.view(torch.int16).random_(-2 ** 14, 2 ** 14)
+    tensor = torch.empty([4096, 11008, 4096, 1][i % 4], 1536, dtype=torch.float16 if i % 2 else
+    torch.float32) tensor.view(torch.int16).random_(-2 ** 14, 2 ** 14)
     state[f"model.layers.{i // 4}.{'abcd'[i % 4]}.weight"] = tensor
     left -= tensor.numel() * tensor.element_size()
     i += 1

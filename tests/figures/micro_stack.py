@@ -46,7 +46,7 @@ POINTERS = (
     (r"entry\.run", "Status (const OpArguments&, const Team&)"),
     (
         r"\btile",
-        "void (const ByteTileShape&, const ByteTileAt&)",
+        "void (const Int8TileShape&, const Int8TileAt&)",
         "void (const TileShape&, const float*, int64_t, const float*, const float*, float*, "
         "int64_t, const float*, int64_t, int64_t)",
     ),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/firmware/byte_kernels.cpp - in the place of a project's kernels.cpp and main.c, on the
 // emulated board: sums of products and bytes out of sums, as kernels/cpu/cortex_m makes them,
-// beside the plain templates. Numbers are drawn, the edges of what a file may hold among them.
+// compared with the plain templates. Numbers are drawn, the edges of what a file may hold among
+// them.
 #include "kernels/cpu/simd/scalar.h"
 // over its V
 #include "kernels/cpu/cortex_m/products.inl"
@@ -132,7 +133,7 @@ void check_steps() {
                         uint32_t(between(-products * 255 * 128, products * 255 * 128)));
     uint8_t fast[kPanel] = {}, plain[kPanel] = {};
     store_steps(r, form, sums, 0, fast, n);
-    requantize<Plain>(r, RowSteps(), sums, 0, plain, n);
+    requantize<Plain>(r, RowQuantParams(), sums, 0, plain, n);
     runs[int(form)]++;
     for (int32_t i = 0; i < kPanel; i++) wrong[int(form)] += fast[i] != plain[i];
   }

@@ -43,6 +43,19 @@ PLANTED = [
     "if (instruction.is_measured) resolve(measured_by);",
     "const PictureAttributes& picture_of(int n);  // one picture",
     '#include "kernels/cpu/picture/color.inl"',
+    "byte_of(const Steps& steps, RowSteps row)",
+    "if (steps.is_word) return WordTable();",
+    "static constexpr Halves kHalves = Halves::kF16;",
+    '#include "runtime/session/pairs.h"',
+    "INGOT_GPU_KERNEL(quick_weights_by_1_row)",
+    "launch_few_rows(work)",
+    '#include "kernels/cpu/plain.inl"',
+    "host::keep_apart(outputs);",
+    "an open dimension",
+    "eight drawn inputs",
+    "speed beside onnxruntime",
+    "the inference form, which is said",
+    "@throws ConversionError(4)",
 ]
 
 

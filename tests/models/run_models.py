@@ -180,7 +180,7 @@ def check_model(row, args, tally, hashes):
             and int(said[2]) < int(said[1])
         ):
             tally.skip(
-                f"{name}: made inputs take a branch that ends below the arena's last byte, {threads} threads: {done.stdout.strip()}"
+                f"{name}: random inputs take a branch that ends below the arena's last byte, {threads} threads: {done.stdout.strip()}"
             )
         else:
             tally.check(

@@ -236,7 +236,7 @@ def first_fault(text, names):
         if re.search(r"error|undefined reference|missing|\[fail\]|FAIL|differ|ERROR", line)
     ]
     named = [line for line in lines if re.search(names, line, re.I)]
-    return (named or lines or text.strip().splitlines() or ["nothing was said"])[0]
+    return (named or lines or text.strip().splitlines() or ["nothing was reported"])[0]
 
 
 def build(jobs, *targets):

@@ -38,7 +38,7 @@ def inputs_of(model, golden):
     given = [arrays.get(f"in:{port.name}") for port in model.inputs]
     draw = np.random.default_rng(1)
     if any(array is None for array in given):
-        # Without reference inputs an open dimension is a small one of those that are allowed.
+        # Without reference inputs a dynamic dimension is a small one of those that are allowed.
         extents = {s.name: min(max(s.low, 4), s.high or 4) for s in model.symbols}
         shapes = [tuple(extents.get(e, e) for e in port.shape) for port in model.inputs]
         if not all(isinstance(extent, int) for shape in shapes for extent in shape):

@@ -30,7 +30,7 @@ def linear():
 
 
 def batch():
-    """The same with an open dimension N."""
+    """The same with a dynamic dimension N."""
     return ingot.Model(path_of("batch"))
 
 

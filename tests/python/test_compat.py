@@ -65,7 +65,7 @@ class ExampleTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "'N' is 3 in the inputs.* says 2"):
             session.run(None, {"x": rows(3)})
         options.add_free_dimension_override_by_name("Q", 2)
-        with self.assertRaisesRegex(ValueError, "no open dimension 'Q'; there are: N"):
+        with self.assertRaisesRegex(ValueError, "no dynamic dimension 'Q'; there are: N"):
             rt.InferenceSession(BATCH, options)
 
     def test_values_and_binding(self):

@@ -15,7 +15,7 @@ CUDA, VULKAN = 2, 7
 
 
 class Foreign:
-    """An array that offers DLPack alone, as torch's do; on another device where that is said."""
+    """An array that offers DLPack alone, as torch's do; on another device where that is stated."""
 
     def __init__(self, array, device=None):
         self.array, self.device = array, device

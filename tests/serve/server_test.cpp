@@ -267,7 +267,7 @@ TEST_CASE("serve: an answer is compressed where its client asks for it") {
   CHECK(has(answer(get("/metrics", asks)), "Content-Encoding: gzip"));
 }
 
-TEST_CASE("serve: a tag that points nowhere is said, for each model that lacks it") {
+TEST_CASE("serve: a tag that points nowhere is reported, for each model that lacks it") {
   const Models models;
   const std::string tags = models.root + "/batch/tags";
   std::filesystem::create_directories(tags);

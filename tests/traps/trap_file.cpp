@@ -2,7 +2,7 @@
 // trap_file - runs a file with the traps armed and says what they caught; for processors that are
 // emulated, where a parent cannot trace its child (trap_runner does, and has models of its own).
 //
-//   trap_file MODEL.ingot THREADS [break]   inputs are zeros, open dimensions at their low bound.
+//   trap_file MODEL.ingot THREADS [break]   inputs are zeros, dynamic dimensions at their least.
 //   "break": the runs allocate, so that a check of this program can fail
 //
 // getppid() is called before and behind each run and nowhere else, so that whoever lists the system

@@ -33,15 +33,16 @@ std::filesystem::path folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-/// A file of the ranks: values one behind the other, and what they are is said beside it.
+/// A file of the ranks: values one behind the other, and a file beside it describes them.
 [[noreturn]] void refuse_rank_file(const std::string& path) {
   const std::filesystem::path folder = folder_of(path);
   const bool has_description = std::filesystem::exists(folder / ".metadata");
-  host::fail(host::Exit::kUnsupported,
-             path + ": is one file of a torch.distributed checkpoint; " +
-                 (has_description ? "give the folder: " + folder.string()
-                                  : "what is in it is said by the file .metadata of its folder, "
-                                    "which is not here; get the whole folder"));
+  host::fail(
+      host::Exit::kUnsupported,
+      path + ": is one file of a torch.distributed checkpoint; " +
+          (has_description ? "give the folder: " + folder.string()
+                           : "its contents are described by the file .metadata of its folder, "
+                             "which is not here; get the whole folder"));
 }
 
 /// `path`: the folder, or the description in it.

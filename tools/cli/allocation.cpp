@@ -2,7 +2,7 @@
 // tools/cli/allocation.cpp - operator new that throws where memory ends. mimalloc's own, built as
 // C, ends the process instead, and running out of memory is an ordinary error here (exit 7). malloc
 // and free are mimalloc's all the same, where it is there. Large blocks of a conversion lie where
-// tools/files/large_blocks.h says.
+// tools/files/spill_file.h says.
 #include <unistd.h>
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <new>
 
 #include "tools/files/failure.h"
-#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
+#include "tools/files/spill_file.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/files/mapped_pages.h - source files that are mapped whole, and their pages that were read
 // and are not needed for now. A network of several gigabytes would else be resident twice while it
-// is converted: once as pages of its file, once as weights. note_touched() of large_blocks.h calls
+// is converted: once as pages of its file, once as weights. note_touched() of spill_file.h calls
 // it now and then.
 #pragma once
 #include <cstddef>

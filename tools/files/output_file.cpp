@@ -113,7 +113,8 @@ bool same_file(const std::string& a, const std::string& b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
+void refuse_path_overlap(const std::vector<std::string>& outputs,
+                         const std::vector<std::string>& inputs) {
   for (size_t i = 0; i < outputs.size(); i++) {
     if (outputs[i].empty()) continue;
     for (const std::string& input : inputs) {

@@ -75,6 +75,7 @@ void install_interrupt_cleanup();
 bool same_file(const std::string& a, const std::string& b);
 /// Refuses, before anything is done, to write over what the command reads, or two outputs into one
 /// file. Empty names are passed over. @throws Failure(kUsage)
-void keep_apart(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
+void refuse_path_overlap(const std::vector<std::string>& outputs,
+                         const std::vector<std::string>& inputs);
 
 }  // namespace ingot::host

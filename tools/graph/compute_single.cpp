@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/elementwise_steps.h"
 #include "tools/graph/tensor_math.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::graph {

@@ -8,7 +8,7 @@ packaging/abi/ingot.txt lists functions with their prototypes, enum constants wi
 structs with the offset and size of each field. Whatever is listed must still be so: only additions
 are allowed (docs/versions.md). A struct that begins with `size` may grow at its end, others keep
 their size. With --library every listed function must be exported, and nothing that the headers do
-not declare. Additions are said and do not fail; --update records them. The closing line counts
+not declare. Additions are reported and do not fail; --update records them. The closing line counts
 checks. The check itself is checked: a listing with a function more, another enum value or a moved
 field must be refused.
 """

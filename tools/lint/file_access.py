@@ -21,7 +21,7 @@ DOORS = (
     "tools/files/output_file.",
     "tools/files/output_folder.",
     "tools/files/standard_streams.",
-    "tools/files/large_blocks.",
+    "tools/files/spill_file.",
     "tools/registry/change.",  # writes in its registry's hidden folder alone
 )  # a file without a name
 REMEMBER = "remember_input("
@@ -32,7 +32,8 @@ FORBIDDEN = re.compile(
   | \brename\s*\([^;]*c_str  |  \bstd::rename\b
   | (?<![\w.>])::open\s*\(  |  (?<![\w.>:])open\s*\(.*\bO_  |  \bmk\w*temp\s*\(
   | \b(?:ifstream|ofstream|fstream|filebuf)\b
-  | \bfilesystem::(?:copy|copy_file|rename|resize_file|remove|create_\w+)\s*\(  |  \bfs::(?:copy|copy_file|rename|resize_file)\s*\(
+  | \bfilesystem::(?:copy|copy_file|rename|resize_file|remove|create_\w+)\s*\(  | 
+  \bfs::(?:copy|copy_file|rename|resize_file)\s*\(
 """,
     re.VERBOSE,
 )

@@ -5,7 +5,8 @@ of a layer above, and in a .cpp file a declaration of what another file defines.
 
 The rules are data: ORDER and TOOLS (a layer may include what stands before it), LINKED (the symbols
 that a program links or does not), and "May include" in the README.md of each folder, which names
-what its files include, no more and no less. tests/lint/layers_test.py plants one violation of each."""
+what its files include, no more and no less. tests/lint/layers_test.py plants one violation of
+each."""
 
 import collections
 import pathlib
@@ -105,7 +106,7 @@ ARITHMETIC = (
     "kernels/cpu/recurrent/cell.inl",
     "kernels/cpu/quantized/requantize_one.inl",
     "kernels/cpu/quantized/softmax_one.inl",
-    "kernels/cpu/quantized/dynamic_steps.inl",
+    "kernels/cpu/quantized/dynamic_quant_params.inl",
     "kernels/cpu/conv2d/winograd_transform.inl",
 )
 # Of every operator: where it reads, and with which weights.

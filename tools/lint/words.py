@@ -76,6 +76,36 @@ FORBIDDEN = [
         ("tests/import/", "tests/frameworks/", "schema/released/"),
     ),
     (r"\bmeasured/|\bcuda/(picture|products)/|\bcpu/picture/", "the folders of kernels/", ()),
+    (
+        r"\bconst Steps&|\b(Row|Image|Group|Weight|Softmax|Quantize|Wide|Block)Steps\b",
+        "QuantParams: a scale and a zero point",
+        (),
+    ),
+    (
+        r"\bis_word\b|\bis_word_type\b|\bWord(Row|Reciprocal|Block|Ends|Table)\b|\blower_words\b"
+        r"|\bByte(Graph|Tile\w*|Conv\w+|Band|Halo|Chain|Means)\b",
+        "int16, int8 (Int16Row, Int8Graph)",
+        (),
+    ),
+    (
+        r"\bHalves::|\benum class Halves\b|(int|Halves) kHalves\b",
+        "ReducedPrecision, kStepsPerStage",
+        (),
+    ),
+    (r"\bPairWeights\b|session/pairs\b|product_\w+_of_pairs\b|quantized_pairs\b", "packed f16 weights", ()),
+    (r"quick_weights|weights_quick|quick_functions|elementwise_quick", "relaxed, vectorized", ()),
+    (r"\b\w*few_rows\w*|\bk?FewRows\w*", "skinny", ()),
+    (r"\b(plain|tensors)\.inl\b", "scalar_kernels.inl, vector_kernels.inl", ()),
+    (
+        r"\b(keep_precision|enough_elements|keep_apart|large_blocks|spell_out\w*)\b|aten/found\.h",
+        "precision_fallback, suggest_dim_bound, refuse_path_overlap, spill_file, decompose",
+        (),
+    ),
+    (r"\b[Oo]pen (dimension|extent)s?\b", "dynamic dimension", ()),
+    (r"\b([Dd]rawn|[Mm]ade) inputs?\b", "random inputs", ()),
+    (r"[Bb]eside (the peers\b(?! kern)|torch\b(?!')|onnxruntime\b)", "compared with", ()),
+    (r"\b(which|that|it|this) is said\b|\b(nothing|what \w+ \w+) is said\b", "is reported", ()),
+    (r"ConversionError ?\(?[1-8]\b", "the class of error: ConversionError(kUnsupported)", ()),
 ]
 
 

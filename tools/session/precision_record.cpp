@@ -90,7 +90,7 @@ std::string text_of(const PrecisionRecord& record) {
   const std::string inputs = record.inputs == "golden" ? "inputs of the golden"
                              : record.inputs == "samples"
                                  ? runs + (is_one ? "sample" : "samples")
-                                 : runs + (is_one ? "drawn input" : "drawn inputs");
+                                 : runs + (is_one ? "random input" : "random inputs");
   return text + " (" + inputs + ", " + in_digits(record.losses[0].allowed) + " allowed)";
 }
 

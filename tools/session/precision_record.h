@@ -34,7 +34,7 @@ void put_precision_record(const PrecisionRecord& record, MetadataEntries* entrie
 /// Nothing where the file has none: it is exact, or older.
 std::optional<PrecisionRecord> precision_record(const MetadataEntries& entries);
 
-/// "fp16 is off by 0.04 of the largest number of output 'y' (8 drawn inputs, 0.01 allowed)".
+/// "fp16 is off by 0.04 of the largest number of output 'y' (8 random inputs, 0.01 allowed)".
 /// @pre there are losses
 std::string text_of(const PrecisionRecord& record);
 

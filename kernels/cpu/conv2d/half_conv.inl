@@ -25,7 +25,7 @@ inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t r
 /// Whether kernels of that format compute it.
 template <class Format>
 bool half_conv_takes(const Conv2dAttributes& t, const conv::Extents& e) {
-  return t.halves == Format::kHalves && half_products::takes(t, e);
+  return t.reduced_precision == Format::kPrecision && half_products::takes(t, e);
 }
 
 template <class Format>

@@ -171,7 +171,7 @@ INGOT_APART void store_steps(const Requantization& r, StepForm form, int32_t (&s
     case StepForm::kUp: return store_fixed<false>(r, sums, o, out, n);
     case StepForm::kAway: return store_fixed<true>(r, sums, o, out, n);
     case StepForm::kEach: return store_each(r, sums, o, out, n);
-    default: return requantize<Plain>(r, RowSteps(), sums, o, out, n);
+    default: return requantize<Plain>(r, RowQuantParams(), sums, o, out, n);
   }
 }
 
@@ -181,7 +181,7 @@ struct BandRuns {
   int32_t count, length;
 };
 /// Apart from what calls it, so that the pixels' room is on the stack here alone.
-INGOT_APART void convolve_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+INGOT_APART void convolve_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                                Range panels, const BandRuns& runs) {
   const Requantization& r = *j.requantization;
   const int32_t panel_bytes = runs.count * runs.length * kPanel, pixels = int32_t(cols.count()),
@@ -211,13 +211,13 @@ INGOT_APART void convolve_band(const ByteConvJob& j, const ByteBand& band, Range
 }
 
 template <>
-void byte_conv_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+void int8_conv_band<V>(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                        Range panels) {
   if (j.scratch->plane || !takes_fast_rows(*j.requantization))
-    return byte_conv_band<Plain>(j, band, rows, cols, panels);
+    return int8_conv_band<Plain>(j, band, rows, cols, panels);
   Segment* const segments = reinterpret_cast<Segment*>(j.memory);
   int64_t length = 0;
-  const int64_t count = fill_byte_segments(*j.t, j.in.c, band, segments, &length);
+  const int64_t count = fill_int8_segments(*j.t, j.in.c, band, segments, &length);
   convolve_band(j, band, rows, cols, panels, {segments, int32_t(count), int32_t(length)});
 }
 
@@ -225,7 +225,7 @@ void byte_conv_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, R
 constexpr int32_t kMaxTaps = 32;
 
 template <>
-void depthwise_bytes_band<V>(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+void depthwise_bytes_band<V>(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                              int64_t c, const int16_t* pairs) {
   const QuantizedConv2dAttributes& t = *j.t;
   const Requantization& r = *j.requantization;
@@ -255,13 +255,13 @@ void depthwise_bytes_band<V>(const ByteConvJob& j, const ByteBand& band, Range r
 }
 
 template <>
-void multiply_byte_rows<V>(ByteTileShape shape, const TensorView& x, const TensorView* steps,
+void multiply_int8_rows<V>(Int8TileShape shape, const TensorView& x, const TensorView* steps,
                            Range rows, Range panels, const int8_t* w, uint8_t* out, int64_t o,
                            void* scratch) {
   const Requantization& r = *shape.requantization;
   const int64_t k = x.row_length();
   if (x.dtype != DType::kU8 || k % 4 != 0 || !takes_fast_rows(r))
-    return multiply_byte_rows<Plain>(shape, x, steps, rows, panels, w, out, o, scratch);
+    return multiply_int8_rows<Plain>(shape, x, steps, rows, panels, w, out, o, scratch);
   const StepForm form = step_form(r, o, k);
   for (int64_t i = rows.begin; i < rows.end; i++)
     for (int32_t p = int32_t(panels.begin); p < int32_t(panels.end); p++) {

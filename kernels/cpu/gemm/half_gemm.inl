@@ -4,7 +4,7 @@
 // over (tap, channel) either way. How it is cut, and in which order it is added:
 // runtime/op/half_products.h. Format (half_f16.inl, half_bf16.inl) says how a tile reads its
 // operands and multiplies them:
-//   kHalves                    attributes that ask for it
+//   kPrecision                    attributes that ask for it
 //   kTogether                  k of a row that lie together in a tile: [k / kTogether][row][k]
 //   put(low, high, n, to)      eight channels of a row in a tile of n
 //   put_pairs(from, pairs, n, to)          16 channels, `pairs` times

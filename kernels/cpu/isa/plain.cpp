@@ -3,7 +3,7 @@
 #include "kernels/cpu/simd/scalar.h"
 
 #include "kernels/cpu/isa/tables.h"
-#include "kernels/cpu/plain.inl"
+#include "kernels/cpu/scalar_kernels.inl"
 #include "kernels/cpu/rows.inl"
 
 namespace ingot::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is said
+// kernels/cpu/isa/tables.h - one table a translation unit of isa/; which exist in a build is listed
 // by INGOT_HAVE_*.
 #pragma once
 #include "runtime/op/contract.h"

@@ -10,7 +10,7 @@ namespace {
 
 template <class Format>
 bool half_linear_supports(const OpArguments& a) {
-  return a.as<LinearAttributes>().halves == Format::kHalves && linear_in_halves(a) &&
+  return a.as<LinearAttributes>().reduced_precision == Format::kPrecision && linear_in_halves(a) &&
          linear_supports(a);
 }
 

@@ -62,11 +62,11 @@ double step_of(RequantMode mode, int64_t exact, const OpArguments& a, int64_t o)
 }
 
 /// What a row, or an image, of x is quantized with.
-struct Steps {
+struct QuantParams {
   float scale = 1;
   int64_t zero = 0;
 };
-Steps steps_of(const OpArguments& a, int64_t row, int64_t rows) {
+QuantParams quant_params_of(const OpArguments& a, int64_t row, int64_t rows) {
   const TensorView* const steps = a.optional(3);
   if (!steps) return {};
   const int64_t group = row / (rows / steps->dims[0]);
@@ -91,7 +91,7 @@ int64_t bias_of(RequantMode mode, const OpArguments& a, int64_t o) {
 
 /// `sum` of x * (w - zero of w), at the element `at` of y.
 template <class A>
-void put_output(const A& t, int64_t sum, const OpArguments& a, int64_t o, const Steps& steps,
+void put_output(const A& t, int64_t sum, const OpArguments& a, int64_t o, const QuantParams& steps,
                 const int64_t* at) {
   const TensorView& y = a.outputs[0];
   const int64_t to = offset_of(y, at);
@@ -155,7 +155,7 @@ Status quantized_conv2d(const OpArguments& a, const Team& team) {
   const bool to_float = t.requant == RequantMode::kToFloat;
   for_each_index(y, [&](const int64_t* at) {
     const int64_t o = at[3], group = outputs ? o / (outputs / groups) : 0;
-    const Steps steps = steps_of(a, at[0], x.dims[0]);
+    const QuantParams steps = quant_params_of(a, at[0], x.dims[0]);
     const int64_t outside = to_float ? steps.zero : t.x_zero,
                   w_zero = weight_zero(a, t.requant, t.w_zero, o);
     uint64_t sum = uint64_t(bias_of(t.requant, a, o));
@@ -216,7 +216,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
           read_integer(x, offset_of(x, from)) + quantized::number_offset(x.dtype);
       sum += uint64_t(number * (weight(w, o, 0, c, 1, k) - w_zero));
     }
-    put_output(t, int64_t(sum), a, o, steps_of(a, row, x.rows()), at);
+    put_output(t, int64_t(sum), a, o, quant_params_of(a, row, x.rows()), at);
   });
   return {};
 }

@@ -55,11 +55,11 @@ double fixed_step(const Row& row, int64_t i, int bits) {
 }
 
 /// The same of 16-bit numbers.
-struct WordRow {
+struct Int16Row {
   const int16_t *table, *x;
   int top = -32768;
   double sum = 0;
-  WordRow(const int16_t* exponentials, const int16_t* from, int64_t n)
+  Int16Row(const int16_t* exponentials, const int16_t* from, int64_t n)
       : table(exponentials), x(from) {
     for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
     for (int64_t i = 0; i < n; i++) sum += exponential(i);
@@ -67,12 +67,12 @@ struct WordRow {
   double exponential(int64_t i) const { return std::max<int>(table[65535 - top + x[i]], 0); }
 };
 
-double word_step(const WordRow& row, int64_t i) {
+double int16_step(const Int16Row& row, int64_t i) {
   int bits;
   const double sum = limited(row.sum, 2, 2147483647);
   const double unit = std::frexp(sum, &bits);  // 1/2 <= unit < 1
   const double m = limited(rounded_up(std::ldexp(unit, 31), 1, 14), 65536, 131071) - 65536;
-  const int16_t* const line = row.table + kWordExponentials + int64_t(m) / 128;
+  const int16_t* const line = row.table + kInt16Exponentials + int64_t(m) / 128;
   const double r = line[0] + rounded_up(line[1] - line[0], double(int64_t(m) % 128), 7);
   const int16_t kept = int16_t(uint16_t(int64_t(r)));
   return limited(rounded_up(row.exponential(i), kept, bits - 1), 0, 32767);
@@ -89,10 +89,10 @@ Status quantized_softmax(const OpArguments& a, const Team& team) {
   for_each_index(y, [&](const int64_t* at) {
     if (at[y.rank - 1] != 0) return;
     if (x.dtype == DType::kI16) {
-      const WordRow row(a.inputs[1].as<const int16_t>(), x.as<const int16_t>() + offset_of(x, at),
-                        n);
+      const Int16Row row(a.inputs[1].as<const int16_t>(), x.as<const int16_t>() + offset_of(x, at),
+                         n);
       for (int64_t i = 0; i < n; i++)
-        write_integer(y, offset_of(y, at) + i, int64_t(word_step(row, i)));
+        write_integer(y, offset_of(y, at) + i, int64_t(int16_step(row, i)));
       return;
     }
     const Row row(a.inputs[1], x.as<const uint8_t>() + offset_of(x, at), n);

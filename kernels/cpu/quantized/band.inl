@@ -10,7 +10,7 @@ namespace ingot::cpu {
 namespace {
 
 /// One image; strides in bytes, also of the elements of an output of 4 bytes.
-struct ByteImage {
+struct Int8Image {
   uint8_t* at = nullptr;
   int64_t h = 0, w = 0, c = 0, pixel_stride = 0, row_stride = 0;
   int64_t element = 1;
@@ -18,14 +18,14 @@ struct ByteImage {
 };
 
 /// Rows around those that a member of a team computes in place, saved before any of it writes.
-struct ByteHalo {
+struct Int8Halo {
   // those above rows.begin end here, those from rows.end on begin here; null: nothing is in place
   const uint8_t* at = nullptr;
   Range rows = {0, 0};  // of the image: the member's own
 };
 
-inline ByteImage byte_image(const TensorView& t, int64_t n) {
-  ByteImage i;
+inline Int8Image int8_image(const TensorView& t, int64_t n) {
+  Int8Image i;
   i.h = t.dims[1], i.w = t.dims[2], i.c = t.dims[3], i.element = dtype_bytes(t.dtype);
   i.pixel_stride = t.row_stride * i.element, i.row_stride = i.w * i.pixel_stride;
   i.at = t.as<uint8_t>() + n * i.h * i.row_stride;
@@ -56,7 +56,7 @@ INGOT_INLINE typename V::I add_bytes(typename V::I sum, const uint8_t* p, int64_
 }
 
 /// x + 32768 of n numbers, byte from byte.
-inline void split_words(const uint8_t* from, int64_t n, uint8_t* upper, uint8_t* lower) {
+inline void split_int16(const uint8_t* from, int64_t n, uint8_t* upper, uint8_t* lower) {
   constexpr int64_t kBlock = 64;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = min_of(kBlock, n - i);
@@ -81,7 +81,7 @@ struct BandFill {
   }
   void inside(uint8_t* to, const uint8_t* from, int64_t n) const {
     if (plane)
-      split_words(from, n, to, to + plane);
+      split_int16(from, n, to, to + plane);
     else
       copy_bytes<V>(to, from, n);
   }
@@ -94,7 +94,7 @@ struct BandFill {
 
 /// Rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a dense band.
 template <class V>
-void copy_byte_band(const ByteImage& in, const ByteHalo& halo, int64_t y0, int64_t rows, int64_t x0,
+void copy_int8_band(const Int8Image& in, const Int8Halo& halo, int64_t y0, int64_t rows, int64_t x0,
                     int64_t cols, const BandFill<V>& fill, uint8_t* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
@@ -119,20 +119,20 @@ void copy_byte_band(const ByteImage& in, const ByteHalo& halo, int64_t y0, int64
 }
 
 /// What every band of one image shares.
-struct ByteConvJob {
+struct Int8ConvJob {
   const QuantizedConv2dAttributes* t = nullptr;
   const quantized::ConvScratch* scratch = nullptr;
-  ByteImage in, out;
-  ByteHalo halo;
+  Int8Image in, out;
+  Int8Halo halo;
   const int8_t* weights = nullptr;
   const Requantization* requantization = nullptr;
-  RowSteps steps;          // of the image, with to_float
+  RowQuantParams steps;    // of the image, with to_float
   uint32_t outside = 0;    // what lies outside of it
   char* memory = nullptr;  // the thread's scratch
 };
 
 /// The input of one band: rows of pixels that windows do not leave.
-struct ByteBand {
+struct Int8Band {
   const uint8_t* at = nullptr;  // the first tap of the first output
   int64_t pixel_stride = 0, row_stride = 0;
 };
@@ -145,7 +145,7 @@ inline int64_t rows_read(const QuantizedConv2dAttributes& t, int64_t rows) {
 /// `before`: rows of outputs of the band that lies there now, directly above; 0: none. What both
 /// read is moved, not copied again.
 template <class V>
-ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before) {
+Int8Band load_band(const Int8ConvJob& j, Range rows, Range cols, int64_t before) {
   const QuantizedConv2dAttributes& t = *j.t;
   const int64_t sh = t.stride_h, sw = t.stride_w;
   if (!j.scratch->copies)
@@ -158,7 +158,7 @@ ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before)
   const int64_t kept = before ? max_of(0, rows_read(t, 1) - sh) : 0;
   const BandFill<V> fill{j.scratch->plane, j.outside};
   if (kept) fill.moved(band, band + (rows_read(t, before) - kept) * row, kept * row);
-  copy_byte_band<V>(j.in, j.halo, rows.begin * sh - t.pad_top + kept, in_rows - kept,
+  copy_int8_band<V>(j.in, j.halo, rows.begin * sh - t.pad_top + kept, in_rows - kept,
                     cols.begin * sw - t.pad_left, in_cols, fill, band + kept * row);
   // what tiles read past the last pixel meets weights of zero, and is never left unwritten
   std::memset(band + in_rows * row, 0, quantized::kSlack);
@@ -168,7 +168,7 @@ ByteBand load_band(const ByteConvJob& j, Range rows, Range cols, int64_t before)
 
 /// Output rows x columns of one image, band after band: f(band, rows, columns).
 template <class V, class F>
-void for_bands(const ByteConvJob& j, Range rows, Range cols, F f) {
+void for_bands(const Int8ConvJob& j, Range rows, Range cols, F f) {
   if (rows.count() <= 0 || cols.count() <= 0) return;
   const conv::Bands& b = j.scratch->bands;
   const int64_t down = ceil_div(rows.count(), b.rows), across = ceil_div(cols.count(), b.cols);

@@ -27,10 +27,10 @@ inline int32_t limited_step(const BinaryAttributes& t, int64_t step) {
 
 /// float_even
 template <class V>
-struct ByteSums {
+struct Int8Sums {
   typename V::I a_multiplier, b_multiplier, bias, zero;
   int shift;
-  explicit ByteSums(const BinaryAttributes& t) {
+  explicit Int8Sums(const BinaryAttributes& t) {
     const int32_t b = t.function == QuantizedFunction::kSub ? -t.b_multiplier : t.b_multiplier;
     const uint32_t less = t.a_zero * uint32_t(t.a_multiplier) + t.b_zero * uint32_t(b);
     a_multiplier = V::isplat(t.a_multiplier), b_multiplier = V::isplat(b);
@@ -46,10 +46,10 @@ struct ByteSums {
 };
 
 template <class V>
-struct ByteProducts {
+struct Int8Products {
   typename V::I a_zero, b_zero, zero;
   typename V::F scale;
-  explicit ByteProducts(const BinaryAttributes& t) {
+  explicit Int8Products(const BinaryAttributes& t) {
     a_zero = V::isplat(int32_t(t.a_zero)), b_zero = V::isplat(int32_t(t.b_zero));
     zero = V::isplat(int32_t(t.y_zero)), scale = V::splat(t.scale);
   }
@@ -177,7 +177,7 @@ inline void binary_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_
 }
 
 // 16-bit numbers, a block of 32 bits at a time. Steps of operands are of elements.
-struct WordBlock {
+struct Int16Block {
   alignas(64) int32_t a[kQuantizeBlock], b[kQuantizeBlock];
   /// x + 32768 of n numbers, of which there may be but one.
   static void load(const uint8_t* x, int64_t step, int64_t at, int64_t n, int32_t* to) {
@@ -195,11 +195,11 @@ struct WordBlock {
 };
 
 template <class V, class Operation>
-void word_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step, const uint8_t* b,
-                  int64_t b_step, uint8_t* y, int64_t n) {
+void int16_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step, const uint8_t* b,
+                   int64_t b_step, uint8_t* y, int64_t n) {
   const Operation operation(t);
   const typename V::I low = V::isplat(int32_t(t.low)), high = V::isplat(int32_t(t.high));
-  WordBlock block = {};
+  Int16Block block = {};
   for (int64_t at = 0; at < n; at += kQuantizeBlock) {
     const int64_t count = least_of(kQuantizeBlock, n - at);
     block.load(a, a_step, b, b_step, at, count);
@@ -210,10 +210,10 @@ void word_vectors(const BinaryAttributes& t, const uint8_t* a, int64_t a_step, c
     block.store(y, at, count);
   }
 }
-inline void word_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
-                       const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
+inline void int16_fixed(const BinaryAttributes& t, const uint8_t* a, int64_t a_step,
+                        const uint8_t* b, int64_t b_step, uint8_t* y, int64_t n) {
   const FixedOperation operation{t, quantized_sum_shift(DType::kI16)};
-  WordBlock block = {};
+  Int16Block block = {};
   for (int64_t at = 0; at < n; at += kQuantizeBlock) {
     const int64_t count = least_of(kQuantizeBlock, n - at);
     block.load(a, a_step, b, b_step, at, count);
@@ -290,13 +290,13 @@ Status quantized_elementwise(const OpArguments& a, const Team& team) {
              fixed = t.requant != RequantMode::kFloatEven,
              words = a.outputs[0].dtype == DType::kI16,
              singly = t.requant == RequantMode::kFixedOnce || (fixed && t.y_shift < 0);
-  const auto run = singly    ? (words ? word_fixed : binary_fixed)
-                   : words   ? (product ? word_vectors<V, FixedProducts<V>>
-                                        : word_vectors<V, FixedSums<V, DType::kI16>>)
+  const auto run = singly    ? (words ? int16_fixed : binary_fixed)
+                   : words   ? (product ? int16_vectors<V, FixedProducts<V>>
+                                        : int16_vectors<V, FixedSums<V, DType::kI16>>)
                    : fixed   ? (product ? binary_vectors<V, FixedProducts<V>>
                                         : binary_vectors<V, FixedSums<V, DType::kU8>>)
-                   : product ? binary_vectors<V, ByteProducts<V>>
-                             : binary_vectors<V, ByteSums<V>>;
+                   : product ? binary_vectors<V, Int8Products<V>>
+                             : binary_vectors<V, Int8Sums<V>>;
   for_binary_runs<V>(grid, words ? 2 : 1, team,
                      [&](const uint8_t* p, int64_t p_step, const uint8_t* q, int64_t q_step,
                          uint8_t* y, int64_t n) { run(t, p, p_step, q, q_step, y, n); });

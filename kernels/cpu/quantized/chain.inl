@@ -23,18 +23,18 @@ inline bool quantized_chain_supports(const OpArguments& a) {
 }
 
 template <class V>
-struct ByteChain {
+struct Int8Chain {
   quantized::ChainStages stages;
   quantized::ChainWindows sizes;
   Requantization requantizations[kMaxQuantizedStages];
   const quantized::ConvScratch no_copies;
   char* memory;
-  ByteImage x, y;  // of the image
+  Int8Image x, y;  // of the image
 
   static_assert(sizeof(DepthwiseSlice<V>) <= quantized::kDepthwiseStateBytes,
                 "the contract has room for it");
 
-  ByteChain(const OpArguments& a, const Team& team) : memory(static_cast<char*>(team.scratch)) {
+  Int8Chain(const OpArguments& a, const Team& team) : memory(static_cast<char*>(team.scratch)) {
     quantized::chain_stages(a, &stages);
     // checked by the contract
     (void)quantized::chain_windows(a.as<QuantizedChainAttributes>(), stages, &sizes);
@@ -70,8 +70,8 @@ struct ByteChain {
     }
   }
 
-  ByteConvJob job(int stage, const Requantization& r) const {
-    ByteConvJob j;
+  Int8ConvJob job(int stage, const Requantization& r) const {
+    Int8ConvJob j;
     j.t = &attributes(stage), j.scratch = &no_copies, j.weights = weights(stage);
     j.requantization = &r, j.outside = attributes(stage).x_zero, j.memory = memory;
     return j;
@@ -84,9 +84,9 @@ struct ByteChain {
                   row = sizes.in_cols * n;
     const BandFill<V> fill{0, depthwise().x_zero};
     if (!stages.expands()) {
-      ByteImage in = x;
+      Int8Image in = x;
       in.at += c, in.c = n;
-      return copy_byte_band<V>(in, {}, y0, rows, -left, sizes.in_cols, fill, to);
+      return copy_int8_band<V>(in, {}, y0, rows, -left, sizes.in_cols, fill, to);
     }
     const int64_t first = min_of(y0 + rows, max_of(y0, 0)),
                   end = max_of(first, min_of(y0 + rows, h)),
@@ -100,12 +100,12 @@ struct ByteChain {
     }
     if (end == first || cols == 0) return;
     const Requantization r = from_channel(requantizations[0], c);
-    ByteConvJob j = job(0, r);
+    Int8ConvJob j = job(0, r);
     j.weights += c / kPanel * round_up(x.c, 4) * kPanel;
     j.in = x;
     j.out.at = to + (first - y0) * row + left * n;
     j.out.c = n, j.out.pixel_stride = n, j.out.row_stride = row;
-    byte_conv_band<V>(j, {x.row(first), x.pixel_stride, x.row_stride}, {0, end - first}, {0, cols},
+    int8_conv_band<V>(j, {x.row(first), x.pixel_stride, x.row_stride}, {0, end - first}, {0, cols},
                       {0, ceil_div(n, kPanel)});
   }
 
@@ -126,7 +126,7 @@ struct ByteChain {
       // what kernels read past the last pixel meets weights of zero, and is never left unwritten
       std::memset(window + in_rows * row, 0, quantized::kSlack);
       const Requantization r = from_channel(requantizations[stages.depthwise], from);
-      ByteConvJob j = job(stages.depthwise, r);
+      Int8ConvJob j = job(stages.depthwise, r);
       j.in.c = n;
       j.out = y;
       j.out.at = y.row(rows.begin) + from;
@@ -139,9 +139,9 @@ struct ByteChain {
     const int last = stages.count - 1;
     const int64_t pixels = rows.count() * ow;
     std::memset(projected + pixels * c, 0, quantized::kSlack);
-    ByteConvJob j = job(last, requantizations[last]);
+    Int8ConvJob j = job(last, requantizations[last]);
     j.in.c = c, j.out = y, j.out.at = y.row(rows.begin);
-    byte_conv_band<V>(j, {projected, c, pixels * c}, {0, 1}, {0, pixels},
+    int8_conv_band<V>(j, {projected, c, pixels * c}, {0, 1}, {0, pixels},
                       {0, ceil_div(y.c, kPanel)});
   }
 };
@@ -149,13 +149,13 @@ struct ByteChain {
 template <class V>
 Status quantized_chain(const OpArguments& a, const Team& team) {
   if (a.outputs[0].elements() == 0) return {};
-  ByteChain<V> chain(a, team);
+  Int8Chain<V> chain(a, team);
   const int64_t oh = a.outputs[0].dims[1];
   const Range mine = part(a.outputs[0].dims[0] * oh, team.id, team.size);
   if (mine.count() <= 0) return {};
   chain.prepare();
-  ByteConvCall::for_rows(mine, oh, [&](int64_t image, Range rows) {
-    chain.x = byte_image(a.inputs[0], image), chain.y = byte_image(a.outputs[0], image);
+  Int8ConvCall::for_rows(mine, oh, [&](int64_t image, Range rows) {
+    chain.x = int8_image(a.inputs[0], image), chain.y = int8_image(a.outputs[0], image);
     int64_t before = 0;
     for (int64_t r = rows.begin; r < rows.end; r += before) {
       const int64_t count = min_of(chain.sizes.band_rows, rows.end - r);

@@ -8,8 +8,8 @@ namespace ingot::cpu {
 namespace {
 
 /// The runs of one pixel's sum. @return how many
-inline int64_t fill_byte_segments(const QuantizedConv2dAttributes& t, int64_t channels,
-                                  const ByteBand& band, Segment* segments, int64_t* length) {
+inline int64_t fill_int8_segments(const QuantizedConv2dAttributes& t, int64_t channels,
+                                  const Int8Band& band, Segment* segments, int64_t* length) {
   int64_t dims[4];
   quantized::direct_dims(t, 1, channels, dims);
   const int64_t per_row = dims[1] / t.kernel_h;
@@ -23,7 +23,7 @@ inline int64_t fill_byte_segments(const QuantizedConv2dAttributes& t, int64_t ch
 
 /// The sum of the bytes that each output pixel of a band reads; those of a window in one chain.
 template <class V>
-void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64_t channels,
+void sum_windows(const QuantizedConv2dAttributes& t, const Int8Band& band, int64_t channels,
                  int64_t rows, int64_t cols, int32_t* sums) {
   // pixels next to each other without a gap are one run
   const bool dense = t.dilation_w == 1 && band.pixel_stride == channels;
@@ -45,7 +45,7 @@ void sum_windows(const QuantizedConv2dAttributes& t, const ByteBand& band, int64
 /// vector to one number, would take longer. `x`: of the band's convolution.
 template <class V>
 __attribute__((noinline)) void sum_short_windows(const QuantizedConv2dAttributes& t,
-                                                 const ByteTileShape& x, const ByteBand& band,
+                                                 const Int8TileShape& x, const Int8Band& band,
                                                  int64_t channels, int64_t rows, int64_t cols,
                                                  int32_t* sums) {
   alignas(64) uint8_t ones[Dot::kShortWindow * kPanel];
@@ -60,25 +60,25 @@ __attribute__((noinline)) void sum_short_windows(const QuantizedConv2dAttributes
   }
   Requantization none;
   none.mode = RequantMode::kToFloat;  // sums without a bias
-  ByteTileShape shape = x;
+  Int8TileShape shape = x;
   shape.requantization = &none;
   alignas(64) int32_t products[Dot::kTall * kPanel];
   const int64_t tiles = ceil_div(cols, Dot::kTall);
   for (int64_t y = 0; y < rows; y++)
     for (int64_t i = 0; i < tiles; i++) {
       const Range p = part(cols, i, tiles);
-      ByteTileAt at;
+      Int8TileAt at;
       at.a = band.at + y * t.stride_h * band.row_stride + p.begin * x.pixel_stride;
       at.half = (p.count() + 1) / 2 * x.pixel_stride;
       at.b = reinterpret_cast<const int8_t*>(ones), at.raw = products;
-      ByteTiles<V>::kSingle.rows[p.count()](shape, at);
+      Int8Tiles<V>::kSingle.rows[p.count()](shape, at);
       for (int64_t k = 0; k < p.count(); k++)
         sums[y * cols + p.begin + k] = products[k * kPanel];
     }
 }
 
 template <class V>
-void window_sums(const QuantizedConv2dAttributes& t, const ByteTileShape& x, const ByteBand& band,
+void window_sums(const QuantizedConv2dAttributes& t, const Int8TileShape& x, const Int8Band& band,
                  int64_t channels, int64_t rows, int64_t cols, int32_t* sums) {
   if constexpr (Dot::kShortWindow > 0)
     if (x.segment_count * x.segment_length <= Dot::kShortWindow)
@@ -88,13 +88,13 @@ void window_sums(const QuantizedConv2dAttributes& t, const ByteTileShape& x, con
 
 /// One band, all panels of the range.
 template <class V>
-void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                     Range panels) {
   const QuantizedConv2dAttributes& t = *j.t;
   Segment* segments = reinterpret_cast<Segment*>(j.memory);
-  ByteTileShape shape;
+  Int8TileShape shape;
   shape.segments = segments;
-  shape.segment_count = fill_byte_segments(t, j.in.c, band, segments, &shape.segment_length);
+  shape.segment_count = fill_int8_segments(t, j.in.c, band, segments, &shape.segment_length);
   shape.pixel_stride = int64_t(t.stride_w) * band.pixel_stride;
   shape.panel_stride = shape.segment_count * shape.segment_length * kPanel;
   shape.out_stride = j.out.pixel_stride, shape.requantization = j.requantization;
@@ -107,13 +107,13 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
   const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
   SignedStarts starts;
-  for_byte_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
+  for_int8_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
     starts.fill(&shape, j.weights + p * shape.panel_stride, p * kPanel, count);
-    const int64_t most = ByteTiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
+    const int64_t most = Int8Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;
     for (int64_t y = rows.begin; y < rows.end; y += step) {
-      ByteTileAt at;
+      Int8TileAt at;
       at.a = band.at + (y - rows.begin) * down;
       at.b = j.weights + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
       at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * panel_bytes;
@@ -121,30 +121,30 @@ void byte_conv_band(const ByteConvJob& j, const ByteBand& band, Range rows, Rang
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
       if (step == 2 && y + 1 < rows.end) {
         at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
-        ByteTiles<V>::run(count, 2 * cols.count(), shape, at);
+        Int8Tiles<V>::run(count, 2 * cols.count(), shape, at);
         continue;
       }
       for (int64_t i = 0; i < tiles; i++) {
         const Range x = part(cols.count(), i, tiles);
         const int64_t h = (x.count() + 1) / 2;
-        ByteTileAt here = at;
+        Int8TileAt here = at;
         here.a += x.begin * shape.pixel_stride, here.half = h * shape.pixel_stride;
         here.out += x.begin * j.out.pixel_stride, here.out_half = h * j.out.pixel_stride;
         if (sums) here.sums += x.begin, here.sums_half = h;
-        ByteTiles<V>::run(count, x.count(), shape, here);
+        Int8Tiles<V>::run(count, x.count(), shape, here);
       }
     }
   });
 }
 
 /// What every image of the batch shares.
-struct ByteConvCall {
+struct Int8ConvCall {
   const QuantizedConv2dAttributes& t;
   const TensorView &x, &y;
   quantized::ConvScratch scratch;
   Requantization requantization;
   const uint8_t* halo = nullptr;  // of save_halo()
-  explicit ByteConvCall(const OpArguments& a)
+  explicit Int8ConvCall(const OpArguments& a)
       : t(a.as<QuantizedConv2dAttributes>()),
         x(a.inputs[0]),
         y(a.outputs[0]),
@@ -152,14 +152,14 @@ struct ByteConvCall {
     if (y.elements() != 0)
       (void)quantized::conv_scratch(t, x, y, &scratch);  // checked by the contract
   }
-  ByteConvJob job(const OpArguments& a, int64_t n, Range rows, const Team& team) const {
-    ByteConvJob j;
+  Int8ConvJob job(const OpArguments& a, int64_t n, Range rows, const Team& team) const {
+    Int8ConvJob j;
     j.halo = {halo, rows};
-    j.t = &t, j.scratch = &scratch, j.in = byte_image(x, n), j.out = byte_image(y, n);
+    j.t = &t, j.scratch = &scratch, j.in = int8_image(x, n), j.out = int8_image(y, n);
     j.weights = a.inputs[1].as<const int8_t>(), j.requantization = &requantization;
     j.outside = t.x_zero;
     if (requantization.to_float()) {
-      j.steps = row_steps(a.inputs[3], n / (x.dims[0] / a.inputs[3].dims[0]));
+      j.steps = row_quant_params(a.inputs[3], n / (x.dims[0] / a.inputs[3].dims[0]));
       j.outside = uint32_t(j.steps.zero);
     }
     j.memory = static_cast<char*>(team.scratch);
@@ -209,7 +209,7 @@ inline bool quantized_grouped_supports(const OpArguments& a) {
 
 template <class V>
 Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
-  ByteConvCall call(a);
+  Int8ConvCall call(a);
   int64_t n = call.y.dims[0], oh = call.y.dims[1], ow = call.y.dims[2];
   const int64_t o = call.y.dims[3];
   if (call.y.elements() == 0) return {};
@@ -233,17 +233,17 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
     cols = part(ow, team.id, team.size);
   if (panels.count() <= 0) return {};
   call.for_rows(rows, oh, [&](int64_t image, Range r) {
-    ByteConvJob j = call.job(a, image, r, team);
+    Int8ConvJob j = call.job(a, image, r, team);
     if (by_pixels) j.in.h = 1, j.in.w = ow, j.out.h = 1, j.out.w = ow;
-    for_bands<V>(j, r, cols, [&](const ByteBand& band, Range y, Range x) {
-      byte_conv_band<V>(j, band, y, x, panels);
+    for_bands<V>(j, r, cols, [&](const Int8Band& band, Range y, Range x) {
+      int8_conv_band<V>(j, band, y, x, panels);
     });
   });
   return {};
 }
 
 /// Dense weights [o][rows][run] of one group -> panels16x4.
-inline void pack_byte_panels(const int8_t* from, int64_t o, int64_t rows, int64_t run,
+inline void pack_int8_panels(const int8_t* from, int64_t o, int64_t rows, int64_t run,
                              int8_t* panels) {
   const int64_t groups = ceil_div(run, 4), depth = rows * groups * 4;
   std::memset(panels, 0, size_t(round_up(o, kPanel) * depth));
@@ -259,7 +259,7 @@ inline void pack_byte_panels(const int8_t* from, int64_t o, int64_t rows, int64_
 /// of the channels.
 template <class V>
 Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
-  const ByteConvCall call(a);
+  const Int8ConvCall call(a);
   if (call.y.elements() == 0) return {};
   const QuantizedConv2dAttributes& t = call.t;
   const int64_t groups = t.groups, c = call.x.dims[3] / groups, o = call.y.dims[3] / groups,
@@ -274,7 +274,7 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
   const Range rows = by_groups ? Range{0, all} : part(all, team.id, team.size);
   if (rows.count() <= 0) return {};
   for (int64_t g = mine.begin; g < mine.end; g++) {
-    pack_byte_panels(a.inputs[1].as<const int8_t>() + g * o * dims[1] * dims[2] * c, o, dims[1],
+    pack_int8_panels(a.inputs[1].as<const int8_t>() + g * o * dims[1] * dims[2] * c, o, dims[1],
                      dims[2] * c, panels);
     // a group's numbers start anywhere: padded copies
     Requantization r = call.requantization;
@@ -286,12 +286,12 @@ Status quantized_conv2d_grouped(const OpArguments& a, const Team& team) {
       r.rows[i] = to;
     }
     call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range y) {
-      ByteConvJob j = call.job(a, image, y, team);
+      Int8ConvJob j = call.job(a, image, y, team);
       j.in.at += g * c * j.in.element, j.in.c = c;
       j.out.at += g * o * j.out.element, j.out.c = o;
       j.weights = panels, j.requantization = &r;
-      for_bands<V>(j, y, {0, call.y.dims[2]}, [&](const ByteBand& band, Range rows_of, Range cols) {
-        byte_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});
+      for_bands<V>(j, y, {0, call.y.dims[2]}, [&](const Int8Band& band, Range rows_of, Range cols) {
+        int8_conv_band<V>(j, band, rows_of, cols, {0, ceil_div(o, kPanel)});
       });
     });
   }

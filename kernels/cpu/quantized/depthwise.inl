@@ -41,7 +41,7 @@ INGOT_INLINE void depthwise_sums(const uint8_t* at, const Segment* segments, int
 
 /// One band of sixteen channels from c on; of any window. `pairs`: of pair_taps().
 template <class V>
-void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+void depthwise_bytes_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                           int64_t c, const int16_t* pairs) {
   const QuantizedConv2dAttributes& t = *j.t;
   const Requantization& r = *j.requantization;
@@ -65,12 +65,12 @@ void depthwise_bytes_band(const ByteConvJob& j, const ByteBand& band, Range rows
         INGOT_UNROLL for (int i = 0; i < Dot::kChunks; i++)
             V::istore(both[half] + i * V::kLanes, sums[i]);
       }
-      requantize_words<V>(r, both[0], both[1], c, reinterpret_cast<int16_t*>(out), n);
+      requantize_int16<V>(r, both[0], both[1], c, reinterpret_cast<int16_t*>(out), n);
     }
 }
 
 /// Where the taps of a pixel lie in a band.
-inline void fill_tap_segments(const QuantizedConv2dAttributes& t, const ByteBand& band,
+inline void fill_tap_segments(const QuantizedConv2dAttributes& t, const Int8Band& band,
                               Segment* segments) {
   for (int64_t ky = 0; ky < t.kernel_h; ky++)
     for (int64_t kx = 0; kx < t.kernel_w; kx++)
@@ -96,8 +96,8 @@ struct DepthwiseSlice {
   DepthwiseTaps by_fours;
 #endif
 
-  /// Of n channels whose numbers `weights` and `r` begin with; `cols` a band, `plane` as ByteConvJob
-  /// has it. `taps` is room for pairs or fours of them.
+  /// Of n channels whose numbers `weights` and `r` begin with; `cols` a band, `plane` as
+  /// Int8ConvJob has it. `taps` is room for pairs or fours of them.
   void prepare(const QuantizedConv2dAttributes& t, int64_t cols, int64_t plane,
                const int8_t* weights, int64_t weight_row, const Requantization& r, int64_t n,
                char* taps) {
@@ -121,7 +121,7 @@ struct DepthwiseSlice {
   }
 
   /// One band; j is of these channels.
-  void run(const ByteConvJob& j, const ByteBand& band, Range y, Range x) {
+  void run(const Int8ConvJob& j, const Int8Band& band, Range y, Range x) {
 #if defined(INGOT_DEPTHWISE3)
     if (is_three) return depthwise3_band(j, band, y, x, table);
 #endif
@@ -138,7 +138,7 @@ struct DepthwiseSlice {
 
 /// Channels c .. c + n of these rows of the batch.
 template <class V>
-void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows, int64_t c,
+void depthwise_slice(const Int8ConvCall& call, const OpArguments& a, Range rows, int64_t c,
                      int64_t n, const Team& team) {
   const Range cols = {0, call.y.dims[2]};
   const Requantization requantization = from_channel(call.requantization, c);
@@ -147,18 +147,18 @@ void depthwise_slice(const ByteConvCall& call, const OpArguments& a, Range rows,
                 round_up(call.x.dims[3], kPanel), requantization, n,
                 static_cast<char*>(team.scratch) + call.scratch.panels);
   call.for_rows(rows, call.y.dims[1], [&](int64_t image, Range r) {
-    ByteConvJob j = call.job(a, image, r, team);
+    Int8ConvJob j = call.job(a, image, r, team);
     if (j.halo.at) j.halo.at += c * j.in.element;
     j.in.at += c * j.in.element, j.in.c = n, j.out.at += c * j.out.element, j.out.c = n;
     j.requantization = &requantization;
     for_bands<V>(j, r, cols,
-                 [&](const ByteBand& band, Range y, Range x) { slice.run(j, band, y, x); });
+                 [&](const Int8Band& band, Range y, Range x) { slice.run(j, band, y, x); });
   });
 }
 
 template <class V>
 Status quantized_conv2d_depthwise(const OpArguments& a, const Team& team) {
-  ByteConvCall call(a);
+  Int8ConvCall call(a);
   if (call.y.elements() == 0) return {};
   const int64_t all = call.y.dims[0] * call.y.dims[1], c = call.y.dims[3],
                 groups = ceil_div(c, kPanel);

@@ -33,12 +33,12 @@ struct DepthwiseBlock {
 };
 
 /// Lane L of vector j holds channels 16 L + 4 j .. + 3, in the order that unpacking gives.
-struct alignas(64) DepthwiseSteps {
+struct alignas(64) DepthwiseQuantParams {
   int32_t bias[4][16];
   float multipliers[4][16];
 };
 /// Weights less their zero point may need nine bits: what eight bits hold of them, and the rest.
-struct alignas(64) DepthwiseTable : DepthwiseSteps {
+struct alignas(64) DepthwiseTable : DepthwiseQuantParams {
   int8_t weights[3][2][4][64];  // kernel row, column, vector
   int8_t rest[3][2][4][64];
   bool has_rest;
@@ -70,7 +70,7 @@ inline void store_taps(const __m512i (&taps)[4], int8_t (&to)[4][64]) {
 }
 
 /// Of n <= 64 channels.
-inline void fill_depthwise_steps(const Requantization& r, int64_t n, DepthwiseSteps* t) {
+inline void fill_depthwise_steps(const Requantization& r, int64_t n, DepthwiseQuantParams* t) {
   const int64_t period = depthwise_period(n);
   const float* const multipliers = r.floats(1);
   const int64_t padded = round_up(n, kPanel);  // as they are stored
@@ -162,7 +162,7 @@ INGOT_INLINE void dot_row(__m512i (&sums)[4], const __m512i (&q)[4], const Depth
   INGOT_UNROLL for (int j = 0; j < 4; j++) dot_taps(sums[j], q[j], t.rest[y][x][j]);
 }
 
-INGOT_INLINE __m512i finish_depthwise(const __m512i (&sums)[4], const DepthwiseSteps& t,
+INGOT_INLINE __m512i finish_depthwise(const __m512i (&sums)[4], const DepthwiseQuantParams& t,
                                       const Requantization& r) {
   const __m512 high = _mm512_set1_ps(float(r.high - r.zero));
   __m512i v[4];
@@ -310,7 +310,7 @@ inline bool is_depthwise3(const QuantizedConv2dAttributes& t, int64_t cols, int6
 }
 
 /// One band of at most 64 channels.
-inline DepthwiseBlock depthwise_block(const ByteConvJob& j, const ByteBand& band, Range rows,
+inline DepthwiseBlock depthwise_block(const Int8ConvJob& j, const Int8Band& band, Range rows,
                                       Range cols) {
   DepthwiseBlock b;
   b.in = band.at, b.in_row = band.row_stride, b.pixel = band.pixel_stride;
@@ -321,7 +321,7 @@ inline DepthwiseBlock depthwise_block(const ByteConvJob& j, const ByteBand& band
   return b;
 }
 
-inline void depthwise3_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+inline void depthwise3_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                             const DepthwiseTable& table) {
   const DepthwiseBlock b = depthwise_block(j, band, rows, cols);
   if (j.t->stride_w == 1)

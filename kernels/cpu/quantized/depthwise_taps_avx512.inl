@@ -15,7 +15,7 @@ struct DepthwiseTaps {
   const Segment* segments = nullptr;
   int64_t taps = 0;
   TapGroup* groups = nullptr;
-  DepthwiseSteps steps;
+  DepthwiseQuantParams steps;
 };
 
 inline bool is_depthwise_by_taps(const QuantizedConv2dAttributes& t, int64_t plane) {
@@ -61,7 +61,7 @@ void depthwise_taps_part(const DepthwiseBlock& b, int64_t step, int64_t in_step,
 }
 
 /// One band of at most 64 channels.
-inline void depthwise_taps_band(const ByteConvJob& j, const ByteBand& band, Range rows, Range cols,
+inline void depthwise_taps_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
                                 const DepthwiseTaps& taps) {
   DepthwiseBlock b = depthwise_block(j, band, rows, cols);
   const int64_t n = b.channels, in_step = j.t->stride_w * b.pixel;

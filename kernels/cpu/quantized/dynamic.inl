@@ -2,7 +2,7 @@
 // kernels/cpu/quantized/dynamic.inl - floats to bytes by what they hold: the range of a group, its
 // steps, its bytes. Contract: runtime/op/dynamic_quantize.h.
 #pragma once
-#include "kernels/cpu/quantized/dynamic_steps.inl"
+#include "kernels/cpu/quantized/dynamic_quant_params.inl"
 #include "kernels/cpu/quantized/quantize.inl"
 #include "runtime/op/dynamic_quantize.h"
 
@@ -35,7 +35,7 @@ INGOT_INLINE void widen_range(const float* x, int64_t n, ValueRange* range) {
 }
 
 template <class V, bool kAway>
-INGOT_INLINE typename V::I group_byte(const GroupSteps& s, typename V::F x) {
+INGOT_INLINE typename V::I group_byte(const GroupQuantParams& s, typename V::F x) {
   using F = typename V::F;
   const F factor = V::splat(s.factor);
   const F v = kAway ? V::mul(x, factor) : V::div(x, factor);
@@ -47,7 +47,7 @@ INGOT_INLINE typename V::I group_byte(const GroupSteps& s, typename V::F x) {
 }
 
 template <class V, bool kAway>
-INGOT_INLINE void group_bytes(const GroupSteps steps, const float* x, uint8_t* y, int64_t n) {
+INGOT_INLINE void group_bytes(const GroupQuantParams steps, const float* x, uint8_t* y, int64_t n) {
   int64_t i = 0;
   if constexpr (V::kPacks) {
     for (; i + V::kBytes <= n; i += V::kBytes) {
@@ -97,7 +97,7 @@ struct DynamicGroups {
     });
     return found;
   }
-  void quantize(int64_t g, const Part& part, const GroupSteps& s) const {
+  void quantize(int64_t g, const Part& part, const GroupQuantParams& s) const {
     for_runs(g, part, [&](int64_t from, int64_t to, int64_t n) {
       const float* const numbers = x.template as<const float>() + from;
       uint8_t* const bytes = y.template as<uint8_t>() + to;
@@ -107,13 +107,13 @@ struct DynamicGroups {
         group_bytes<V, false>(s, numbers, bytes, n);
     });
   }
-  void put_steps(int64_t g, const GroupSteps& s) const {
+  void put_steps(int64_t g, const GroupQuantParams& s) const {
     steps.template as<float>()[2 * g] = s.scale;
     steps.template as<float>()[2 * g + 1] = s.zero_point;
   }
   void run_alone(int64_t g) const {
     const Part all{0, elements};
-    const GroupSteps s = group_steps(kind, range(g, all));
+    const GroupQuantParams s = group_quant_params(kind, range(g, all));
     put_steps(g, s);
     quantize(g, all, s);
   }
@@ -140,7 +140,7 @@ Status dynamic_quantize(const OpArguments& a, const Team& team) {
       if (ranges[i].low < whole.low) whole.low = ranges[i].low;
       if (ranges[i].high > whole.high) whole.high = ranges[i].high;
     }
-    const GroupSteps s = group_steps(all.kind, whole);
+    const GroupQuantParams s = group_quant_params(all.kind, whole);
     if (team.id == 0) all.put_steps(g, s);
     all.quantize(g, mine, s);
   }

@@ -15,20 +15,20 @@ inline bool quantized_linear_supports(const OpArguments& a) {
 
 /// Rows of k bytes, or copies of them where k is no multiple of 4; of 16-bit numbers copies of
 /// their upper and lower bytes.
-struct ByteRows {
+struct Int8Rows {
   const uint8_t* at = nullptr;
   int64_t stride = 0;
-  int64_t plane = 0;                // as in ByteTileShape
-  const int32_t* sums = nullptr;    // null: weights have no zero point
-  const RowSteps* steps = nullptr;  // null: x has none of its own
+  int64_t plane = 0;                      // as in Int8TileShape
+  const int32_t* sums = nullptr;          // null: weights have no zero point
+  const RowQuantParams* steps = nullptr;  // null: x has none of its own
 };
 
 /// `steps`: of groups of x's rows, or null.
 template <class V>
-ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, bool wants_sums,
+Int8Rows load_rows(const TensorView& x, const TensorView* steps, Range rows, bool wants_sums,
                    void* scratch) {
   const int64_t k = x.row_length(), padded = round_up(k, 4);
-  RowSteps* const all = static_cast<RowSteps*>(scratch);
+  RowQuantParams* const all = static_cast<RowQuantParams*>(scratch);
   int32_t* const sums = reinterpret_cast<int32_t*>(all + quantized::kLinearRows);
   uint8_t* const copy =
       static_cast<uint8_t*>(scratch) + quantized::kLinearRows * quantized::kLinearRowBytes;
@@ -37,16 +37,17 @@ ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, boo
     const uint8_t* const from = x.as<const uint8_t>() + rows.begin * x.row_stride * 2;
     for (int64_t i = 0; i < rows.count(); i++) {
       uint8_t* const to = copy + i * padded;
-      split_words(from + i * x.row_stride * 2, k, to, to + plane);
+      split_int16(from + i * x.row_stride * 2, k, to, to + plane);
       std::memset(to + k, 0, size_t(padded - k));
       std::memset(to + plane + k, 0, size_t(padded - k));
     }
     return {copy, padded, plane};
   }
-  ByteRows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride};
+  Int8Rows out{x.as<const uint8_t>() + rows.begin * x.row_stride, x.row_stride};
   if (steps) {
     const int64_t each = x.rows() / steps->dims[0];
-    for (int64_t i = 0; i < rows.count(); i++) all[i] = row_steps(*steps, (rows.begin + i) / each);
+    for (int64_t i = 0; i < rows.count(); i++)
+      all[i] = row_quant_params(*steps, (rows.begin + i) / each);
     out.steps = all;
   }
   if (wants_sums) {
@@ -65,7 +66,7 @@ ByteRows load_rows(const TensorView& x, const TensorView* steps, Range rows, boo
 
 /// One row: panels stream from memory, several at a time.
 template <class V, int NP>
-INGOT_INLINE int64_t byte_row_panels(ByteTileShape& shape, ByteTileAt at, const int8_t* w,
+INGOT_INLINE int64_t int8_row_panels(Int8TileShape& shape, Int8TileAt at, const int8_t* w,
                                      uint8_t* out, int64_t o, int64_t p, int64_t end) {
   const int64_t panel_bytes = kPanel * shape.requantization->element_bytes();
   SignedStarts starts;
@@ -73,7 +74,7 @@ INGOT_INLINE int64_t byte_row_panels(ByteTileShape& shape, ByteTileAt at, const 
     at.b = w + p * shape.panel_stride, at.output = p * kPanel;
     at.out = out + p * panel_bytes, at.cols = min_of(o - p * kPanel, NP * kPanel);
     starts.fill(&shape, at.b, at.output, NP);
-    run_byte_tile<V>(byte_tile<V, 1, NP>, shape, at, 1, NP);
+    run_int8_tile<V>(int8_tile<V, 1, NP>, shape, at, 1, NP);
   }
   return p;
 }
@@ -81,7 +82,7 @@ INGOT_INLINE int64_t byte_row_panels(ByteTileShape& shape, ByteTileAt at, const 
 /// `rows` of x times panels [panels) of w, to rows of `out` that are shape.out_stride bytes apart,
 /// of o outputs. `scratch`: of load_rows(). Of the shape, what depends on x alone is set here.
 template <class V>
-void multiply_byte_rows(ByteTileShape shape, const TensorView& x, const TensorView* steps,
+void multiply_int8_rows(Int8TileShape shape, const TensorView& x, const TensorView* steps,
                         Range rows, Range panels, const int8_t* w, uint8_t* out, int64_t o,
                         void* scratch) {
   const Requantization& r = *shape.requantization;
@@ -91,32 +92,32 @@ void multiply_byte_rows(ByteTileShape shape, const TensorView& x, const TensorVi
   for (int64_t b = 0; b < blocks; b++) {
     const Range some = part(rows.count(), b, blocks);
     const Range block = {rows.begin + some.begin, rows.begin + some.end};
-    const ByteRows from = load_rows<V>(x, steps, block, r.wants_sums(), scratch);
+    const Int8Rows from = load_rows<V>(x, steps, block, r.wants_sums(), scratch);
     uint8_t* const to = out + block.begin * y_row;
     shape.pixel_stride = from.stride, shape.plane = from.plane;
-    ByteTileAt at;
+    Int8TileAt at;
     at.a = from.at, at.sums = from.sums, at.steps = from.steps;
     if (block.count() == 1) {
-      int64_t p = byte_row_panels<V, Dot::kWide>(shape, at, w, to, o, panels.begin, panels.end);
-      if constexpr (Dot::kWide >= 8) p = byte_row_panels<V, 4>(shape, at, w, to, o, p, panels.end);
-      if constexpr (Dot::kWide >= 4) p = byte_row_panels<V, 2>(shape, at, w, to, o, p, panels.end);
-      byte_row_panels<V, 1>(shape, at, w, to, o, p, panels.end);
+      int64_t p = int8_row_panels<V, Dot::kWide>(shape, at, w, to, o, panels.begin, panels.end);
+      if constexpr (Dot::kWide >= 8) p = int8_row_panels<V, 4>(shape, at, w, to, o, p, panels.end);
+      if constexpr (Dot::kWide >= 4) p = int8_row_panels<V, 2>(shape, at, w, to, o, p, panels.end);
+      int8_row_panels<V, 1>(shape, at, w, to, o, p, panels.end);
       continue;
     }
     SignedStarts starts;
-    for_byte_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
+    for_int8_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
       starts.fill(&shape, w + p * shape.panel_stride, p * kPanel, columns);
-      const int64_t tiles = ceil_div(block.count(), ByteTiles<V>::rows(columns));
+      const int64_t tiles = ceil_div(block.count(), Int8Tiles<V>::rows(columns));
       for (int64_t i = 0; i < tiles; i++) {
         const Range part_of = part(block.count(), i, tiles);
         const int64_t h = (part_of.count() + 1) / 2;
-        ByteTileAt here = at;
+        Int8TileAt here = at;
         here.a += part_of.begin * from.stride, here.half = h * from.stride;
         here.b = w + p * shape.panel_stride, here.output = p * kPanel, here.cols = outputs;
         here.out = to + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
         if (here.sums) here.sums += part_of.begin, here.sums_half = h;
         if (here.steps) here.steps += part_of.begin, here.steps_half = h;
-        ByteTiles<V>::run(columns, part_of.count(), shape, here);
+        Int8Tiles<V>::run(columns, part_of.count(), shape, here);
       }
     });
   }
@@ -130,7 +131,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   const Requantization r = requantization_of(a, t.requant, t.y_zero, t.low, t.high, t.w_zero);
   const int64_t k = round_up(x.row_length(), 4), o = y.row_length(), count = ceil_div(o, kPanel);
   const Segment whole{0, 0};
-  ByteTileShape shape;
+  Int8TileShape shape;
   shape.segments = &whole, shape.segment_count = 1, shape.segment_length = k;
   shape.panel_stride = k * kPanel, shape.requantization = &r;
   shape.out_stride = y.row_stride * r.element_bytes();
@@ -140,7 +141,7 @@ Status quantized_linear(const OpArguments& a, const Team& team) {
   else
     rows = part(rows.end, team.id, team.size);
   if (panels.count() <= 0) return {};
-  multiply_byte_rows<V>(shape, x, a.optional(3), rows, panels, a.inputs[1].as<const int8_t>(),
+  multiply_int8_rows<V>(shape, x, a.optional(3), rows, panels, a.inputs[1].as<const int8_t>(),
                         y.as<uint8_t>(), o, team.scratch);
   return {};
 }

@@ -51,7 +51,7 @@ Status quantized_matmul(const OpArguments& a, const Team& team) {
   for (int64_t o = 0; o < outputs; o++) multipliers[o] = multiplier, shifts[o] = t.shift;
   r.in_vectors = fits_vectors(r, outputs);
   const Segment whole{0, 0};
-  ByteTileShape shape;
+  Int8TileShape shape;
   shape.segments = &whole, shape.segment_count = 1, shape.segment_length = depth;
   shape.panel_stride = depth * kPanel, shape.out_stride = n, shape.requantization = &r;
   // matrices where there are enough, else rows of each: then every member packs it
@@ -67,7 +67,7 @@ Status quantized_matmul(const OpArguments& a, const Team& team) {
     for (int64_t o = 0; o < n; o++)
       bias[o] = int32_t(0u - t.a_zero * (uint32_t(bias[o]) - uint32_t(k) * uint32_t(r.w_zero)));
     matrix.data = x.as<uint8_t>() + i * m * k;
-    multiply_byte_rows<V>(shape, matrix, nullptr, rows, {0, outputs / kPanel}, panels,
+    multiply_int8_rows<V>(shape, matrix, nullptr, rows, {0, outputs / kPanel}, panels,
                           y.as<uint8_t>() + i * m * n, n, team.scratch);
   }
   return {};

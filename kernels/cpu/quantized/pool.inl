@@ -10,17 +10,17 @@ namespace ingot::cpu {
 namespace {
 
 /// The taps of one output pixel that lie in the image.
-struct BytePoolWindow {
+struct Int8PoolWindow {
   const uint8_t* at;                 // the first; null where there is none
   int64_t rows, cols, down, across;  // steps in bytes
 };
 
-inline BytePoolWindow byte_pool_window(const QuantizedPool2dAttributes& t, const ByteImage& in,
+inline Int8PoolWindow int8_pool_window(const QuantizedPool2dAttributes& t, const Int8Image& in,
                                        int64_t oy, int64_t ox) {
   const int64_t top = oy * t.stride_h - t.pad_top, left = ox * t.stride_w - t.pad_left;
   const Range y = taps_inside(top, t.dilation_h, t.kernel_h, 0, in.h),
               x = taps_inside(left, t.dilation_w, t.kernel_w, 0, in.w);
-  BytePoolWindow w{nullptr, y.count(), x.count(), t.dilation_h * in.row_stride,
+  Int8PoolWindow w{nullptr, y.count(), x.count(), t.dilation_h * in.row_stride,
                    t.dilation_w * in.pixel_stride};
   if (w.rows == 0 || w.cols == 0)
     w.rows = w.cols = 0;
@@ -31,7 +31,7 @@ inline BytePoolWindow byte_pool_window(const QuantizedPool2dAttributes& t, const
 
 /// kVecs vectors of bytes of one output pixel; the last may be partial.
 template <class V, int kVecs, bool whole>
-INGOT_INLINE void byte_maxima(const BytePoolWindow& w, int64_t channel, int64_t n,
+INGOT_INLINE void int8_maxima(const Int8PoolWindow& w, int64_t channel, int64_t n,
                               typename V::B low, typename V::B high, uint8_t* out) {
   typename V::B most[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) most[v] = V::bsplat(0);
@@ -52,11 +52,11 @@ INGOT_INLINE void byte_maxima(const BytePoolWindow& w, int64_t channel, int64_t 
 
 /// How the sums of one window become averages.
 template <class V>
-struct ByteMeans {
+struct Int8Means {
   typename V::I less, half, minus_half, offset, low, high;
   typename V::F divisor;
   int32_t taps;
-  ByteMeans(const QuantizedPool2dAttributes& t, int64_t all) {
+  Int8Means(const QuantizedPool2dAttributes& t, int64_t all) {
     taps = all > 0 ? int32_t(all) : 1;
     less = V::isplat(int32_t(all * t.offset)), offset = V::isplat(int32_t(t.offset));
     half = V::isplat(taps / 2), minus_half = V::isplat(-(taps / 2));
@@ -82,8 +82,8 @@ struct ByteMeans {
 };
 
 template <class V, int kVecs, bool whole>
-INGOT_INLINE void byte_means(const BytePoolWindow& w, int64_t channel, int64_t n,
-                             const ByteMeans<V>& mean, uint8_t* out) {
+INGOT_INLINE void int8_means(const Int8PoolWindow& w, int64_t channel, int64_t n,
+                             const Int8Means<V>& mean, uint8_t* out) {
   typename V::I sums[kVecs];
   INGOT_UNROLL for (int v = 0; v < kVecs; v++) sums[v] = V::isplat(0);
   for (int64_t y = 0; y < w.rows; y++) {
@@ -102,45 +102,45 @@ INGOT_INLINE void byte_means(const BytePoolWindow& w, int64_t channel, int64_t n
 }
 
 template <class V>
-void byte_pool_row(const QuantizedPool2dAttributes& t, const ByteImage& in, int64_t oy, Range cols,
+void int8_pool_row(const QuantizedPool2dAttributes& t, const Int8Image& in, int64_t oy, Range cols,
                    Range channels, uint8_t* out, int64_t out_stride) {
   const bool max = t.kind == PoolKind::kMax;
   const typename V::B low = V::bsplat(uint8_t(t.low)), high = V::bsplat(uint8_t(t.high));
   for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
-    const BytePoolWindow w = byte_pool_window(t, in, oy, ox);
+    const Int8PoolWindow w = int8_pool_window(t, in, oy, ox);
     int64_t c = channels.begin;
     if (max) {
       for (; c + 2 * V::kBytes <= channels.end; c += 2 * V::kBytes)
-        byte_maxima<V, 2, true>(w, c, V::kBytes, low, high, out + c);
+        int8_maxima<V, 2, true>(w, c, V::kBytes, low, high, out + c);
       for (; c + V::kBytes <= channels.end; c += V::kBytes)
-        byte_maxima<V, 1, true>(w, c, V::kBytes, low, high, out + c);
-      if (c < channels.end) byte_maxima<V, 1, false>(w, c, channels.end - c, low, high, out + c);
+        int8_maxima<V, 1, true>(w, c, V::kBytes, low, high, out + c);
+      if (c < channels.end) int8_maxima<V, 1, false>(w, c, channels.end - c, low, high, out + c);
       continue;
     }
-    const ByteMeans<V> mean(t, w.rows * w.cols);
+    const Int8Means<V> mean(t, w.rows * w.cols);
     for (; c + 4 * V::kLanes <= channels.end; c += 4 * V::kLanes)
-      byte_means<V, 4, true>(w, c, V::kLanes, mean, out + c);
+      int8_means<V, 4, true>(w, c, V::kLanes, mean, out + c);
     for (; c + V::kLanes <= channels.end; c += V::kLanes)
-      byte_means<V, 1, true>(w, c, V::kLanes, mean, out + c);
-    if (c < channels.end) byte_means<V, 1, false>(w, c, channels.end - c, mean, out + c);
+      int8_means<V, 1, true>(w, c, V::kLanes, mean, out + c);
+    if (c < channels.end) int8_means<V, 1, false>(w, c, channels.end - c, mean, out + c);
   }
 }
 
-/// n <= kWordChannels channels of one output pixel.
-constexpr int64_t kWordChannels = 64;
-inline void word_pool_pixel(const QuantizedPool2dAttributes& t, const BytePoolWindow& w,
-                            int64_t channel, int64_t n, int16_t* out) {
+/// n <= kInt16Channels channels of one output pixel.
+constexpr int64_t kInt16Channels = 64;
+inline void int16_pool_pixel(const QuantizedPool2dAttributes& t, const Int8PoolWindow& w,
+                             int64_t channel, int64_t n, int16_t* out) {
   const bool max = t.kind == PoolKind::kMax;
-  int32_t kept[kWordChannels] = {};
+  int32_t kept[kInt16Channels] = {};
   for (int64_t y = 0; y < w.rows; y++)
     for (int64_t x = 0; x < w.cols; x++) {
-      int16_t words[kWordChannels] = {};
+      int16_t words[kInt16Channels] = {};
       std::memcpy(words, w.at + y * w.down + x * w.across + channel * 2, size_t(n) * 2);
       if (max)
-        for (int64_t i = 0; i < kWordChannels; i++)
+        for (int64_t i = 0; i < kInt16Channels; i++)
           kept[i] = kept[i] > words[i] + 32768 ? kept[i] : words[i] + 32768;
       else
-        for (int64_t i = 0; i < kWordChannels; i++) kept[i] += words[i] + 32768;
+        for (int64_t i = 0; i < kInt16Channels; i++) kept[i] += words[i] + 32768;
     }
   const int32_t all = int32_t(w.rows * w.cols), taps = all > 0 ? all : 1,
                 offset = int32_t(t.offset), low = int32_t(t.low), high = int32_t(t.high);
@@ -153,12 +153,12 @@ inline void word_pool_pixel(const QuantizedPool2dAttributes& t, const BytePoolWi
     out[i] = int16_t((y < low ? low : y > high ? high : y) - 32768);
   }
 }
-inline void word_pool_row(const QuantizedPool2dAttributes& t, const ByteImage& in, int64_t oy,
-                          Range cols, Range channels, int16_t* out, int64_t out_stride) {
+inline void int16_pool_row(const QuantizedPool2dAttributes& t, const Int8Image& in, int64_t oy,
+                           Range cols, Range channels, int16_t* out, int64_t out_stride) {
   for (int64_t ox = cols.begin; ox < cols.end; ox++, out += out_stride) {
-    const BytePoolWindow w = byte_pool_window(t, in, oy, ox);
-    for (int64_t c = channels.begin; c < channels.end; c += kWordChannels)
-      word_pool_pixel(t, w, c, min_of(kWordChannels, channels.end - c), out + c);
+    const Int8PoolWindow w = int8_pool_window(t, in, oy, ox);
+    for (int64_t c = channels.begin; c < channels.end; c += kInt16Channels)
+      int16_pool_pixel(t, w, c, min_of(kInt16Channels, channels.end - c), out + c);
   }
 }
 
@@ -180,12 +180,12 @@ Status quantized_pool2d(const OpArguments& a, const Team& team) {
     channels = {min_of(c, mine.begin * 64), min_of(c, mine.end * 64)};
   }
   for (int64_t r = rows.begin; r < rows.end; r++) {
-    const ByteImage image = byte_image(x, r / oh);
+    const Int8Image image = int8_image(x, r / oh);
     const int64_t at = (r * ow + cols.begin) * y.row_stride;
     if (y.dtype == DType::kI16)
-      word_pool_row(t, image, r % oh, cols, channels, y.as<int16_t>() + at, y.row_stride);
+      int16_pool_row(t, image, r % oh, cols, channels, y.as<int16_t>() + at, y.row_stride);
     else
-      byte_pool_row<V>(t, image, r % oh, cols, channels, y.as<uint8_t>() + at, y.row_stride);
+      int8_pool_row<V>(t, image, r % oh, cols, channels, y.as<uint8_t>() + at, y.row_stride);
   }
   return {};
 }

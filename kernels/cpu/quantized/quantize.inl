@@ -29,14 +29,15 @@ constexpr bool kSubnormalsAreZero = false;
 constexpr float kSmallestNormal = 0x1p-126f;  // no <cfloat> in freestanding libraries
 
 /// Numbers of an instruction.
-struct QuantizeSteps {
+struct OutputQuantParams {
   float scale, low, high;  // low and high are less the zero point
   int32_t zero;
   bool away, reciprocal;
   float back = 1;  // a reciprocal that is subnormal stands here 2^24 times as large, which is exact
 };
-inline QuantizeSteps quantize_steps(const QuantizeAttributes& t, DType to) {
-  QuantizeSteps s{t.scale, 0, 0, t.zero_point, t.rounding == QuantizeRounding::kAway, t.reciprocal};
+inline OutputQuantParams output_quant_params(const QuantizeAttributes& t, DType to) {
+  OutputQuantParams s{t.scale,     0, 0, t.zero_point, t.rounding == QuantizeRounding::kAway,
+                      t.reciprocal};
   if (s.reciprocal) s.scale = 1.0f / t.scale;
   if (kSubnormalsAreZero && s.reciprocal && s.scale < kSmallestNormal)
     s.scale *= 16777216.0f, s.back = 1 / 16777216.0f;
@@ -51,7 +52,7 @@ inline QuantizeSteps quantize_steps(const QuantizeAttributes& t, DType to) {
 }
 
 template <class V>
-INGOT_INLINE typename V::I quantize_vector(const QuantizeSteps& s, typename V::F x) {
+INGOT_INLINE typename V::I quantize_vector(const OutputQuantParams& s, typename V::F x) {
   using F = typename V::F;
   const F scale = V::splat(s.scale);
   F v = s.reciprocal ? V::mul(x, scale) : V::div(x, scale);
@@ -80,9 +81,9 @@ inline void widen_block(DType type, const void* x, int64_t at, int64_t n, int32_
 
 /// Numbers of i8 are made 128 higher and turned back: `flip` is 128 then, else 0.
 template <class V>
-void quantize_bytes(const QuantizeSteps& steps, uint8_t flip, const float* x, uint8_t* y,
+void quantize_bytes(const OutputQuantParams& steps, uint8_t flip, const float* x, uint8_t* y,
                     int64_t n) {
-  QuantizeSteps s = steps;  // which no store of bytes can change
+  OutputQuantParams s = steps;  // which no store of bytes can change
   s.zero += flip;
   int64_t i = 0;
   if constexpr (V::kPacks) {
@@ -105,7 +106,7 @@ void quantize_bytes(const QuantizeSteps& steps, uint8_t flip, const float* x, ui
 template <class V>
 Status quantize(const OpArguments& a, const Team& team) {
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
-  const QuantizeSteps s = quantize_steps(a.as<QuantizeAttributes>(), y.dtype);
+  const OutputQuantParams s = output_quant_params(a.as<QuantizeAttributes>(), y.dtype);
   const bool bytes = y.dtype == DType::kU8 || y.dtype == DType::kI8;
   const uint8_t flip = y.dtype == DType::kI8 ? 128 : 0;
   for_runs(team, x, y, [&](int64_t from, int64_t to, int64_t n) {

@@ -12,7 +12,7 @@ namespace ingot::cpu {
 namespace {
 
 using quantized::kMaxChannelRows;
-using quantized::RowSteps;
+using quantized::RowQuantParams;
 
 constexpr int kWidestBytes = 8;  // panels
 alignas(64) constexpr int32_t kNoBias[kWidestBytes * kPanel] = {};
@@ -72,7 +72,7 @@ inline Requantization from_channel(Requantization r, int64_t o) {
 }
 
 /// Group g of the steps of x; whatever a file feeds is a scale and a byte.
-inline RowSteps row_steps(const TensorView& steps, int64_t g) {
+inline RowQuantParams row_quant_params(const TensorView& steps, int64_t g) {
   const float scale = steps.as<const float>()[2 * g], zero = steps.as<const float>()[2 * g + 1];
   return {scale, zero >= 255.0f ? 255 : zero > 0.0f ? int32_t(zero) : 0};
 }
@@ -144,7 +144,7 @@ inline int32_t requantize_wide(const Requantization& r, int32_t upper, int32_t l
 /// Sums of the upper and of the lower bytes, 16 of each, both begun with the first row of biases
 /// -> n numbers of i16.
 template <class V>
-__attribute__((noinline)) void requantize_words(const Requantization& r, const int32_t* upper,
+__attribute__((noinline)) void requantize_int16(const Requantization& r, const int32_t* upper,
                                                 const int32_t* lower, int64_t o, int16_t* out,
                                                 int64_t n) {
   alignas(64) int32_t numbers[kPanel];
@@ -193,7 +193,7 @@ INGOT_INLINE void requantize_float(const Requantization& r, typename V::I (&sums
 
 /// Sums of `count` <= 16 channels from o on of one row to f32 or i32. `row`: the sum of its bytes.
 template <class V>
-INGOT_INLINE void store_to_float(const Requantization& r, const RowSteps& steps, int32_t row,
+INGOT_INLINE void store_to_float(const Requantization& r, const RowQuantParams& steps, int32_t row,
                                  const int32_t* sums, int64_t o, uint8_t* out, int64_t count) {
   using I = typename V::I;
   const I zero = V::isplat(steps.zero), of_row = V::isplat(row);
@@ -218,15 +218,15 @@ INGOT_INLINE void store_to_float(const Requantization& r, const RowSteps& steps,
 }
 /// Not a part of every kernel of one row.
 template <class V>
-__attribute__((noinline)) void store_row_to_float(const Requantization& r, const RowSteps& steps,
-                                                  const int32_t* sums, int64_t o, uint8_t* out,
-                                                  int64_t count) {
+__attribute__((noinline)) void store_row_to_float(const Requantization& r,
+                                                  const RowQuantParams& steps, const int32_t* sums,
+                                                  int64_t o, uint8_t* out, int64_t count) {
   store_to_float<V>(r, steps, 0, sums, o, out, count < kPanel ? count : kPanel);
 }
 
 /// The same in any mode. `steps`: of to_float; weights' zero points were taken off.
 template <class V>
-INGOT_INLINE void requantize(const Requantization& r, const RowSteps& steps,
+INGOT_INLINE void requantize(const Requantization& r, const RowQuantParams& steps,
                              typename V::I (&sums)[Dot::kChunks], int64_t o, uint8_t* out,
                              int64_t n) {
   if (__builtin_expect(r.mode == RequantMode::kFloatEven, 1))

@@ -24,14 +24,14 @@ uint8_t largest_byte(const uint8_t* x, int64_t n) {
 }
 
 /// Steps of y, zero point and limits included.
-struct SoftmaxSteps {
+struct SoftmaxQuantParams {
   int32_t zero, low, high;
   bool add_half;
 };
 
 /// n <= kQuantizeBlock steps of e(x) * r.
 template <class V>
-INGOT_INLINE void softmax_steps(const SoftmaxSteps& s, const float* e, typename V::F r,
+INGOT_INLINE void softmax_steps(const SoftmaxQuantParams& s, const float* e, typename V::F r,
                                 const uint8_t* x, int64_t n, int32_t* out) {
   using F = typename V::F;
   for (int64_t i = 0; i < n; i += V::kLanes) {
@@ -45,8 +45,8 @@ INGOT_INLINE void softmax_steps(const SoftmaxSteps& s, const float* e, typename 
   }
 }
 
-inline void fixed_softmax_row(const SoftmaxSteps& s, int bits, const int32_t* e, const uint8_t* x,
-                              int64_t n, DType type, void* y) {
+inline void fixed_softmax_row(const SoftmaxQuantParams& s, int bits, const int32_t* e,
+                              const uint8_t* x, int64_t n, DType type, void* y) {
   int64_t sum = 0;
   for (int64_t i = 0; i < n; i++) sum += fixed_term(e[x[i]]);
   const FixedReciprocal r = fixed_reciprocal(sum);
@@ -62,7 +62,7 @@ inline void fixed_softmax_row(const SoftmaxSteps& s, int bits, const int32_t* e,
 }
 
 template <class V>
-void softmax_byte_row(const SoftmaxSteps& s, float scale, const float* e, const uint8_t* x,
+void softmax_int8_row(const SoftmaxQuantParams& s, float scale, const float* e, const uint8_t* x,
                       int64_t n, DType type, void* y) {
   float sum = 0;
   for (int64_t i = 0; i < n; i++) sum += e[x[i]];
@@ -81,14 +81,14 @@ void softmax_byte_row(const SoftmaxSteps& s, float scale, const float* e, const 
   }
 }
 
-inline void softmax_word_row(const int16_t* table, const int16_t* x, int64_t n, int16_t* y) {
+inline void softmax_int16_row(const int16_t* table, const int16_t* x, int64_t n, int16_t* y) {
   int32_t top = -32768;
   for (int64_t i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
   const int16_t* e = table + 65535 - top;
   int64_t sum = 0;
   for (int64_t i = 0; i < n; i++) sum += e[x[i]] > 0 ? e[x[i]] : 0;
-  const WordReciprocal r = word_reciprocal(table + kWordExponentials, sum);
-  for (int64_t i = 0; i < n; i++) y[i] = word_step(r, e[x[i]]);
+  const Int16Reciprocal r = int16_reciprocal(table + kInt16Exponentials, sum);
+  for (int64_t i = 0; i < n; i++) y[i] = int16_step(r, e[x[i]]);
 }
 
 template <class V>
@@ -101,18 +101,18 @@ Status quantized_softmax(const OpArguments& a, const Team& team) {
   if (x.dtype == DType::kI16) {
     const Part rows = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
     for (int64_t i = rows.begin; i < rows.end; i++)
-      softmax_word_row(table.as<const int16_t>(), x.as<const int16_t>() + i * x.row_stride, n,
-                       y.as<int16_t>() + i * y.row_stride);
+      softmax_int16_row(table.as<const int16_t>(), x.as<const int16_t>() + i * x.row_stride, n,
+                        y.as<int16_t>() + i * y.row_stride);
     return {};
   }
-  const SoftmaxSteps s{t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767, t.add_half};
+  const SoftmaxQuantParams s{t.y_zero, bytes ? 0 : -32768, bytes ? 255 : 32767, t.add_half};
   const Part mine = part_of(team, x.rows(), 1, most_of(1, 1024 / n));
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const uint8_t* from = x.as<const uint8_t>() + i * x.row_stride;
     void* to = y.as<char>() + i * y.row_stride * (bytes ? 1 : 2);
     const int64_t first = 255 - largest_byte<V>(from, n);
     if (table.dtype == DType::kF32)
-      softmax_byte_row<V>(s, t.scale, table.as<const float>() + first, from, n, y.dtype, to);
+      softmax_int8_row<V>(s, t.scale, table.as<const float>() + first, from, n, y.dtype, to);
     else
       fixed_softmax_row(s, bytes ? 8 : 16, table.as<const int32_t>() + first, from, n, y.dtype, to);
   }

@@ -55,12 +55,12 @@ INGOT_INLINE int64_t fixed_step(const FixedReciprocal& r, int bits, int32_t e) {
 }
 
 /// 1 / s of 16-bit numbers, and the bits of s.
-struct WordReciprocal {
+struct Int16Reciprocal {
   int64_t factor;
   int bits;
 };
 /// The line through the table at the mantissa of a sum.
-INGOT_INLINE WordReciprocal word_reciprocal(const int16_t* table, int64_t sum) {
+INGOT_INLINE Int16Reciprocal int16_reciprocal(const int16_t* table, int64_t sum) {
   const int64_t s = sum < 2 ? 2 : sum > INT32_MAX ? INT32_MAX : sum;
   const int bits = 32 - leading_zeros(uint32_t(s));
   const int64_t limited = ((s << (31 - bits)) + (1 << 13)) >> 14;
@@ -68,7 +68,7 @@ INGOT_INLINE WordReciprocal word_reciprocal(const int16_t* table, int64_t sum) {
   const int32_t base = table[m >> 7], slope = table[(m >> 7) + 1] - base;
   return {int16_t(base + ((slope * (m & 127) + 64) >> 7)), bits};
 }
-INGOT_INLINE int16_t word_step(const WordReciprocal& r, int16_t e) {
+INGOT_INLINE int16_t int16_step(const Int16Reciprocal& r, int16_t e) {
   const int64_t q =
       ((e > 0 ? int64_t{e} : 0) * r.factor + (int64_t{1} << (r.bits - 2))) >> (r.bits - 1);
   return int16_t(q < 0 ? 0 : q > 32767 ? 32767 : q);

@@ -13,7 +13,7 @@ namespace ingot::cpu {
 namespace {
 
 /// What the tiles of one call share. Sizes in bytes.
-struct ByteTileShape {
+struct Int8TileShape {
   const Segment* segments = nullptr;
   int64_t segment_count = 0, segment_length = 0;  // length: a multiple of 4
   int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
@@ -29,7 +29,7 @@ struct ByteTileShape {
 
 /// Where one tile is. Pixels come in two halves, as in gemm_tile. `sums`: of the bytes of each
 /// pixel's window, where weights have a zero point; else null. `steps`: of to_float.
-struct ByteTileAt {
+struct Int8TileAt {
   const uint8_t* a = nullptr;
   int64_t half = 0;
   const int8_t* b = nullptr;
@@ -38,7 +38,7 @@ struct ByteTileAt {
   int64_t out_half = 0;
   const int32_t* sums = nullptr;
   int64_t sums_half = 0;
-  const RowSteps* steps = nullptr;
+  const RowQuantParams* steps = nullptr;
   int64_t steps_half = 0;
   int64_t cols = 0;        // outputs of it that exist
   int32_t* raw = nullptr;  // sums go there, a row of panels a pixel, and nothing else is done
@@ -75,7 +75,7 @@ INGOT_INLINE void load_column(const int8_t* w, int64_t panel, typename Dot::W (&
 constexpr int64_t kWidened = 128;
 
 template <class V, class D, int MR, int NP>
-INGOT_INLINE void accumulate_widened(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void accumulate_widened(const Int8TileShape& x, const Int8TileAt& t,
                                      typename D::A (&acc)[MR][NP]) {
   alignas(64) uint16_t widened[MR][kWidened];
   const Segment* const last = x.segments + x.segment_count;
@@ -98,7 +98,7 @@ INGOT_INLINE void accumulate_widened(const ByteTileShape& x, const ByteTileAt& t
 }
 
 template <class V, class D, int MR, int NP>
-INGOT_INLINE void accumulate_narrow(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void accumulate_narrow(const Int8TileShape& x, const Int8TileAt& t,
                                     typename D::A (&acc)[MR][NP]) {
   const int64_t stride = x.pixel_stride;
   const Segment* const last = x.segments + x.segment_count;
@@ -133,7 +133,7 @@ INGOT_INLINE void add_group(const int8_t* w, int64_t panel, const typename D::X 
 
 /// Four groups of a pixel at a time, then those that are left.
 template <class V, class D, int MR, int NP>
-INGOT_INLINE void accumulate_groups(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void accumulate_groups(const Int8TileShape& x, const Int8TileAt& t,
                                     typename D::A (&acc)[MR][NP]) {
   const int64_t stride = x.pixel_stride, panel = x.panel_stride;
   const Segment* const last = x.segments + x.segment_count;
@@ -157,7 +157,7 @@ INGOT_INLINE void accumulate_groups(const ByteTileShape& x, const ByteTileAt& t,
 }
 
 template <class V, int MR, int NP>
-INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void accumulate_bytes(const Int8TileShape& x, const Int8TileAt& t,
                                    typename Dot::A (&acc)[MR][NP]) {
   const int32_t* const bias = x.starts(t.output);
   INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int p = 0; p < NP; p++) acc[i][p] =
@@ -172,7 +172,7 @@ INGOT_INLINE void accumulate_bytes(const ByteTileShape& x, const ByteTileAt& t,
 
 /// The sums of pixel i and panel p, in order, weights' zero point taken into account.
 template <class V, int MR, int NP>
-INGOT_INLINE void finish_sums(const ByteTileShape& x, int32_t w_zero, const ByteTileAt& t,
+INGOT_INLINE void finish_sums(const Int8TileShape& x, int32_t w_zero, const Int8TileAt& t,
                               const typename Dot::A (&acc)[MR][NP], int i, int p,
                               typename V::I (&sums)[Dot::kChunks]) {
   constexpr int kHalf = (MR + 1) / 2;
@@ -187,12 +187,12 @@ INGOT_INLINE void finish_sums(const ByteTileShape& x, int32_t w_zero, const Byte
 /// Four vectors of 16 steps at a time, where the instruction set packs them so. What stores could
 /// change, as far as the compiler knows, is read before the first of them.
 template <class V, class D, int MR, int NP>
-INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void store_by_fours(const Int8TileShape& x, const Int8TileAt& t,
                                  const typename D::A (&acc)[MR][NP]) {
   constexpr int kHalf = (MR + 1) / 2, kUnits = MR * NP, kPixels = NP >= 4 ? 1 : 4 / NP;
   constexpr int kOutputs = NP * kPanel;
   const Requantization& r = *x.requantization;
-  const ByteTileAt at = t;
+  const Int8TileAt at = t;
   const int64_t stride = x.out_stride;
   const int32_t zero = r.zero, low = r.low, w_zero = r.w_zero;
   // pixels that follow each other without a gap
@@ -228,10 +228,10 @@ INGOT_INLINE void store_by_fours(const ByteTileShape& x, const ByteTileAt& t,
 /// A vector of bytes for a pixel and a panel, where the instruction set has that many. What stores
 /// could change, as far as the compiler knows, is read before the first of them.
 template <class V, class D, int MR, int NP>
-INGOT_INLINE void store_by_sixteens(const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void store_by_sixteens(const Int8TileShape& x, const Int8TileAt& t,
                                     const typename D::A (&acc)[MR][NP]) {
   const Requantization& r = *x.requantization;
-  const ByteTileAt at = t;
+  const Int8TileAt at = t;
   const int64_t stride = x.out_stride;
   const int32_t w_zero = r.w_zero;
   INGOT_UNROLL for (int p = 0; p < NP; p++) {
@@ -247,7 +247,7 @@ INGOT_INLINE void store_by_sixteens(const ByteTileShape& x, const ByteTileAt& t,
 
 /// Sums of `rows` pixels, `stride` apart, in fixed point. Not a part of every tile.
 template <class V>
-__attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const ByteTileAt& t,
+__attribute__((noinline)) void store_fixed_tile(const Int8TileShape& x, const Int8TileAt& t,
                                                 const int32_t* sums, int rows, int stride) {
   const int half = (rows + 1) / 2;
   for (int i = 0; i < rows; i++)
@@ -258,11 +258,11 @@ __attribute__((noinline)) void store_fixed_tile(const ByteTileShape& x, const By
 
 /// The same to f32 or i32.
 template <class V>
-__attribute__((noinline)) void store_float_tile(const ByteTileShape& x, const ByteTileAt& t,
+__attribute__((noinline)) void store_float_tile(const Int8TileShape& x, const Int8TileAt& t,
                                                 const int32_t* sums, int rows, int stride) {
   const int half = (rows + 1) / 2;
   for (int i = 0; i < rows; i++) {
-    const RowSteps& steps = *tile_row(t.steps, half, t.steps_half, x.steps_stride, i);
+    const RowQuantParams& steps = *tile_row(t.steps, half, t.steps_half, x.steps_stride, i);
     const int32_t sum = t.sums ? *tile_row(t.sums, half, t.sums_half, 1, i) : 0;
     uint8_t* const out = tile_row(t.out, half, t.out_half, x.out_stride, i);
     for (int64_t o = 0; o < t.cols; o += kPanel)
@@ -272,7 +272,7 @@ __attribute__((noinline)) void store_float_tile(const ByteTileShape& x, const By
 }
 
 template <class V, int MR, int NP>
-void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
+void int8_tile(const Int8TileShape& x, const Int8TileAt& t) {
   constexpr int kHalf = (MR + 1) / 2;
   typename Dot::A acc[MR][NP];
   accumulate_bytes<V, MR, NP>(x, t, acc);
@@ -308,17 +308,18 @@ void byte_tile(const ByteTileShape& x, const ByteTileAt& t) {
   }
 }
 
-using ByteTile = void (*)(const ByteTileShape&, const ByteTileAt&);
+using Int8Tile = void (*)(const Int8TileShape&, const Int8TileAt&);
 
 /// Panels of sums that a tile has at most.
 constexpr int kTilePanels = int(max_of(max_of(Dot::kRows * Dot::kPanels, Dot::kTall), Dot::kWide));
 
 /// `rows` 16-bit pixels by `panels`.
 template <class V>
-__attribute__((noinline)) void word_tile(ByteTile tile, const ByteTileShape& x, const ByteTileAt& t,
+__attribute__((noinline)) void int16_tile(Int8Tile tile, const Int8TileShape& x,
+                                          const Int8TileAt& t,
                                          int rows, int panels) {
   alignas(64) int32_t upper[kTilePanels * kPanel], lower[kTilePanels * kPanel];
-  ByteTileAt at = t;
+  Int8TileAt at = t;
   at.raw = upper, tile(x, at);
   at.raw = lower, at.a += x.plane, tile(x, at);
   const int half = (rows + 1) / 2;
@@ -326,36 +327,36 @@ __attribute__((noinline)) void word_tile(ByteTile tile, const ByteTileShape& x, 
     for (int o = 0; o < t.cols; o += kPanel) {
       const int64_t from = i * panels * kPanel + o;
       uint8_t* const out = tile_row(t.out, half, t.out_half, x.out_stride, i) + o * 2;
-      requantize_words<V>(*x.requantization, upper + from, lower + from, t.output + o,
+      requantize_int16<V>(*x.requantization, upper + from, lower + from, t.output + o,
                           reinterpret_cast<int16_t*>(out), t.cols - o);
     }
 }
 template <class V>
-INGOT_INLINE void run_byte_tile(ByteTile tile, const ByteTileShape& x, const ByteTileAt& t,
+INGOT_INLINE void run_int8_tile(Int8Tile tile, const Int8TileShape& x, const Int8TileAt& t,
                                 int rows, int panels) {
   if (__builtin_expect(x.plane == 0, 1)) return tile(x, t);
-  word_tile<V>(tile, x, t, rows, panels);
+  int16_tile<V>(tile, x, t, rows, panels);
 }
 
 template <class V, int NP, int n>
-struct ByteTileColumn {
-  ByteTile rows[n + 1] = {};
+struct Int8TileColumn {
+  Int8Tile rows[n + 1] = {};
   template <int... I>
   constexpr void fill(Indices<I...>) {
-    ((rows[I + 1] = byte_tile<V, I + 1, NP>), ...);
+    ((rows[I + 1] = int8_tile<V, I + 1, NP>), ...);
   }
-  constexpr ByteTileColumn() { fill(typename MakeIndices<n>::Type()); }
+  constexpr Int8TileColumn() { fill(typename MakeIndices<n>::Type()); }
 };
 
 template <class V>
-struct ByteTiles {
-  static constexpr ByteTileColumn<V, 1, Dot::kTall> kSingle{};
-  static constexpr ByteTileColumn<V, Dot::kPanels, Dot::kRows> kFull{};
+struct Int8Tiles {
+  static constexpr Int8TileColumn<V, 1, Dot::kTall> kSingle{};
+  static constexpr Int8TileColumn<V, Dot::kPanels, Dot::kRows> kFull{};
   static constexpr int rows(int panels) { return panels == Dot::kPanels ? Dot::kRows : Dot::kTall; }
-  static INGOT_INLINE void run(int panels, int64_t rows, const ByteTileShape& x,
-                               const ByteTileAt& t) {
-    const ByteTile tile = panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
-    run_byte_tile<V>(tile, x, t, int(rows), panels);
+  static INGOT_INLINE void run(int panels, int64_t rows, const Int8TileShape& x,
+                               const Int8TileAt& t) {
+    const Int8Tile tile = panels == Dot::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
+    run_int8_tile<V>(tile, x, t, int(rows), panels);
   }
 };
 
@@ -365,7 +366,7 @@ struct SignedStarts {
   alignas(64) int32_t sums[max_of(Dot::kPanels, Dot::kWide) * kPanel];
   /// @pre the panels of weights follow each other, `shape` says how far apart
   template <class D = Dot>
-  INGOT_INLINE void fill(ByteTileShape* shape, const int8_t* w, int64_t output, int panels) {
+  INGOT_INLINE void fill(Int8TileShape* shape, const int8_t* w, int64_t output, int panels) {
     if constexpr (D::kSigned) {
       for (int p = 0; p < panels; p++)
         D::signed_starts(w + p * shape->panel_stride, shape->panel_stride,
@@ -377,7 +378,7 @@ struct SignedStarts {
 
 /// Calls f(first panel, panels, outputs) over panels [range) of o outputs.
 template <class F>
-INGOT_INLINE void for_byte_panels(Range range, int64_t o, F f) {
+INGOT_INLINE void for_int8_panels(Range range, int64_t o, F f) {
   for (int64_t p = range.begin; p < range.end; p += Dot::kPanels) {
     const int count = range.end - p < Dot::kPanels ? 1 : Dot::kPanels;
     f(p, count, min_of(o - p * kPanel, count * kPanel));

@@ -89,7 +89,7 @@ ConvParams tiled_params(const ConvJob& j, float* packed) {
   return p;
 }
 
-Status launch_few_rows(const GpuWork& work, const ConvParams& p) {
+Status launch_skinny(const GpuWork& work, const ConvParams& p) {
   const SkinnyParams few = {p.x,
                             p.w,
                             p.bias,
@@ -113,7 +113,7 @@ void list_variants(const ConvJob& j, const ConvParams& p, const GpuTraits& trait
                    VariantList* list) {
   const bool grouped = j.t->method == ConvMethod::kGrouped;
   if (is_pointwise(*j.t) && !grouped && p.pixels <= SkinnyShape::kRows)
-    list->add({"few_rows", 1, kFewRowsVariant}, -1);
+    list->add({"skinny", 1, kSkinnyVariant}, -1);
   list_conv_tiles(p, traits, list);
   if (p.pixels <= kMaxOneEach / (p.outputs * p.groups))
     list->add({"one_each", 1, kOneEachVariant}, 1e300);
@@ -152,7 +152,7 @@ Status launch_conv(const GpuWork& work, const ConvJob& j, float* scratch) {
   // when they turn out unaligned.
   const bool has_room = !packs || work.scratch_bytes >= grouped_scratch(t, j.e);
   if (variant == kOneEachVariant || !has_room) return launch_each(work, j);
-  if (variant == kFewRowsVariant) return launch_few_rows(work, p);
+  if (variant == kSkinnyVariant) return launch_skinny(work, p);
   if (packs) {
     const PackPanelsParams pack = {j.w, scratch, p.groups, p.outputs, p.k};
     INGOT_TRY(launch(work, KernelId::pack_panels,

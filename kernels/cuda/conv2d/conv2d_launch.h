@@ -39,7 +39,7 @@ inline bool is_aligned(const void* p, uint32_t bytes = 16) {
 }
 
 /// Ids of variants beside tiles, whose ids are their places in the table of tiles.
-enum : uint16_t { kFewRowsVariant = 16, kOneEachVariant, kRowOf4Variant, kOnePixelVariant };
+enum : uint16_t { kSkinnyVariant = 16, kOneEachVariant, kRowOf4Variant, kOnePixelVariant };
 
 /// The tile that work.variant names, or the model has for these extents, launched. `p` is whole but
 /// for vector_y. @pre p.pixels, p.outputs, p.groups >= 1, the window's numbers are below 2^30,

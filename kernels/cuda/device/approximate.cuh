@@ -8,13 +8,13 @@ namespace ingot::cuda {
 
 #if defined(__CUDACC__)
 /// 2^x, off by 2 in the last place at most; 0 for minus infinity, subnormal results flushed.
-GPU_FN float quick_exp2(float x) {
+GPU_FN float fast_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 /// 1/x, off by 1 in the last place at most.
-GPU_FN float quick_reciprocal(float x) {
+GPU_FN float fast_reciprocal(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
@@ -26,16 +26,16 @@ GPU_FN float larger(float a, float b) {
   return y;
 }
 #else
-GPU_FN float quick_exp2(float x) { return x < -126.0f ? 0.0f : __builtin_exp2f(x); }
-GPU_FN float quick_reciprocal(float x) { return 1.0f / x; }
+GPU_FN float fast_exp2(float x) { return x < -126.0f ? 0.0f : __builtin_exp2f(x); }
+GPU_FN float fast_reciprocal(float x) { return 1.0f / x; }
 GPU_FN float larger(float a, float b) { return a > b || b != b ? a : b; }
 #endif
 
 constexpr float kLog2E = 1.44269504f;
 
 /// To an absolute error of 2^-22.
-GPU_FN float quick_tanh(float x) {
-  return 1.0f - 2.0f * quick_reciprocal(quick_exp2(x * (2 * kLog2E)) + 1.0f);
+GPU_FN float fast_tanh(float x) {
+  return 1.0f - 2.0f * fast_reciprocal(fast_exp2(x * (2 * kLog2E)) + 1.0f);
 }
 
 }  // namespace ingot::cuda

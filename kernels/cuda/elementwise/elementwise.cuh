@@ -7,7 +7,7 @@
 #include "kernels/cuda/device/convert.cuh"
 #include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/elementwise/elementwise_kernels.h"
-#include "kernels/cuda/elementwise/quick.cuh"
+#include "kernels/cuda/elementwise/vectorized.cuh"
 #include "kernels/cuda/elementwise/steps.cuh"
 
 namespace ingot::cuda {

@@ -8,4 +8,4 @@
   X(elementwise_f64, ElementwiseParams, 256) \
   X(elementwise_i64, ElementwiseParams, 256) \
   X(elementwise_u64, ElementwiseParams, 256) \
-  X(elementwise_quick, QuickParams, 256)
+  X(elementwise_vectorized, VectorizedParams, 256)

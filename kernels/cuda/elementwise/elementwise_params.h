@@ -26,22 +26,22 @@ struct ElementwiseParams {
   int step_count;
 };
 
-constexpr int kQuickRank = 3;
+constexpr int kVectorizedRank = 3;
 
 /// Elements in groups of four neighbours: one float each, from a row or repeated.
-struct QuickOperand {
+struct VectorizedOperand {
   char* data;
-  int64_t strides[kQuickRank - 1];  // elements, of the outer dims
+  int64_t strides[kVectorizedRank - 1];  // elements, of the outer dims
   DType dtype;                      // f32, f16, bf16
   bool is_row;                      // four neighbours, else one for all four
 };
 
 /// Chains in f32 whose steps read operands, constants and the result before: everything stays in
 /// registers.
-struct QuickParams {
+struct VectorizedParams {
   int64_t groups;
   FastDivisor last, middle;  // groups of a row; rows of the middle dimension
-  QuickOperand operands[kMaxElementwiseInputs + 1];
+  VectorizedOperand operands[kMaxElementwiseInputs + 1];
   ElementwiseStep steps[kMaxElementwiseSteps];
   int inputs;
   int step_count;

@@ -83,10 +83,10 @@ KernelId kernel_of(ComputeType compute) {
   return KernelId::elementwise_f32;
 }
 
-#define INGOT_QUICK(function, expression) case ElementwiseOp::function:
-bool is_quick_op(ElementwiseOp op) {
+#define INGOT_VECTORIZED(function, expression) case ElementwiseOp::function:
+bool is_vectorized_op(ElementwiseOp op) {
   switch (op) {
-#include "kernels/cuda/elementwise/quick_functions.def"
+#include "kernels/cuda/elementwise/vectorized_functions.def"
     return true;
     default: return false;
   }
@@ -95,7 +95,7 @@ bool is_quick_op(ElementwiseOp op) {
 bool is_straight(const ElementwiseParams& p) {
   for (int i = 0; i < p.step_count; i++) {
     const ElementwiseStep& s = p.steps[i];
-    if (!is_quick_op(s.op)) return false;
+    if (!is_vectorized_op(s.op)) return false;
     const uint8_t registers[3] = {s.a, s.b, s.c};
     for (int k = 0; k < elementwise_arity(s.op); k++)
       if (registers[k] != kConstantRegister && int(registers[k]) >= p.inputs &&
@@ -104,26 +104,26 @@ bool is_straight(const ElementwiseParams& p) {
   }
   return true;
 }
-/// An operand of a quick chain: neighbours lie side by side, where four of them are aligned, or are
-/// one element.
-bool make_quick(const ElementwiseParams& p, const GridOperand& o, QuickOperand* q) {
+/// An operand of a vectorized chain: neighbours lie side by side, where four of them are aligned,
+/// or are one element.
+bool make_vectorized(const ElementwiseParams& p, const GridOperand& o, VectorizedOperand* q) {
   const int last = p.rank - 1;
   if (o.dtype != DType::kF32 && o.dtype != DType::kF16 && o.dtype != DType::kBF16) return false;
   if (o.strides[last] != 0 && o.strides[last] != 1) return false;
   *q = {o.data, {0, 0}, o.dtype, o.strides[last] == 1};
-  for (int i = 0; i < last; i++) q->strides[kQuickRank - 1 - last + i] = o.strides[i];
+  for (int i = 0; i < last; i++) q->strides[kVectorizedRank - 1 - last + i] = o.strides[i];
   const uint64_t bytes = uint64_t(dtype_bytes(o.dtype));
   const uint64_t bits = reinterpret_cast<uintptr_t>(o.data) |
                         (uint64_t(q->strides[0]) | uint64_t(q->strides[1])) * bytes;
   return !q->is_row || bits % (4 * bytes) == 0;
 }
 /// False: the chain needs the kernel that knows everything.
-bool make_quick_chain(const ElementwiseParams& p, QuickParams* q) {
+bool make_vectorized_chain(const ElementwiseParams& p, VectorizedParams* q) {
   const int last = p.rank - 1;
-  if (p.rank > kQuickRank || p.dims[last] % 4 != 0 || p.count > INT32_MAX || !is_straight(p))
+  if (p.rank > kVectorizedRank || p.dims[last] % 4 != 0 || p.count > INT32_MAX || !is_straight(p))
     return false;
   for (int k = 0; k <= p.inputs; k++)
-    if (!make_quick(p, p.operands[k], &q->operands[k])) return false;
+    if (!make_vectorized(p, p.operands[k], &q->operands[k])) return false;
   if (!q->operands[p.inputs].is_row) return false;
   q->groups = p.count / 4;
   q->last = fast_divisor(p.dims[last] / 4);
@@ -162,10 +162,10 @@ Status plan_elementwise(const GpuWork& work) {
       compute = ComputeType::kI64;
     }
   }
-  QuickParams quick = {};
-  if (compute == ComputeType::kF32 && make_quick_chain(p, &quick))
-    return launch(work, KernelId::elementwise_quick, blocks_for(quick.groups, 256, work.traits),
-                  quick);
+  VectorizedParams vectorized = {};
+  if (compute == ComputeType::kF32 && make_vectorized_chain(p, &vectorized))
+    return launch(work, KernelId::elementwise_vectorized,
+                  blocks_for(vectorized.groups, 256, work.traits), vectorized);
   for (int i = 0; i < p.rank; i++) p.by_dims[i] = fast_divisor(p.dims[i]);
   return launch(work, kernel_of(compute), blocks_for(p.count, 256, work.traits), p);
 }

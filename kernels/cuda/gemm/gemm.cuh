@@ -5,5 +5,5 @@
 #include "kernels/cuda/gemm/gemm_kernels.h"
 #include "kernels/cuda/linear/skinny.cuh"
 #include "kernels/cuda/linear/weights.cuh"
-#include "kernels/cuda/linear/weights_quick.cuh"
+#include "kernels/cuda/linear/weights_relaxed.cuh"
 #include "kernels/cuda/matmul/matmul.cuh"

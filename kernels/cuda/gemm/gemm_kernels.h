@@ -17,9 +17,9 @@
   X(conv_transpose, ConvTransposeParams, 128)              \
   X(conv_transpose_f16, ConvTransposeParams, 128)          \
   X(skinny, SkinnyParams, SkinnyShape::kThreads)           \
-  X(weights_by_8_rows, FewRowsOfWeightsParams, 128)        \
-  X(weights_by_16_rows, FewRowsOfWeightsParams, 128)       \
-  X(quick_weights_by_1_row, FewRowsOfWeightsParams, 256)   \
-  X(quick_weights_by_4_rows, FewRowsOfWeightsParams, 256)  \
-  X(quick_weights_by_16_rows, FewRowsOfWeightsParams, 256) \
+  X(weights_by_8_rows, SkinnyWeightsParams, 128)           \
+  X(weights_by_16_rows, SkinnyWeightsParams, 128)          \
+  X(relaxed_weights_by_1_row, SkinnyWeightsParams, 256)    \
+  X(relaxed_weights_by_4_rows, SkinnyWeightsParams, 256)   \
+  X(relaxed_weights_by_16_rows, SkinnyWeightsParams, 256)  \
   X(expand_weights, ExpandWeightsParams, 256)

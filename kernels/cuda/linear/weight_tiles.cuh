@@ -177,9 +177,9 @@ struct Weights8 : UnpackedTile<Type, kOutputs, 8> {
     s.place = of_32 * Base::kOf32 + part * Base::kPart + lane * 16;
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const WeightTileParams&, int step, char* tile) {
-    static_assert(kHalves == 1, "a step a stage");
+    static_assert(kStepsPerStage == 1, "a step a stage");
     INGOT_UNROLL for (int i = 0; i < kUnits * 2 * kNumbers; i++) {
       const int k = step * Base::kStepNumbers + i;
       copy_async4(tile + this->to + i / 2 * Base::kTwoWords + i % 2 * 4,
@@ -238,9 +238,9 @@ struct Weights4 : UnpackedTile<Type, kOutputs, 4> {
     s.mask = computed_once(Scale::kMask), s.change = computed_once(Scale::kChange);
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const WeightTileParams&, int step, char* tile) {
-    static_assert(kHalves == 1, "a step a stage");
+    static_assert(kStepsPerStage == 1, "a step a stage");
     INGOT_UNROLL for (int u = 0; u < kUnits; u++) {
       const int eights = step * (Base::kStepNumbers / 8) + fours_to(u) * kNumbers / 2;
       copy_async8(tile + this->to + u * Base::kTwoWords, this->from + eights * 64,

@@ -18,20 +18,20 @@ constexpr float kTwo23 = 8388608.0f;
 
 /// Numbers of one output: bits that were turned to count from 0, less what that and the zero point
 /// added, times the scale.
-struct WeightSteps {
+struct WeightQuantParams {
   float scale, offset;
 };
-GPU_FN WeightSteps weight_steps(int bits, float scale, int zero) {
+GPU_FN WeightQuantParams weight_quant_params(int bits, float scale, int zero) {
   return {scale, kTwo23 + float((bits == 8 ? 128 : 8) + zero)};
 }
-GPU_FN float weight_of(const WeightSteps& s, uint32_t from_0) {
+GPU_FN float weight_of(const WeightQuantParams& s, uint32_t from_0) {
   return (cpu::bits_float(kTwo23Bits | from_0) - s.offset) * s.scale;
 }
 
 /// Eight k of one output from `k` on, a multiple of 8. `panel` is in memory or in shared memory;
 /// bytes beyond `count` k are not read.
 GPU_FN void weights_of(int bits, bool is_aligned, const uint8_t* panel, int64_t k, int lane,
-                       int count, const WeightSteps& s, float (&w)[kWeightGroup]) {
+                       int count, const WeightQuantParams& s, float (&w)[kWeightGroup]) {
   if (bits == 8) {
     const uint8_t* const from = panel + k * 16 + lane;
     INGOT_UNROLL for (int i = 0; i < kWeightGroup; i++) w[i] =
@@ -73,7 +73,7 @@ GPU_FN const uint8_t* behind(const uint8_t* p, int64_t bytes) {
 
 /// The k-tile from first_k on to a stage. Nothing past the end of the sum is read.
 template <class S>
-GPU_FN void copy_weights(const FewRowsOfWeightsParams& p, const PanelOfWeights& panel,
+GPU_FN void copy_weights(const SkinnyWeightsParams& p, const PanelOfWeights& panel,
                          int64_t first_k, uint8_t* stage) {
   const PackedWeights& w = p.w;
   const int t = int(threadIdx.x);
@@ -104,7 +104,7 @@ GPU_FN void copy_weights(const FewRowsOfWeightsParams& p, const PanelOfWeights& 
 }
 
 template <int kEach>
-GPU_FN void few_rows_of_weights(const FewRowsOfWeightsParams& p) {
+GPU_FN void skinny_weights(const SkinnyWeightsParams& p) {
   using S = WeightsShape<kEach>;
   constexpr int kApart = S::kThreads / 16;  // rows of a thread
   uint8_t* const shared = gpu_shared<uint8_t>();
@@ -139,7 +139,7 @@ GPU_FN void few_rows_of_weights(const FewRowsOfWeightsParams& p) {
           const int8_t zero = reinterpret_cast<const int8_t*>(stage + S::kZeros)[here * 16 + lane];
           float w[kWeightGroup];
           weights_of(p.w.bits, true, stage, k, lane, kWeightGroup,
-                     weight_steps(p.w.bits, scale, zero), w);
+                     weight_quant_params(p.w.bits, scale, zero), w);
           INGOT_UNROLL for (int r = 0; r < kEach; r++) {
             const float* const own = x + r * kApart * S::kPitch + k;
             if (count - k >= kWeightGroup) {
@@ -169,11 +169,11 @@ GPU_FN void few_rows_of_weights(const FewRowsOfWeightsParams& p) {
   }
 }
 
-INGOT_GPU_KERNEL(weights_by_8_rows, FewRowsOfWeightsParams, WeightsOf8Rows::kThreads) {
-  few_rows_of_weights<1>(p);
+INGOT_GPU_KERNEL(weights_by_8_rows, SkinnyWeightsParams, WeightsOf8Rows::kThreads) {
+  skinny_weights<1>(p);
 }
-INGOT_GPU_KERNEL(weights_by_16_rows, FewRowsOfWeightsParams, WeightsOf16Rows::kThreads) {
-  few_rows_of_weights<2>(p);
+INGOT_GPU_KERNEL(weights_by_16_rows, SkinnyWeightsParams, WeightsOf16Rows::kThreads) {
+  skinny_weights<2>(p);
 }
 
 INGOT_GPU_KERNEL(expand_weights, ExpandWeightsParams, 256) {
@@ -188,7 +188,9 @@ INGOT_GPU_KERNEL(expand_weights, ExpandWeightsParams, 256) {
     const int count = p.w.k - k < kWeightGroup ? int(p.w.k - k) : kWeightGroup;
     float w[kWeightGroup];
     weights_of(p.w.bits, p.w.is_aligned, from.numbers, k, lane, count,
-               weight_steps(p.w.bits, p.w.scales[steps], p.w.zeros ? p.w.zeros[steps] : 0), w);
+               weight_quant_params(p.w.bits, p.w.scales[steps],
+                                   p.w.zeros ? p.w.zeros[steps] : 0),
+                w);
     float* const to = p.to + (panel * p.w.k + k) * 16 + lane;
     INGOT_UNROLL for (int e = 0; e < kWeightGroup; e++) if (e < count) to[e * 16] = w[e];
   }

@@ -36,7 +36,7 @@ struct WeightsShape {
 using WeightsOf8Rows = WeightsShape<1>;
 using WeightsOf16Rows = WeightsShape<2>;
 
-struct FewRowsOfWeightsParams {
+struct SkinnyWeightsParams {
   const float *x, *bias, *residual;  // bias or residual may be null
   float* y;
   int64_t rows, outputs;  // rows: 1 .. kRows

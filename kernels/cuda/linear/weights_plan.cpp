@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kExpandedBytes = 16 << 20;
 constexpr double kLast = 1e300;  // the model takes another one
 // Others are tiles (tensorcore/tile_choice.h).
-enum : uint16_t { kFewRowsVariant = 64, kQuickRowsVariant, kExpandedVariant };
+enum : uint16_t { kSkinnyVariant = 64, kRelaxedRowsVariant, kExpandedVariant };
 
 bool is_aligned16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
@@ -125,8 +125,8 @@ struct Choice {
   Choice(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision) {
     if (is_few(a)) {
       if (precision != GpuPrecision::kExact && weights_of(a).is_aligned)
-        variants.add({"quick_rows", 1, kQuickRowsVariant}, 0);
-      variants.add({"few_rows", 1, kFewRowsVariant}, 1);
+        variants.add({"relaxed_rows", 1, kRelaxedRowsVariant}, 0);
+      variants.add({"skinny", 1, kSkinnyVariant}, 1);
     } else {
       tiles = weight_tiles(a, weights_of(a), traits, precision);
       if (tiles.fits) list_weight_tiles(tiles, traits, &variants);
@@ -137,8 +137,8 @@ struct Choice {
   uint64_t scratch(const OpArguments& a, const GpuTraits& traits, GpuPrecision precision,
                    const GpuVariant& variant) const {
     switch (variant.id) {
-      case kFewRowsVariant:
-      case kQuickRowsVariant: return 0;
+      case kSkinnyVariant:
+      case kRelaxedRowsVariant: return 0;
       case kExpandedVariant: return expanded_scratch(a, traits, precision, false);
       default: return weight_tiles_scratch(tiles, variant.parts);
     }
@@ -177,12 +177,12 @@ uint64_t f16_operands_of_weights(const OpArguments& a, const GpuTraits& traits) 
 }
 
 /// `count` rows from `first` on, WeightsOf16Rows::kRows at most.
-Status launch_few_rows(const GpuWork& work, bool is_quick, int64_t first, int64_t count) {
+Status launch_skinny(const GpuWork& work, bool is_relaxed, int64_t first, int64_t count) {
   const OpArguments& a = *work.arguments;
   const LinearAttributes& t = a.as<LinearAttributes>();
   const TensorView &x = a.inputs[0], &y = a.outputs[0];
   const TensorView *bias = a.optional(2), *residual = a.optional(3);
-  FewRowsOfWeightsParams p = {};
+  SkinnyWeightsParams p = {};
   p.x = x.as<const float>() + first * x.row_stride, p.y = y.as<float>() + first * y.row_stride;
   p.bias = bias ? bias->as<const float>() : nullptr;
   p.residual = residual ? residual->as<const float>() + first * residual->row_stride : nullptr;
@@ -191,11 +191,11 @@ Status launch_few_rows(const GpuWork& work, bool is_quick, int64_t first, int64_
   p.residual_stride = residual ? int64_t{residual->row_stride} : 0;
   p.w = weights_of(a);
   p.epilogue = epilogue_params(t.activation, t.residual_first);
-  if (is_quick)
+  if (is_relaxed)
     return launch(work,
-                  p.rows == 1   ? KernelId::quick_weights_by_1_row
-                  : p.rows <= 4 ? KernelId::quick_weights_by_4_rows
-                                : KernelId::quick_weights_by_16_rows,
+                  p.rows == 1   ? KernelId::relaxed_weights_by_1_row
+                  : p.rows <= 4 ? KernelId::relaxed_weights_by_4_rows
+                                : KernelId::relaxed_weights_by_16_rows,
                   uint32_t(ceil_div(p.outputs, kPanel)), p);
   const bool is_8 = p.rows <= WeightsOf8Rows::kRows;
   return launch(work, is_8 ? KernelId::weights_by_8_rows : KernelId::weights_by_16_rows,
@@ -237,10 +237,10 @@ Status launch_expanded(const GpuWork& work) {
 /// cannot be read from, and sessions that are bound again with less scratch than tiles need.
 Status plan_rows_by_rows(const GpuWork& work) {
   const int64_t rows = work.arguments->outputs[0].rows(), most = WeightsOf16Rows::kRows;
-  const bool is_quick =
+  const bool is_relaxed =
       work.precision != GpuPrecision::kExact && weights_of(*work.arguments).is_aligned;
   for (int64_t first = 0; first < rows; first += most)
-    INGOT_TRY(launch_few_rows(work, is_quick, first, rows - first < most ? rows - first : most));
+    INGOT_TRY(launch_skinny(work, is_relaxed, first, rows - first < most ? rows - first : most));
   return {};
 }
 
@@ -251,9 +251,9 @@ Status plan_weights(const GpuWork& work) {
   if (choice.variants.count() == 0) return Status(Code::kLimitExceeded);
   const GpuVariant& variant = choice.variants.pick(work.variant);
   switch (variant.id) {
-    case kFewRowsVariant:
-    case kQuickRowsVariant:
-      return launch_few_rows(work, variant.id == kQuickRowsVariant, 0, a.outputs[0].rows());
+    case kSkinnyVariant:
+    case kRelaxedRowsVariant:
+      return launch_skinny(work, variant.id == kRelaxedRowsVariant, 0, a.outputs[0].rows());
     case kExpandedVariant:
       if (work.scratch_bytes >= expanded_scratch(a, work.traits, work.precision, true))
         return launch_expanded(work);

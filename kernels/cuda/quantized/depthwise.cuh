@@ -27,7 +27,7 @@ INGOT_GPU_KERNEL(quantized_depthwise, QuantizedDepthwiseParams, 128) {
     const int64_t row = int64_t(rest), oy = int64_t(take_remainder(&rest, p.height)),
                   image = int64_t(rest);
     const WeightZeros zeros = weight_zeros(p.finish, c);
-    const ImageSteps steps = steps_of(p.finish, image);
+    const ImageQuantParams steps = quant_params_of(p.finish, image);
     const uint32_t border = p.finish.steps ? uint32_t(steps.zero) * 0x01010101u : p.border;
     int32_t sums[kPixels][4] = {};
     GPU_ROLLED for (int64_t ky = 0; ky < p.t.kernel_h; ky++) {

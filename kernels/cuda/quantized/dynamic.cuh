@@ -3,7 +3,7 @@
 // or the blocks of two launches. Extremes are the same in any order, so bits are the CPU's.
 // Contract: runtime/op/dynamic_quantize.h.
 #pragma once
-#include "kernels/cpu/quantized/dynamic_steps.inl"
+#include "kernels/cpu/quantized/dynamic_quant_params.inl"
 #include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/quantized/dynamic_params.h"
@@ -11,7 +11,7 @@
 
 namespace ingot::cuda {
 
-using cpu::GroupSteps;
+using cpu::GroupQuantParams;
 using cpu::ValueRange;
 
 GPU_FN void widen(ValueRange* range, float low, float high) {  // NaN is left out
@@ -67,7 +67,7 @@ GPU_FN void each_of_part(const DynamicQuantizeParams& p, const DynamicPart& part
   }
 }
 
-GPU_CALLED uint32_t dynamic_byte(GroupSteps s, float x) {
+GPU_CALLED uint32_t dynamic_byte(GroupQuantParams s, float x) {
   const float v = s.away ? x * s.factor : x / s.factor, number = v != v ? 0.0f : v,
               placed = s.away ? s.offset + number : number,
               step = V::max(V::min(placed, s.high), s.low);
@@ -105,7 +105,7 @@ INGOT_GPU_KERNEL(dynamic_quantize, DynamicQuantizeParams, kDynamicThreads) {
       if (is_first) to[0] = range.low, to[1] = range.high;
       continue;
     }
-    const GroupSteps s = cpu::group_steps(p.range, range);
+    const GroupQuantParams s = cpu::group_quant_params(p.range, range);
     if (begin == 0 && is_first) p.steps[2 * g] = s.scale, p.steps[2 * g + 1] = s.zero_point;
     each_of_part(p, part, [&](int64_t at, const float(&x)[kDynamicAhead]) {
       INGOT_UNROLL for (int i = 0; i < kDynamicAhead; i++) {

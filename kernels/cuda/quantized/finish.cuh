@@ -10,11 +10,11 @@
 namespace ingot::cuda {
 
 /// What images, or rows, of x are quantized with.
-struct ImageSteps {
+struct ImageQuantParams {
   float scale;
   int32_t zero;
 };
-GPU_FN ImageSteps steps_of(const QuantizedFinish& f, int64_t image) {
+GPU_FN ImageQuantParams quant_params_of(const QuantizedFinish& f, int64_t image) {
   if (!f.steps) return {1, 0};
   const int64_t group = int64_t(divide(uint64_t(image), f.step_images));
   const float zero = f.steps[2 * group + 1];
@@ -65,7 +65,7 @@ GPU_FN int32_t finish_wide_number(const QuantizedFinish& f, int64_t o, uint64_t 
 }
 /// Of RequantMode::kToFloat: sums of one output -> an element of y.
 template <class Sum>
-GPU_FN void finish_float(const QuantizedFinish& f, const ImageSteps& steps, int64_t o,
+GPU_FN void finish_float(const QuantizedFinish& f, const ImageQuantParams& steps, int64_t o,
                          const ProductSums<Sum>& sums, int64_t to) {
   const uint32_t whole = uint32_t(sums.products) -
                          uint32_t(sums.numbers) * uint32_t(weight_zero(f, o)) -
@@ -81,7 +81,7 @@ GPU_FN void finish_float(const QuantizedFinish& f, const ImageSteps& steps, int6
 /// Up to four neighbouring outputs of u8, from o on, a multiple of 4: put() each, then store().
 struct FourNumbers {
   uint32_t bytes = 0;
-  GPU_MEMBER void put(const QuantizedFinish& f, const ImageSteps& steps, int64_t o, int e,
+  GPU_MEMBER void put(const QuantizedFinish& f, const ImageQuantParams& steps, int64_t o, int e,
                       const ProductSums<int32_t>& sums, int64_t to) {
     if (f.requant == RequantMode::kToFloat)
       finish_float(f, steps, o + e, sums, to + e);

@@ -45,7 +45,7 @@ GPU_FN void add_tap(const QuantizedProductParams& p, int64_t at, bool inside, in
 
 /// Sums of one output -> an element of y.
 template <bool kWords, class Sum>
-GPU_FN void finish_product(const QuantizedFinish& f, const ImageSteps& steps, int64_t o,
+GPU_FN void finish_product(const QuantizedFinish& f, const ImageQuantParams& steps, int64_t o,
                            const ProductSums<Sum>& sums, int64_t to) {
   if constexpr (kWords)
     store_quantized(f.y, to, true,
@@ -66,7 +66,7 @@ GPU_FN void quantized_product(const QuantizedProductParams& p) {
     const int64_t ox = int64_t(take_remainder(&rest, p.width)),
                   oy = int64_t(take_remainder(&rest, p.height)), image = int64_t(rest);
     const int64_t first = int64_t(divide(uint64_t(o), p.group_outputs)) * p.depth;
-    const ImageSteps steps = steps_of(p.finish, image);
+    const ImageQuantParams steps = quant_params_of(p.finish, image);
     const int32_t outside =
         p.finish.requant == RequantMode::kToFloat ? steps.zero : int32_t(p.t.x_zero);
     ProductSums<Sum> sums = {0, 0};

@@ -69,9 +69,10 @@ INGOT_GPU_KERNEL(quantized_softmax, QuantizedSoftmaxParams, 128) {
     if (p.words) {
       const int16_t* e = static_cast<const int16_t*>(p.table);
       each_of_row(p, [&](int64_t i) { sum += e[at(i)] > 0 ? e[at(i)] : 0; });
-      const cpu::WordReciprocal r = cpu::word_reciprocal(e + kWordExponentials, sum_of_warp(sum));
+      const cpu::Int16Reciprocal r =
+          cpu::int16_reciprocal(e + kInt16Exponentials, sum_of_warp(sum));
       each_of_row(
-          p, [&](int64_t i) { static_cast<int16_t*>(p.y)[y + i] = cpu::word_step(r, e[at(i)]); });
+          p, [&](int64_t i) { static_cast<int16_t*>(p.y)[y + i] = cpu::int16_step(r, e[at(i)]); });
     } else if (p.is_real) {
       const float* e = static_cast<const float*>(p.table) + first;
       const float r = 1.0f / (chain_of_row(p, e, x) * p.scale);

@@ -13,7 +13,8 @@ namespace ingot::cuda {
 struct NumberBorder {
   uint32_t word;
   GPU_FN NumberBorder make(const QuantizedTileParams& p, int64_t image) {
-    return {p.finish.steps ? uint32_t(steps_of(p.finish, image).zero) * 0x01010101u : p.border};
+    return {p.finish.steps ? uint32_t(quant_params_of(p.finish, image).zero) * 0x01010101u
+                           : p.border};
   }
   /// A tap that the window does not have is 0: it counts in no sum of numbers.
   GPU_MEMBER void copy(void* to, const void* from, bool exists, bool is_inside) const {
@@ -24,17 +25,17 @@ struct NumberBorder {
       *static_cast<FourOf<uint32_t>*>(to) = {{w, w, w, w}};
   }
 };
-template <int kRows, int kHalves, int kThreads>
-using NumberWindows = BorderedWindows<kRows, kHalves, kThreads, NumberBorder>;
+template <int kRows, int kStepsPerStage, int kThreads>
+using NumberWindows = BorderedWindows<kRows, kStepsPerStage, kThreads, NumberBorder>;
 
 /// Any channels, at any address: a word of k is four bytes of a run, or what is left of it. A word
 /// at a time where channels are in fours, else a byte at a time.
-template <int kRows, int kHalves, int kThreads>
+template <int kRows, int kStepsPerStage, int kThreads>
 struct BytePixels {
   static_assert(kThreads == kProductThreads, "tiles that are not large");
   static constexpr int kTable = 0;
   static constexpr bool kRoundsOnce = false;
-  using Pixel = SinglePixel<kRows, kHalves>;
+  using Pixel = SinglePixel<kRows, kStepsPerStage>;
   const uint8_t* x;
   int64_t image;  // pixel (0, 0) of it, in pixels
   Pixel pixel;
@@ -90,7 +91,7 @@ struct BytePixels {
 /// Four neighbouring outputs from `o` on, a multiple of 4, of row m; `numbers` counts x alone.
 GPU_FN void store_sums(const QuantizedTileParams& p, int64_t, int64_t m, int o, const int* sums,
                        const int32_t* numbers) {
-  const ImageSteps steps = steps_of(p.finish, int64_t(divide(uint64_t(m), p.plane)));
+  const ImageQuantParams steps = quant_params_of(p.finish, int64_t(divide(uint64_t(m), p.plane)));
   const int64_t to = m * p.finish.y_pixel + o;
   const int count = p.o - o < 4 ? p.o - o : 4;
   FourNumbers four;

@@ -42,7 +42,7 @@ GPU_CALLED Four finish_scores(const void* mask, bool is_bool, float hidden, floa
     const int key = e % 2;
     const int64_t at = seen.mask[e / 2] + key;
     float x = s.x[e];
-    if (softcap > 0) x = in_ln2(softcap * quick_tanh(x * kLn2 * quick_reciprocal(softcap)));
+    if (softcap > 0) x = in_ln2(softcap * fast_tanh(x * kLn2 * fast_reciprocal(softcap)));
     if (key >= seen.count[e / 2]) {
       x = kNotSeen;
     } else if (mask) {
@@ -138,10 +138,10 @@ struct AttentionBlock {
           now = larger(s[n][e], now);
       INGOT_UNROLL for (int apart = 1; apart < 4; apart *= 2) now =
           larger(__shfl_xor_sync(~0u, now, apart), now);
-      const float correction = quick_exp2(top[h] - now);
+      const float correction = fast_exp2(top[h] - now);
       top[h] = now, total[2 * h] *= correction;
       INGOT_UNROLL for (int n = 0; n < kN; n++) INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++)
-          s[n][e] = quick_exp2(s[n][e] - now);
+          s[n][e] = fast_exp2(s[n][e] - now);
       INGOT_UNROLL for (int n = 0; n < kDim / 8; n++)
           INGOT_UNROLL for (int e = 2 * h; e < 2 * h + 2; e++) o[n][e] *= correction;
     }
@@ -171,7 +171,7 @@ struct AttentionBlock {
     INGOT_UNROLL for (int h = 0; h < 2; h++) {
       if (y_at[h] < 0) continue;
       const bool nothing = !p.partial && total[2 * h] == 0;
-      const float factor = p.partial ? 1.0f : quick_reciprocal(total[2 * h]);
+      const float factor = p.partial ? 1.0f : fast_reciprocal(total[2 * h]);
       const int64_t at = int64_t(y_at[h]) * 4;
       float* const to = p.partial ? partial_row(p, y_at[h], int(blockIdx.y)) : p.y.data + at;
       INGOT_UNROLL for (int i = 0; i < kDim / 4 / Tokens::kRun; i++) {
@@ -233,12 +233,12 @@ GPU_FN void combine_parts(const AttentionParams& p) {
     Four y = {};
     for (int s = 0; s < p.splits; s++) {
       const float* const part = partial_row(p, row, s);
-      const float weight = quick_exp2(part[p.value_dim] - top);
+      const float weight = fast_exp2(part[p.value_dim] - top);
       const Four four = *reinterpret_cast<const Four*>(part + column);
       total += part[p.value_dim + 1] * weight;
       for (int e = 0; e < 4; e++) y.x[e] += four.x[e] * weight;
     }
-    const float factor = quick_reciprocal(total);
+    const float factor = fast_reciprocal(total);
     for (float& x : y.x) x = total == 0 ? p.empty : x * factor;
     const int64_t head = row / queries, b = head / (p.kv_heads * p.group);
     const int64_t at = place_of(p.y, b, head - b * (p.kv_heads * p.group), row - head * queries);

@@ -28,7 +28,7 @@ GPU_FN char* pixel_piece(char* tile, int row, int piece) { return tile + pixel_o
 /// Rows of k neighbouring words: Linear, MatMul, 1x1 convolutions. k and the strides are multiples
 /// of 4, x is 16-byte aligned. Rows that the tile has beyond the last are another one: their sums
 /// are not stored.
-template <int kRows, int kHalves, int kThreads>
+template <int kRows, int kStepsPerStage, int kThreads>
 struct RowPixels {
   static constexpr bool kRoundsOnce = false;  // see product.cuh
   static constexpr int kTable = 0, kPieces = kRows * 4 / kThreads, kApart = kThreads / 4;
@@ -46,14 +46,14 @@ struct RowPixels {
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+    INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
             tile + to + (half * kRows + i * kApart) * 64, from[i].pieces_on(p.x, (step + half) * 4),
             has_whole_steps(kThreads) || step + half < steps);
   }
   /// Of a stage what this thread has copied.
   GPU_MEMBER void round(Tf32, char* tile) const {
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+    INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
             round_piece(tile + to + (half * kRows + i * kApart) * 64);
   }
@@ -76,11 +76,11 @@ struct ZeroBorder {
 /// Windows of images with neighbouring channels, four at a time: c and the strides are multiples
 /// of 4, x is 16-byte aligned, kernels are at most kMaxTapRows x 16. Which taps of a pixel lie
 /// outside of the image are bits that are found once; where a tap lies is one offset for all.
-template <int kRows, int kHalves, int kThreads, class Border>
+template <int kRows, int kStepsPerStage, int kThreads, class Border>
 struct BorderedWindows {
   static constexpr bool kRoundsOnce = false;
-  static constexpr int kTable = 0, kPieces = kRows * 4 * kHalves / kThreads,
-                       kApart = kThreads / 4 / kHalves;
+  static constexpr int kTable = 0, kPieces = kRows * 4 * kStepsPerStage / kThreads,
+                       kApart = kThreads / 4 / kStepsPerStage;
   const char* from[kPieces];  // this thread's piece of tap (0, 0); may lie outside
   uint32_t outside[kPieces];  // bit ky, and bit 16 + kx
   Border border[kPieces];
@@ -116,14 +116,14 @@ struct BorderedWindows {
     s.tap_y = 1u << (ky < p.kernel_h ? ky : p.kernel_h), s.end_y = computed_once(1u << p.kernel_h);
     const uint32_t step_x = p.dilation_w * uint32_t(p.pixel_stride / 4),
                    step_y = p.dilation_h * p.width * uint32_t(p.pixel_stride / 4);
-    s.channel -= kHalves * 16;  // load() begins with a step
+    s.channel -= kStepsPerStage * 16;  // load() begins with a step
     s.offset = ky * step_y + kx * step_x + uint32_t(s.channel / 4);
     s.next_tap = computed_once(step_x - uint32_t(p.c / 4));
     s.next_row = computed_once(step_y - p.kernel_w * step_x);
     return s;
   }
   GPU_MEMBER void load(const ProductParams& p, int, char* tile) {
-    channel += kHalves * 16, offset += kHalves * 4;
+    channel += kStepsPerStage * 16, offset += kStepsPerStage * 4;
     GPU_ROLLED while (channel >= p.c) {
       channel -= p.c, offset += next_tap, tap_x <<= 1;
       if (tap_x != end_x) continue;
@@ -140,15 +140,15 @@ struct BorderedWindows {
     INGOT_UNROLL for (int i = 0; i < kPieces; i++) round_piece(tile + to + i * kApart * 64);
   }
 };
-template <int kRows, int kHalves, int kThreads>
-using WindowPixels = BorderedWindows<kRows, kHalves, kThreads, ZeroBorder>;
+template <int kRows, int kStepsPerStage, int kThreads>
+using WindowPixels = BorderedWindows<kRows, kStepsPerStage, kThreads, ZeroBorder>;
 
 /// The pixel whose words a thread copies one at a time. Neighbouring threads take neighbouring
 /// pixels.
-template <int kRows, int kHalves>
+template <int kRows, int kStepsPerStage>
 struct SinglePixel {
   // words of a thread, neighbours in k
-  static constexpr int kWords = 16 * kHalves, kEach = kRows * kWords / kProductThreads;
+  static constexpr int kWords = 16 * kStepsPerStage, kEach = kRows * kWords / kProductThreads;
   int row, first;     // of the tile: its pixel and its first word of k
   int image, y0, x0;  // tap (0, 0); may lie outside
   bool exists;
@@ -228,12 +228,12 @@ struct Corner {
 /// Anything, a word at a time: few channels (the first layer of a network), planes, a transposed
 /// matrix, unaligned rows. A thread copies four neighbouring words, a piece, of pixels A, A + 8 and
 /// so on.
-template <int kRows, int kHalves, int kThreads>
+template <int kRows, int kStepsPerStage, int kThreads>
 struct SinglePixels {
   static_assert(kThreads == kProductThreads, "tiles that are not large");
   static constexpr bool kRoundsOnce = true;
   static constexpr int kTable = kTableWords / 16;  // steps
-  static constexpr int kEach = 4, kWords = 16 * kHalves;
+  static constexpr int kEach = 4, kWords = 16 * kStepsPerStage;
   static constexpr int kOwn = kRows * kWords / kEach / kProductThreads, kGroups = kRows / kOwn;
   const char* from[kOwn];
   uint32_t outside[kOwn];  // of large kernels: words of this thread that the table has
@@ -270,7 +270,7 @@ struct SinglePixels {
       reinterpret_cast<TapTable::Word*>(shared)[e] = word;
     }
     if (large) INGOT_UNROLL for (int i = 0; i < kOwn; i++) {
-        constexpr int kBits = kSteps / kHalves * kEach;
+        constexpr int kBits = kSteps / kStepsPerStage * kEach;
         static_assert(kBits <= 32, "bits");
         const int m = pixel + 8 * i;
         if (m >= p.m) continue;

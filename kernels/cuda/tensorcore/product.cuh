@@ -138,16 +138,16 @@ GPU_FN void product(const Params& p) {
   constexpr int kThreads = kTile.threads();
   using WeightTile = Weights<kO, kThreads>;
   constexpr int kOutputBytes = WeightTile::kStep / kO;
-  constexpr bool kPairs = kOutputBytes == kPairWeights;  // packed f16 weights
+  constexpr bool kPackedF16 = kOutputBytes == kPackedF16Weights;  // packed f16 weights
   constexpr bool kTable = Pixels<kM, 1, kThreads>::kTable > 0;
-  constexpr int kHalves = kTile.halves(kOutputBytes, kTable),
+  constexpr int kStepsPerStage = kTile.steps_per_stage(kOutputBytes, kTable),
                 kStages = kTile.stages(kOutputBytes, kTable);
-  using PixelTile = Pixels<kM, kHalves, kThreads>;
-  constexpr int kAhead = (kStages - 1) * kHalves;                 // steps from a copy to its use
-  constexpr int kRing = kStages * kHalves;                        // steps of all stages
+  using PixelTile = Pixels<kM, kStepsPerStage, kThreads>;
+  constexpr int kAhead = (kStages - 1) * kStepsPerStage;         // steps from a copy to its use
+  constexpr int kRing = kStages * kStepsPerStage;                // steps of all stages
   constexpr int kPixels = kM * 64, kWeights = WeightTile::kStep;  // bytes of a step
-  constexpr int kStage = kHalves * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
-  constexpr bool kPlain = !WeightTile::kUnpacks && (kPlainWords<Type> || kPairs);
+  constexpr int kStage = kStepsPerStage * (kPixels + kWeights), kJ = kWarpM / 8, kPitch = kO + 4;
+  constexpr bool kPlain = !WeightTile::kUnpacks && (kPlainWords<Type> || kPackedF16);
   // Rounded by who has copied them: what four warps multiply, and what is copied word by word.
   constexpr bool kPaired = PixelTile::kRoundsOnce && kIsF16<Type>,
                  kRounded =
@@ -164,7 +164,7 @@ GPU_FN void product(const Params& p) {
   PixelTile pixels = PixelTile::make(p, from.x, place.first_m, begin * 16);
   WeightTile weights = WeightTile::make(p, from.w, place.first_o, begin * 16);
   const auto load_weights = [&](int step, int at) {
-    weights.template load<kHalves>(p, step, shared + at + kHalves * kPixels);
+    weights.template load<kStepsPerStage>(p, step, shared + at + kStepsPerStage * kPixels);
   };
   const auto load = [&](int step, int at) {
     pixels.load(p, step, shared + at);
@@ -173,7 +173,7 @@ GPU_FN void product(const Params& p) {
   const RowLane rows_of_lane = WeightTile::rows_of(place.warp_o);
   const HalfLane halves_of_lane = halves_of(rows_of_lane);
   const uint32_t pixels_at = computed_once(uint32_t(pixel_offset(place.warp_m + place.g, place.t)));
-  const char* const weights_of_lane = shared + kHalves * kPixels;
+  const char* const weights_of_lane = shared + kStepsPerStage * kPixels;
   const char* const pixels_of_lane = shared + pixels_at;
   Sum sums[2][kJ][4] = {};
   PixelSums<Type, kJ> numbers;
@@ -188,26 +188,26 @@ GPU_FN void product(const Params& p) {
   }
   GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++)
-    if (s * kHalves < steps) load_weights(s * kHalves, s * kStage);
+    if (s * kStepsPerStage < steps) load_weights(s * kStepsPerStage, s * kStage);
   wait_for_launches();
   GPU_ROLLED
   for (int s = 0; s < kStages - 1; s++) {
-    if (s * kHalves < steps) pixels.load(p, s * kHalves, shared + s * kStage);
+    if (s * kStepsPerStage < steps) pixels.load(p, s * kStepsPerStage, shared + s * kStage);
     commit_copies();
   }
   // A ring of stages is unrolled: where a stage lies is a constant, and mostly what it copies, too.
   const auto ring = [&](int left) {
     INGOT_UNROLL for (int stage = 0; stage < kStages; stage++) {
-      const int step = stage * kHalves, ahead = step + kAhead;
+      const int step = stage * kStepsPerStage, ahead = step + kAhead;
       if (stage > 0 && step >= left) break;
       wait_for_copies<kStages - 2>();
       if constexpr (kRounded) pixels.round(Type{}, shared + stage * kStage);
       if constexpr (WeightTile::kUnpacks)
-        weights.unpack(shared + stage * kStage + kHalves * kPixels);
+        weights.unpack(shared + stage * kStage + kStepsPerStage * kPixels);
       __syncthreads();
       if (ahead < left) load(ahead, (stage + kStages - 1) % kStages * kStage);
       commit_copies();
-      INGOT_UNROLL for (int half = 0; half < kHalves; half++) {
+      INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++) {
         const char *const own_weights = weights_of_lane + stage * kStage + half * kWeights,
                           *const own_pixels = pixels_of_lane + stage * kStage + half * kPixels;
         uint32_t a[Part::kCount][2][4];

@@ -28,7 +28,7 @@ struct Position {
   }
 };
 
-/// Weights of a tap: of each panel eights of rows, as PairWeights lays them.
+/// Weights of a tap: of each panel eights of rows, as PackedF16Weights lays them.
 struct TapWeights {
   static constexpr int kCopies = (kMaxSharedPanels + 1) / 2;
   const char* from[kCopies];              // this thread's pieces of tap 0, slice 0
@@ -39,7 +39,7 @@ struct TapWeights {
     TapWeights s;
     const int panel = int(threadIdx.x) / 64, piece = int(threadIdx.x) % 4;
     s.row = int(threadIdx.x) / 4 % 16, s.left = left, s.panels = q.panels - panel;
-    s.to = panel * 1024 + s.row / 8 * 512 + PairWeights<64>::offset(s.row % 8, piece);
+    s.to = panel * 1024 + s.row / 8 * 512 + PackedF16Weights<64>::offset(s.row % 8, piece);
     INGOT_UNROLL for (int i = 0; i < kCopies; i++) {
       const int o = readable_output(p, first_o + (panel + 2 * i) * 16 + piece * 4);
       s.from[i] = computed_once(
@@ -145,8 +145,8 @@ GPU_FN void shared_windows(const SharedWindowsParams& q) {
       Patches::make(q, p.x, shared + shared_table_at(panels), tile, strip, begin, words);
   float sums[kPanels][kJ][4] = {};
   const int piece = g / 2, half = g % 2 * 8;
-  const char *const even = shared + PairWeights<64>::offset(2 * t, piece) + half,
-                    *const odd = shared + PairWeights<64>::offset(2 * t + 1, piece) + half;
+  const char *const even = shared + PackedF16Weights<64>::offset(2 * t, piece) + half,
+                    *const odd = shared + PackedF16Weights<64>::offset(2 * t + 1, piece) + half;
   __syncthreads();  // the table is there
   patch.clear(patches, patch_bytes);
   wait_for_launches();

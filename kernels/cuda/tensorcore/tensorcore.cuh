@@ -4,7 +4,7 @@
 #pragma once
 #include "kernels/cuda/tensorcore/attention.cuh"
 #include "kernels/cuda/tensorcore/bottleneck.cuh"
-#include "kernels/cuda/tensorcore/few_rows.cuh"
+#include "kernels/cuda/tensorcore/skinny_product.cuh"
 #include "kernels/cuda/tensorcore/product.cuh"
 #include "kernels/cuda/tensorcore/shared_windows.cuh"
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
@@ -33,11 +33,11 @@ namespace ingot::cuda {
   INGOT_PRODUCT(type, Type, transposed, RowPixels, RowWeights, 64, 64, 32)           \
   INGOT_PRODUCT(type, Type, any, SinglePixels, SingleWeights, 64, 64, 32)
 
-INGOT_PRODUCTS(f16, F16, PairWeights)
+INGOT_PRODUCTS(f16, F16, PackedF16Weights)
 INGOT_PRODUCTS(tf32, Tf32, PanelWeights)
-INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 128, 64, 64)
-INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 64, 64, 32)
-INGOT_PRODUCT(f16, F16, pairs, RowPixels, PairWeights, 32, 128, 32)
+INGOT_PRODUCT(f16, F16, packed, RowPixels, PackedF16Weights, 128, 64, 64)
+INGOT_PRODUCT(f16, F16, packed, RowPixels, PackedF16Weights, 64, 64, 32)
+INGOT_PRODUCT(f16, F16, packed, RowPixels, PackedF16Weights, 32, 128, 32)
 // Rows of packed f16 weights are words as panels are.
 INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 128, 64, 64)
 INGOT_PRODUCT(f16, F16Words, word_rows, RowPixels, PanelWeights, 64, 64, 32)
@@ -61,16 +61,16 @@ INGOT_GPU_KERNEL_EARLY_BLOCKS(product_f16_shared_windows, SharedWindowsParams, 1
 }
 
 INGOT_GPU_KERNEL_EARLY(product_one_row, ProductParams, 128) {
-  INGOT_BODY_OF(F16, few_rows<WholeWords, 1>(p));
+  INGOT_BODY_OF(F16, skinny_product<WholeWords, 1>(p));
 }
-INGOT_GPU_KERNEL_EARLY(product_few_rows, ProductParams, 128) {
-  INGOT_BODY_OF(F16, few_rows<WholeWords, kFewRows>(p));
+INGOT_GPU_KERNEL_EARLY(product_skinny, ProductParams, 128) {
+  INGOT_BODY_OF(F16, skinny_product<WholeWords, kSkinnyRows>(p));
 }
-INGOT_GPU_KERNEL_EARLY(product_one_row_of_pairs, ProductParams, 128) {
-  INGOT_BODY_OF(F16, few_rows<HalfWords, 1>(p));
+INGOT_GPU_KERNEL_EARLY(product_one_row_packed_f16, ProductParams, 128) {
+  INGOT_BODY_OF(F16, skinny_product<HalfWords, 1>(p));
 }
-INGOT_GPU_KERNEL_EARLY(product_few_rows_of_pairs, ProductParams, 128) {
-  INGOT_BODY_OF(F16, few_rows<HalfWords, kFewRows>(p));
+INGOT_GPU_KERNEL_EARLY(product_skinny_packed_f16, ProductParams, 128) {
+  INGOT_BODY_OF(F16, skinny_product<HalfWords, kSkinnyRows>(p));
 }
 
 INGOT_GPU_KERNEL_EARLY_BLOCKS(bottleneck_f16, BottleneckParams, 128, 3) {

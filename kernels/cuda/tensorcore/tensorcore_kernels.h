@@ -3,8 +3,9 @@
 //   product_<type>_<pixels><weights>_<pixels of a tile>x<outputs of a tile>
 //   rows, windows, first: how x is read, see pixels.cuh; transposed: w is [n][k]; any: any x and
 //   any w
-//   w of windows and first is panels: f32 with tf32, pairs with f16; of rows f32, [k][n] or panels;
-//   pairs: rows of x, packed f16 weights
+//   w of windows and first is panels: f32 with tf32, packed f16 with f16; of rows f32, [k][n] or
+//   panels;
+//   packed: rows of x, packed f16 weights
 //   word_rows, word_windows: the same where x is f16, a word of which is two channels; w packed f16
 //   weights
 //   shared_windows: 3x3 windows out of a patch in shared memory; where f16, x is f16 as well
@@ -38,12 +39,12 @@
   X(product_tf32_shared_windows, SharedWindowsParams, 128) \
   X(product_f16_shared_windows, SharedWindowsParams, 128)  \
   X(product_one_row, ProductParams, 128)                   \
-  X(product_few_rows, ProductParams, 128)                  \
-  X(product_one_row_of_pairs, ProductParams, 128)          \
-  X(product_few_rows_of_pairs, ProductParams, 128)         \
-  X(product_f16_pairs_128x64, ProductParams, 128)          \
-  X(product_f16_pairs_64x64, ProductParams, 128)           \
-  X(product_f16_pairs_32x128, ProductParams, 128)          \
+  X(product_skinny, ProductParams, 128)                    \
+  X(product_one_row_packed_f16, ProductParams, 128)        \
+  X(product_skinny_packed_f16, ProductParams, 128)         \
+  X(product_f16_packed_128x64, ProductParams, 128)         \
+  X(product_f16_packed_64x64, ProductParams, 128)          \
+  X(product_f16_packed_32x128, ProductParams, 128)         \
   X(product_f16_word_rows_128x64, ProductParams, 128)      \
   X(product_f16_word_rows_64x64, ProductParams, 128)       \
   X(product_f16_word_rows_32x128, ProductParams, 128)      \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/tensorcore/tensorcore_params.h - what the kernels of products take. Lengths and
 // strides count words of 4 bytes: an f32, or four neighbouring s8 of k. In packed f16 weights a
-// word is two f16 of k; k counts numbers there too, but for few_rows and for x that is f16, whose
-// words are two channels as well. Strides of y and residual count elements.
+// word is two f16 of k; k counts numbers there too, but for skinny products and for x that is f16,
+// whose words are two channels as well. Strides of y and residual count elements.
 #pragma once
 #include "kernels/cuda/device/fast_divide.h"
 #include "runtime/op/activation.h"
@@ -46,10 +46,10 @@ constexpr int kTableWords = 224, kTableWord = 8;
 constexpr int kProductThreads = 128;  // of a block; twice as many where a tile is large
 
 /// Extents of the blocks' tiles: pixels x outputs. A stage of shared memory has one step of 16
-/// words of k or two (halves): three stages of two where there is room for them, else as many of
-/// one as there is room for, four at most, or five where a table has taken the sixth and in large
-/// tiles. `weights`: bytes of a step that an output's take; `singly`: there is a table. Room is
-/// 48 KB, which every GPU gives a block unasked; in large tiles 80, so that two of them fit a
+/// words of k or two (steps_per_stage): three stages of two where there is room for them, else as
+/// many of one as there is room for, four at most, or five where a table has taken the sixth and in
+/// large tiles. `weights`: bytes of a step that an output's take; `singly`: there is a table. Room
+/// is 48 KB, which every GPU gives a block unasked; in large tiles 80, so that two of them fit a
 /// multiprocessor of sm_80, 87 and 90.
 struct ProductTile {
   int m, o;
@@ -60,7 +60,7 @@ struct ProductTile {
   constexpr int room(int weights, bool singly) const {
     return ((is_large() ? 80 << 10 : 48 << 10) - table_bytes(singly)) / step_bytes(weights);
   }
-  constexpr int halves(int weights, bool singly = false) const {
+  constexpr int steps_per_stage(int weights, bool singly = false) const {
     return room(weights, singly) >= 6 ? 2 : 1;
   }
   constexpr int stages(int weights, bool singly = false) const {
@@ -68,8 +68,9 @@ struct ProductTile {
     return steps >= 6 ? 3 : steps < 4 || singly || is_large() ? steps : 4;
   }
   constexpr int shared_bytes(int weights, bool singly = false) const {
-    const int copies = stages(weights, singly) * halves(weights, singly) * step_bytes(weights) +
-                       table_bytes(singly),
+    const int copies =
+                  stages(weights, singly) * steps_per_stage(weights, singly) * step_bytes(weights) +
+                  table_bytes(singly),
               sums = m * (o + 4 + 1) * 4;
     return copies > sums ? copies : sums;
   }
@@ -77,10 +78,11 @@ struct ProductTile {
 /// Large tiles take whole steps of k alone: what a step lacks would be counted in registers that
 /// their blocks have not.
 constexpr bool has_whole_steps(int threads) { return threads > kProductThreads; }
-constexpr int kWordWeights = 64, kPairWeights = 32;  // bytes of 16 words, of 8 words of two f16
+constexpr int kWordWeights = 64,
+              kPackedF16Weights = 32;  // bytes of 16 words, of 8 words of two f16
 constexpr ProductTile kWideTile = {128, 64}, kSquareTile = {64, 64}, kFlatTile = {32, 128},
                       kLargeTile = {128, 128};
 constexpr int kMaxTapRows = 15;  // rows of a kernel's window, where x is read in pieces; 16 columns
-constexpr int kFewRows = 4;      // rows of x at most for the kernel without tensor cores
+constexpr int kSkinnyRows = 4;   // rows of x at most for the kernel without tensor cores
 
 }  // namespace ingot::cuda

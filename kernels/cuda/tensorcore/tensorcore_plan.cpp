@@ -18,7 +18,7 @@ struct Product {
   ProductParams p = {};
   int64_t batches = 1;
   Load load = Load::kRows;
-  bool pairs = false;  // w is packed f16 weights
+  bool packed_f16 = false;  // w is packed f16 weights
   bool in_f16 = false;
   bool fits = true;  // 32 bits count everything
 };
@@ -28,8 +28,9 @@ constexpr int64_t kLeastGroup = 16;  // channels that a group reads; fewer are t
 void set_panels(Product* q, const TensorView& w, int64_t o, int64_t k) {
   ProductParams& p = q->p;
   p.w = w.as<const float>();
-  q->pairs = w.dtype == DType::kF16;
-  p.panel_stride = (q->pairs ? ceil_div(k, 2) : k) * kPanel, p.n_stride = 1, p.k_stride = kPanel;
+  q->packed_f16 = w.dtype == DType::kF16;
+  p.panel_stride = (q->packed_f16 ? ceil_div(k, 2) : k) * kPanel, p.n_stride = 1,
+  p.k_stride = kPanel;
   p.o = narrow(o, &q->fits), p.readable = narrow(round_up(o, kPanel), &q->fits),
   p.k = narrow(k, &q->fits);
 }
@@ -48,7 +49,7 @@ void set_groups(Product* q, const TensorView& w, int64_t groups, int64_t o, int6
 void count_words(Product* q, bool in_eights) {
   ProductParams& p = q->p;
   const bool windows = q->load == Load::kWindows;
-  q->fits = q->fits && q->pairs && in_eights && (windows || q->load == Load::kRows);
+  q->fits = q->fits && q->packed_f16 && in_eights && (windows || q->load == Load::kRows);
   q->load = windows ? Load::kWordWindows : Load::kWordRows;
   p.pixel_stride /= 2, p.row_stride /= 2, p.image_stride /= 2;
   p.k /= 2, p.c /= 2;
@@ -86,7 +87,7 @@ Product conv2d_product(const OpArguments& a) {
     q.load = Load::kGrouped;
     return q;
   }
-  q.fits = q.fits && (!q.pairs || is_aligned(p.w));
+  q.fits = q.fits && (!q.packed_f16 || is_aligned(p.w));
   q.load = !is_aligned(p.w)                      ? Load::kAny
            : !in_fours || (!is_row && !is_small) ? Load::kFirst
            : is_row                              ? Load::kRows
@@ -104,7 +105,7 @@ Product linear_product(const OpArguments& a) {
   set_rows(&q.p, y.rows(), x.row_length(), x.row_stride, &q.fits);
   q.p.x = x.as<const float>();
   const bool in_fours = x.row_length() % 4 == 0 && x.row_stride % 4 == 0 && is_aligned(q.p.x);
-  q.fits = q.fits && (!q.pairs || is_aligned(q.p.w));
+  q.fits = q.fits && (!q.packed_f16 || is_aligned(q.p.w));
   q.load = !is_aligned(q.p.w) ? Load::kAny : in_fours ? Load::kRows : Load::kFirst;
   if (x.dtype == DType::kF16) count_words(&q, x.row_length() % 8 == 0 && x.row_stride % 8 == 0);
   return q;
@@ -167,16 +168,17 @@ Product product_of(OpCode op, const OpArguments& a, const GpuTraits& traits,
   q.fits = q.fits && counts_offsets(q.p);
   q.in_f16 = is_in_f16(precision, traits);
   // f32 panels in f16: a session has none, but nothing forbids them.
-  if (q.in_f16 && !q.pairs && (q.load == Load::kWindows || q.load == Load::kFirst))
+  if (q.in_f16 && !q.packed_f16 && (q.load == Load::kWindows || q.load == Load::kFirst))
     q.load = Load::kAny;
   return q;
 }
 
 bool is_word_load(Load load) { return load == Load::kWordRows || load == Load::kWordWindows; }
 
-/// Whether tiles may share windows. kWindows with pairs: x is f32, and products are f16.
+/// Whether tiles may share windows. kWindows with packed f16 weights: x is f32, and products are
+/// f16.
 bool may_share(const Product& q) {
-  return ((q.load == Load::kWindows && !q.pairs) || q.load == Load::kWordWindows) &&
+  return ((q.load == Load::kWindows && !q.packed_f16) || q.load == Load::kWordWindows) &&
          has_shared_windows(q.p);
 }
 
@@ -201,7 +203,7 @@ bool has_kernel(const Product& q, TileKind kind, const GpuTraits& traits) {
     case TileKind::kSquare: return true;
     case TileKind::kFlat:
       return load == Load::kRows || load == Load::kWindows || is_word_load(load);
-    case TileKind::kSmall: return load == Load::kRows && q.p.m <= kFewRows;
+    case TileKind::kSmall: return load == Load::kRows && q.p.m <= kSkinnyRows;
     case TileKind::kLarge: return may_be_large(q, traits);
     case TileKind::kShared32:
     case TileKind::kShared48:
@@ -281,7 +283,7 @@ uint64_t scratch_of(const OpArguments& a, const GpuTraits& traits, GpuPrecision 
     split(&q, tile);
     return partial_bytes(q);
   }
-  const GpuKernelEntry* exact = q.pairs ? nullptr : exact_row(op, a, traits);
+  const GpuKernelEntry* exact = q.packed_f16 ? nullptr : exact_row(op, a, traits);
   return exact && exact->scratch ? exact->scratch(a, traits, GpuPrecision::kExact) : 0;
 }
 template <OpCode op>
@@ -311,14 +313,14 @@ struct Kernels {
   KernelId f16, tf32;
 };
 /// @pre has_kernel()
-Kernels kernels_of(Load load, bool pairs, TileKind kind) {
+Kernels kernels_of(Load load, bool packed_f16, TileKind kind) {
   const bool wide = kind == TileKind::kWide, flat = kind == TileKind::kFlat;
   switch (load) {
     case Load::kRows:
-      if (pairs)
-        return {wide   ? KernelId::product_f16_pairs_128x64
-                : flat ? KernelId::product_f16_pairs_32x128
-                       : KernelId::product_f16_pairs_64x64,
+      if (packed_f16)
+        return {wide   ? KernelId::product_f16_packed_128x64
+                : flat ? KernelId::product_f16_packed_32x128
+                       : KernelId::product_f16_packed_64x64,
                 KernelId::kCount};
       if (kind == TileKind::kLarge) return {KernelId::kCount, KernelId::product_tf32_rows_128x128};
       if (wide) return INGOT_KERNELS_OF(rows_128x64);
@@ -359,13 +361,15 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
   ProductParams& p = q.p;
   const bool in_f16 = is_in_f16(work.precision, work.traits);
   const bool few = kind == TileKind::kSmall;
-  const Kernels kernels = few ? Kernels() : kernels_of(q.load, q.pairs, kind);
+  const Kernels kernels = few ? Kernels() : kernels_of(q.load, q.packed_f16, kind);
   const ProductTile tile = tile_of(kind);
   p.tiles_m = int(ceil_div(p.m, tile.m));
-  if (few && q.pairs) p.k /= 2, p.split_steps = int(ceil_div(p.split_steps, 2));  // of its words
-  const KernelId of_one = q.pairs ? KernelId::product_one_row_of_pairs : KernelId::product_one_row;
+  if (few && q.packed_f16)
+    p.k /= 2, p.split_steps = int(ceil_div(p.split_steps, 2));  // of its words
+  const KernelId of_one =
+      q.packed_f16 ? KernelId::product_one_row_packed_f16 : KernelId::product_one_row;
   const KernelId of_few =
-      q.pairs ? KernelId::product_few_rows_of_pairs : KernelId::product_few_rows;
+      q.packed_f16 ? KernelId::product_skinny_packed_f16 : KernelId::product_skinny;
   const KernelId kernel = few ? (p.m == 1 ? of_one : of_few) : in_f16 ? kernels.f16 : kernels.tf32;
   const uint32_t blocks =
       few ? uint32_t(ceil_div(p.o, 16)) : uint32_t(p.tiles_m) * uint32_t(ceil_div(p.o, tile.o));
@@ -376,9 +380,9 @@ Status launch_product(const GpuWork& work, Product& q, TileKind kind) {
     const int64_t count = q.batches - first < kMaxBatches ? q.batches - first : kMaxBatches;
     p.batch_first = int(first);
     // where x is f16, weights take as many words as it
-    const bool halves_weights = q.pairs && !is_word_load(q.load);
+    const bool halves_weights = q.packed_f16 && !is_word_load(q.load);
     const bool singly = q.load == Load::kFirst || q.load == Load::kAny;
-    const int shared = tile.shared_bytes(halves_weights ? kPairWeights : kWordWeights, singly);
+    const int shared = tile.shared_bytes(halves_weights ? kPackedF16Weights : kWordWeights, singly);
     INGOT_TRY(launch(work, kernel, blocks, p, few ? 0 : uint32_t(shared), uint32_t(p.splits),
                      uint32_t(count)));
   }
@@ -410,7 +414,7 @@ Status plan_tensorcore(const GpuWork& work) {
   TileChoice variant = pick(&q, work.traits, work.variant);
   ProductParams& p = q.p;
   if (!q.fits) {
-    if (q.pairs) return Status(Code::kLimitExceeded);  // no other row reads them
+    if (q.packed_f16) return Status(Code::kLimitExceeded);  // no other row reads them
     const GpuKernelEntry* exact = exact_row(op, a, work.traits);
     return exact ? exact->plan(work) : Status(Code::kLimitExceeded);
   }
@@ -446,7 +450,7 @@ uint64_t f16_operands_of(const OpArguments& a, const GpuTraits& traits) {
   Product q = product_of(op, a, traits, GpuPrecision::kFp16);
   (void)pick(&q, traits, nullptr);
   // Of a few rows the kernel that reads w once takes f32. What x has to be is asked again as f32.
-  if (is_f16) return uint64_t{q.fits && q.p.m > kFewRows} | residual | y;
+  if (is_f16) return uint64_t{q.fits && q.p.m > kSkinnyRows} | residual | y;
   return q.fits ? (op == OpCode::kMatMul ? y : 1 | residual | y) : 0;
 }
 

@@ -10,7 +10,7 @@
 //   which are more; of 64 outputs 240, not 256, since L2, which is what bounds the wide tile, takes
 //   the rows of y besides
 //
-// With at most kFewRows rows nothing but reading w counts: blocks of 16 outputs, parts until
+// With at most kSkinnyRows rows nothing but reading w counts: blocks of 16 outputs, parts until
 // there are four a multiprocessor. Depends on extents and multiprocessors alone: scratch is asked
 // for before addresses are known.
 #pragma once
@@ -56,7 +56,7 @@ inline ProductTile tile_of(TileKind kind) {
 /// The name is that of the variant in files.
 constexpr TileCost kTileCosts[kTileKinds] = {
     {"128x64", kWideTile.m, kWideTile.o, 192},    {"64x64", kSquareTile.m, kSquareTile.o, 128},
-    {"32x128", kFlatTile.m, kFlatTile.o, 128},    {"few_rows", 1, 16, 0},
+    {"32x128", kFlatTile.m, kFlatTile.o, 128},    {"skinny", 1, 16, 0},
     {"128x128", kLargeTile.m, kLargeTile.o, 384}, {"128x32_shared", kSharedPixels, 32, 128},
     {"128x48_shared", kSharedPixels, 48, 192},    {"128x64_shared", kSharedPixels, 64, 240},
     {"128x80_shared", kSharedPixels, 80, 320}};
@@ -71,7 +71,7 @@ inline bool may_split(int64_t steps, int splits) {
 inline bool may_split_slices(int64_t slices, int splits) { return splits <= 4 && splits <= slices; }
 
 /// Parts of k for a few rows.
-inline int few_rows_splits(int64_t batches, int64_t o, int64_t steps, int multiprocessors) {
+inline int skinny_splits(int64_t batches, int64_t o, int64_t steps, int multiprocessors) {
   const int64_t blocks = batches * ceil_div(o, 16);
   int splits = 1;
   while (may_split(steps, 2 * splits) && blocks * splits < 4 * int64_t(multiprocessors))
@@ -93,7 +93,8 @@ inline TileCost large_tile_cost(int sm) {
 inline TileChoice choose_tile(int64_t batches, int64_t m, int64_t o, int64_t k, int multiprocessors,
                               double* cycles = nullptr, int large_sm = -1) {
   const int64_t steps = ceil_div(k, 16);
-  if (m <= kFewRows) return {TileKind::kSmall, few_rows_splits(batches, o, steps, multiprocessors)};
+  if (m <= kSkinnyRows)
+    return {TileKind::kSmall, skinny_splits(batches, o, steps, multiprocessors)};
   TileChoice best;
   double least = 0;
   constexpr TileKind kKinds[] = {TileKind::kWide, TileKind::kSquare, TileKind::kFlat};

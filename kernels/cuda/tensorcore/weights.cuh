@@ -119,15 +119,15 @@ struct FourOutputs : PanelTile<kOutputs> {
     s.next = uint32_t(4 * k_stride);
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const ProductParams& p, int step, char* tile) {
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+    INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
             copy_async16(tile + to + half * kStep + i * kPanels * 1024,
                          kIsPanels ? from[i].pieces_on(p.w, (step + half) * 64)
                                    : piece_at(from[i].pieces_on(p.w, 0), at + half * next),
                          has_whole_steps(kThreads) || step + half < steps);
-    at += kHalves * next;
+    at += kStepsPerStage * next;
   }
   GPU_MEMBER void skip(int count) {
     if constexpr (kIsPanels)
@@ -145,18 +145,18 @@ using MatrixWeights = FourOutputs<kOutputs, kThreads, false>;
 /// 2, r + 4, r + 6: two rows are 128 bytes, whose halves change places from row 4 on, and in every
 /// other pair of rows pieces are in reverse.
 template <int kOutputs, int kThreads = kProductThreads>
-struct PairWeights {
+struct PackedF16Weights {
   static constexpr bool kUnpacks = false;        // words are as they were copied
   static constexpr int kPanels = kThreads / 32;  // at a time
   static constexpr int kStep = kOutputs * 32, kPieces = kOutputs / 16 / kPanels;
   const char* from[kPieces];
-  int to, steps;  // steps: that have this thread's row of pairs
+  int to, steps;  // steps: that have this thread's row of words
   GPU_FN int offset(int row, int piece) {
     const int turned = (row & 4) | (row >> 1 & 1) * 3;
     return (row >> 1 << 7) + ((((row & 1) << 2 | piece) ^ turned) << 4);
   }
-  GPU_FN PairWeights make(const ProductParams& p, const float* w, int first, int k) {
-    PairWeights s;
+  GPU_FN PackedF16Weights make(const ProductParams& p, const float* w, int first, int k) {
+    PackedF16Weights s;
     const int row = int(threadIdx.x) / 4 % 8, panel = int(threadIdx.x) / 32,
               piece = int(threadIdx.x) % 4;
     s.steps = steps_with(p.k - k - 2 * row), s.to = panel * 512 + offset(row, piece);
@@ -167,9 +167,9 @@ struct PairWeights {
     }
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+    INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++)
             copy_async16(tile + to + half * kStep + i * kPanels * 512,
                          from[i] + (step + half) * 512, step + half < steps);
@@ -211,14 +211,14 @@ struct SingleWeights : PanelTile<kOutputs> {
         output / 16 * 1024 + ((row ^ a) << 6) + ((piece ^ b * 3) << 4) + output % 4 * 4;
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const ProductParams&, int, char* tile) {
-    INGOT_UNROLL for (int i = 0; i < kEach * kHalves; i++) {
+    INGOT_UNROLL for (int i = 0; i < kEach * kStepsPerStage; i++) {
       const int r = i % kEach * kApart;  // as panel_offset() has them
       copy_async4(tile + to[r >> 2 & 1][r >> 3] + r * 64 + i / kEach * PanelTile<kOutputs>::kStep,
                   from + int64_t(stride) * (i * kApart * 4), i * kApart < left);
     }
-    from += int64_t(stride) * (kHalves * 64), left -= kHalves * 16;
+    from += int64_t(stride) * (kStepsPerStage * 64), left -= kStepsPerStage * 16;
   }
   GPU_MEMBER void skip(int) {}
 };
@@ -241,9 +241,9 @@ struct RowWeights {
         w + readable_output(p, first + row + i * 32) * p.n_stride + k + piece * 4);
     return s;
   }
-  template <int kHalves>
+  template <int kStepsPerStage>
   GPU_MEMBER void load(const ProductParams&, int step, char* tile) {
-    INGOT_UNROLL for (int half = 0; half < kHalves; half++)
+    INGOT_UNROLL for (int half = 0; half < kStepsPerStage; half++)
         INGOT_UNROLL for (int i = 0; i < kPieces; i++) copy_async16(
             tile + to + half * kStep + i * 2048, from[i] + (step + half) * 64, step + half < steps);
   }

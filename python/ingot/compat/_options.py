@@ -67,7 +67,7 @@ def tensor_type(dtype: str) -> str:
 
 
 class NodeArg(NamedTuple):
-    """An input or output: open extents are names, as onnxruntime gives them."""
+    """An input or output: dynamic extents are names, as onnxruntime gives them."""
 
     name: str
     shape: list[int | str]
@@ -189,7 +189,7 @@ class SessionOptions(_Known):
         self._dimensions: dict[str, int] = {}
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
-        """A number for an open dimension."""
+        """A number for a dynamic dimension."""
         _arguments.text("dim_name", dim_name)
         self._dimensions[dim_name] = _arguments.whole_number(
             "dim_value", dim_value, *_arguments.INT64

@@ -23,7 +23,7 @@ from ._options import ModelMetadata, NodeArg, RunOptions, SessionOptions, tensor
 
 _PROVIDERS = {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}
 _MAGIC = b"\x89INGOT\r\n"
-# Sessions that are kept for shapes that were seen: an open dimension may change from run to run.
+# Sessions that are kept for shapes that were seen: a dynamic dimension may change from run to run.
 _MAX_SHAPES = 4
 
 
@@ -89,7 +89,7 @@ class InferenceSession:
         there = [symbol.name for symbol in self._model.symbols]
         for name in self._fixed:
             if name not in there:
-                raise ValueError(f"no open dimension {name!r}; there are: {', '.join(there)}")
+                raise ValueError(f"no dynamic dimension {name!r}; there are: {', '.join(there)}")
         self._pool: Pool | None = Pool(self._options.intra_op_num_threads)
         self._sessions: collections.OrderedDict[tuple[Any, ...], Session] = (
             collections.OrderedDict()
@@ -269,7 +269,7 @@ class InferenceSession:
         for name, value in self._fixed.items():
             if bindings.setdefault(name, value) != value:
                 raise ValueError(
-                    f"open dimension {name!r} is {bindings[name]} in the inputs; "
+                    f"dynamic dimension {name!r} is {bindings[name]} in the inputs; "
                     f"add_free_dimension_override_by_name() says {value}"
                 )
         key = tuple(sorted(bindings.items()))

@@ -167,8 +167,8 @@ const char* host_decides(const Device& device) {
 }
 
 bool takes_f16_weights(const Device& device, uint32_t precision) {
-  return ingot_cuda_kernel_set.pairs(traits_of(gpu_facts(device.ordinal)),
-                                     gpu_precision(precision));
+  return ingot_cuda_kernel_set.takes_f16_weights(traits_of(gpu_facts(device.ordinal)),
+                                                 gpu_precision(precision));
 }
 
 void choose_f16(const Device& device, const F16Program& program, uint64_t* storage) {

@@ -177,7 +177,7 @@ struct GpuKernelSet {
   uint16_t decide;
   /// Whether weights are to be given as packed f16 weights, wherever takes_f16_weights()
   /// (runtime/op/f16_weights.h): the rows then take them.
-  bool (*pairs)(const GpuTraits& traits, GpuPrecision precision);
+  bool (*takes_f16_weights)(const GpuTraits& traits, GpuPrecision precision);
 };
 
 /// The variants that a row has for an instruction; at least one is written, without a name where

@@ -249,7 +249,7 @@ TEST_CASE("stream_frames: each run gives the frames of the whole network, to the
   }
 }
 
-TEST_CASE("stream_frames: what a run computes is said") {
+TEST_CASE("stream_frames: what a run computes is reported") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 3, kFrames});
   g.output(conv(g, conv(g, x, window(3, 2, 0)), window(3, 2, 0)));

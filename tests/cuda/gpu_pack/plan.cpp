@@ -171,7 +171,7 @@ Part plan_torch(const Setting& s) {
   const char* const asks =
       "import importlib.util, runpy, sys\n"
       "lacks = [m for m in ('numpy', 'onnx', 'torch') if not importlib.util.find_spec(m)]\n"
-      "print('[skip] beside torch: not on this machine:', *lacks) if lacks else None\n"
+      "print('[skip] comparison with torch: not on this machine:', *lacks) if lacks else None\n"
       "sys.exit(77) if lacks else None\n"
       "sys.argv = sys.argv[1:]\n"
       "runpy.run_path(sys.argv[0], run_name='__main__')\n";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow on a GPU, decided inside its graphs and by the host, beside the CPU: the bits, what
-// was taken, what is refused; then one program many times, with the time of both ways. Over the
-// driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it comes before any model:
-// nothing else in this tree has a node that decides. Without a GPU exit 77.
+// Control flow on a GPU, decided inside its graphs and by the host, compared with the CPU: the
+// bits, what was taken, what is refused; then one program many times, with the time of both ways.
+// Over the driver's stand-in (INGOT_CUDA_DRIVER), or on the machine's GPU, where it comes before
+// any model: nothing else in this tree has a node that decides. Without a GPU exit 77.
 #include "tests/cuda/hardware/branches_gpu.h"
 
 #include <chrono>
@@ -50,7 +50,7 @@ struct Case {
   std::function<void(Session&)> fill;
 };
 
-/// Both ways beside the CPU; a case that the CPU refuses is refused by name.
+/// Both ways compared with the CPU; a case that the CPU refuses is refused by name.
 void compare(const char* network, convert::FileSpec spec, const std::vector<Case>& cases) {
   FileBytes bytes(spec);
   Model model =

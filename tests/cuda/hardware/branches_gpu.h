@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/cuda/hardware/branches_gpu.h - control flow on a GPU beside the CPU.
+// tests/cuda/hardware/branches_gpu.h - control flow on a GPU compared with the CPU.
 #pragma once
 
 namespace ingot::test {

@@ -8,7 +8,7 @@ roundings in keras are larger: with f64, to twice keras' own distance).
                 [--only NAME ...]
 
 --applications: 20 networks of keras.applications with random weights, too. Needs keras with a back
-end (KERAS_BACKEND; torch when nothing is said). Fails where a layer differs, is refused that is not
+end (KERAS_BACKEND; torch by default). Fails where a layer differs, is refused that is not
 in REFUSED, or is a class of keras.layers that no list here names.
 """
 
@@ -236,7 +236,7 @@ def model_of(name):
 
 
 def settle(model, shape):
-    """Statistics of normalizations as training leaves them. With drawn ones a deep network's
+    """Statistics of normalizations as training leaves them. With random ones a deep network's
     numbers grow by powers, its gates flip and its softmax is a 1 among zeros: nothing is compared
     then."""
     for layer in model.layers:

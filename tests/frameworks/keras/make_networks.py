@@ -2,7 +2,7 @@
 """Keras models with their own outputs: goldens for keras_test.py.
   make_networks.py FOLDER NAME...     small: the committed samples; else names of
   keras.applications, with random weights
-Needs keras with a back end (KERAS_BACKEND; torch when nothing is said)."""
+Needs keras with a back end (KERAS_BACKEND; torch by default)."""
 
 import os
 import sys

@@ -5,7 +5,7 @@ stay as they are in the file, and the product is that of their numbers in f32.
 
   block_weights.py --ingot BIN [--seeds N] [--time]
 
-Each drawn layer is compared with NumPy, and with LiteRT, which quantizes the inputs in each run
+Each random layer is compared with NumPy, and with LiteRT, which quantizes the inputs in each run
 and so is some hundredths away. --time prints the time of a row through 1024 x 1024 in blocks of 32,
 Ingot's and LiteRT's. Needs the package ai-edge-litert."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 
-class Steps:
+class QuantizedArray:
     """Integers with their scales and zero points."""
 
     def __init__(self, array, scales, zeros, axis=0):
@@ -20,7 +20,7 @@ class Steps:
 class Integers:
     """What a case draws from: one type for all its tensors."""
 
-    is_word = False
+    is_int16 = False
 
     def __init__(self, rng):
         self.rng = rng
@@ -38,22 +38,22 @@ class Integers:
     def x(self, *shape, scale=None, zero=None):
         data = self.rng.integers(self.limits.min, self.limits.max + 1, shape).astype(self.dtype)
         zero = self.zero() if zero is None else zero
-        return Steps(data, self.scale() if scale is None else scale, zero)
+        return QuantizedArray(data, self.scale() if scale is None else scale, zero)
 
     def weights(self, *shape, axis):
         """Of int8 with a scale of every channel, or one; of uint8 with a zero point."""
         if self.dtype == np.uint8:
             data = self.rng.integers(0, 256, shape).astype(np.uint8)
-            return Steps(data, self.scale(0.01), self.zero())
+            return QuantizedArray(data, self.scale(0.01), self.zero())
         data = self.rng.integers(-127, 128, shape).astype(np.int8)
         if self.rng.random() < 0.3:
-            return Steps(data, self.scale(0.01), 0)
+            return QuantizedArray(data, self.scale(0.01), 0)
         scales = [self.scale(0.01) for _ in range(shape[axis])]
-        return Steps(data, scales, [0] * shape[axis], axis)
+        return QuantizedArray(data, scales, [0] * shape[axis], axis)
 
     def bias(self, x, w, count):
         data = self.rng.integers(-4000, 4000, count).astype(np.int32)
-        return Steps(data, x.scales * w.scales, [0] * len(w.scales))
+        return QuantizedArray(data, x.scales * w.scales, [0] * len(w.scales))
 
     def bias_type(self, bias):
         return {}

@@ -17,8 +17,8 @@ import sys
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from integer_cases import CASES, NEAR, Integers, Steps
-from word_cases import WORD_CASES, Words
+from integer_cases import CASES, NEAR, Integers, QuantizedArray
+from int16_cases import INT16_CASES, Int16
 from written_model import Fed, Model
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
@@ -41,7 +41,7 @@ def written(op, case, shape, version, by_constant=False):
 
     given = []
     for i, each in enumerate(operands):
-        plain = isinstance(each, Steps)
+        plain = isinstance(each, QuantizedArray)
         array = each.array if plain else each
         # what is no weight or shape is fed
         fed = i == (2 if op == "TRANSPOSE_CONV" else 0) or (
@@ -89,7 +89,7 @@ UNSET_IN_MICRO = ("SPACE_TO_BATCH_ND",)
 
 def misread_by_micro(op, case):
     """Micro's transposed convolution of int16 reads a bias of int32 as int64."""
-    dtypes = [each.array.dtype for each in case[1] if isinstance(each, Steps)]
+    dtypes = [each.array.dtype for each in case[1] if isinstance(each, QuantizedArray)]
     return op == "TRANSPOSE_CONV" and np.int16 in dtypes and np.int32 in dtypes
 
 
@@ -152,7 +152,7 @@ def trial(ingot, name, seed, mode, kind, counts):
     op = name.split(" ")[0]
     drawn = kind(rng)
     try:
-        case = (WORD_CASES if kind is Words else CASES | NEAR)[name](drawn, rng)
+        case = (INT16_CASES if kind is Int16 else CASES | NEAR)[name](drawn, rng)
         model, fed, expected = answered(op, case, mode, name.endswith("by a constant"))
     except (RuntimeError, ValueError) as why:
         if os.environ.get("INGOT_KEEP"):
@@ -188,7 +188,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
-    kind, cases = (Words, WORD_CASES) if a.words else (Integers, CASES | NEAR)
+    kind, cases = (Int16, INT16_CASES) if a.words else (Integers, CASES | NEAR)
     checks = Checks("integer_operators")
     with work_folder() as folder:
         ingot = Ingot(a.ingot, folder, ".tflite")

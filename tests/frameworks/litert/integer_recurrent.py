@@ -64,17 +64,17 @@ class Drawn:
         return self.tensor(np.int8, data.shape, scale, 0, data), scale
 
     def write(self):
-        rng, is_word = self.rng, self.dtype == np.int16
-        zero = 0 if is_word else int(rng.integers(-128, 128))
-        about = 2**-15 if is_word else 2**-7
+        rng, is_int16 = self.rng, self.dtype == np.int16
+        zero = 0 if is_int16 else int(rng.integers(-128, 128))
+        about = 2**-15 if is_int16 else 2**-7
         x_scale = self.scale(4 * about)
         x = self.tensor(self.dtype, self.shape, x_scale, zero)
         self.model.graph.inputs.append(x)
-        h_scale, h_zero = np.float32(about), 0 if is_word else int(rng.integers(-20, 21))
+        h_scale, h_zero = np.float32(about), 0 if is_int16 else int(rng.integers(-20, 21))
         size = 1.5 / np.sqrt(self.width), 1.5 / np.sqrt(self.cells)
         ins = [self.weights(self.cells, self.width, size[0]) for _ in range(4)]
         recurrent = [self.weights(self.cells, self.cells, size[1])[0] for _ in range(4)]
-        kind = np.int64 if is_word else np.int32
+        kind = np.int64 if is_int16 else np.int32
         biases = []
         for _, scale in ins:
             numbers = rng.normal(0, 0.3, self.cells) / (float(x_scale) * float(scale))

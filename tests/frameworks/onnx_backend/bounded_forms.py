@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms for run_forms.py: sizes that only the data tell, within --max-elements."""
+"""Forms for run_forms.py: sizes that only the data tell, most of them within
+--max-elements."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -326,3 +327,22 @@ def bounded(rng, form, node):
             {"y": a @ b},
             dims={"a": ["N", 150, 96]},
         )
+
+
+def joined(form, node):
+    form(
+        "places that the data has, joined to fixed ones and cut",
+        [
+            node("NonZero", "x", "p"),
+            node("Concat", "p,k", "c", axis=1),
+            node("Slice", "c,o,e,t", "y"),
+        ],
+        {"x": np.array([0, 1, 0, 1, 1], np.float32)},
+        {"c": np.array([[1, 3, 4, 7, 8]]), "y": np.array([[1, 3]])},
+        constants={
+            "k": np.array([[7, 8]]),
+            "o": np.array([0]),
+            "e": np.array([2]),
+            "t": np.array([1]),
+        },
+    )

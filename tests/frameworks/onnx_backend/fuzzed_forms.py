@@ -36,7 +36,7 @@ def products_of_extents(form, node):
     """An extent that is a product of four open ones: most extents that are tried are too large."""
     x = np.arange(96, dtype=np.float32).reshape(6, 2, 2, 2, 2)
     form(
-        "flatten of four equal open dimensions",
+        "flatten of four equal dynamic dimensions",
         [node("Flatten", "x", "y", axis=5)],
         {"x": x},
         {"y": x.reshape(96, 1)},
@@ -99,7 +99,7 @@ def empty(form, node):
 
 
 def doubles(rng, form, node):
-    """f64 behind open extents: exact to f64 where the operator is spelled out."""
+    """f64 with dynamic extents: exact to f64 where the operator is spelled out."""
     x = rng.standard_normal((3, 7))
     below = np.exp(x - x.max(-1, keepdims=True))
     softmax = below / below.sum(-1, keepdims=True)
@@ -168,7 +168,7 @@ def open_extents(rng, form, node):
     x = rng.integers(-5, 5, (2, 6)).astype(np.float32)
     hot = np.eye(6, dtype=np.float32)[x.argmax(1)]
     form(
-        "Hardmax over an open extent",
+        "Hardmax over a dynamic extent",
         [node("Hardmax", "x", "y", axis=1)],
         {"x": x},
         {"y": hot},
@@ -176,7 +176,7 @@ def open_extents(rng, form, node):
     )
     a, b = (rng.integers(0, 255, shape).astype(np.uint8) for shape in ((3, 9), (9, 4)))
     form(
-        "a product of bytes as long as an open extent",
+        "a product of bytes as long as a dynamic extent",
         [node("MatMulInteger", "a,b", "y")],
         {"a": a, "b": b},
         {"y": a.astype(np.int32) @ b},
@@ -192,7 +192,7 @@ def open_extents(rng, form, node):
     # axes 3, 0, 2, 1 to 7, 3, 2, 5: 5 padded by 1 + 1, 2 by 0 + 1; 4 cut to its middle
     padded = np.pad(cropped[:, :, 1:3], ((0, 1), (0, 0), (0, 0), (1, 1)))
     form(
-        "CenterCropPad of four open extents",
+        "CenterCropPad of four dynamic extents",
         [node("CenterCropPad", "x,shape", "y", axes=[-1, 0, 2, 1])],
         {"x": cropped},
         {"y": padded},
@@ -223,7 +223,7 @@ def open_extents(rng, form, node):
 
 
 def strided(form, node, image, n):
-    """SAME with a stride over an open extent: a Pad of its own."""
+    """SAME with a stride over a dynamic extent: a Pad of its own."""
     width = 3
     total = max(0, (-(-n // 2) - 1) * 2 + width - n)
     border = [(0, 0)] * 3 + [(total // 2, total - total // 2)]
@@ -243,7 +243,7 @@ def strided(form, node, image, n):
     }
     for op, y in answers.items():
         form(
-            f"{op}, SAME over an open extent of {n}",
+            f"{op}, SAME over a dynamic extent of {n}",
             [node(op, "x,w" if op == "Conv" else "x", "y", **window)],
             {"x": image},
             {"y": y.astype(np.float32)},
@@ -268,7 +268,7 @@ def forced(rng, form, node):
     x = rng.standard_normal((steps, batch, width)).astype(np.float32)
     h, c = (rng.standard_normal((2, batch, hidden)).astype(np.float32) for _ in range(2))
     form(
-        "a bidirectional network of seven open extents",
+        "a bidirectional network of seven dynamic extents",
         [node("LSTM", "x,w,r,,,h,c", "y", hidden_size=hidden, direction="bidirectional")],
         {"x": x, "h": h, "c": c},
         {

@@ -164,7 +164,7 @@ def converted(ingot, model, golden, work):
         done = run(convert, "--check")
         if done.returncode == 6 and "differ" in done.stderr + done.stdout:
             raise SystemExit(f"[fail] {model.graph.node[0].op_type}: {done.stderr}")
-        # made inputs may be none that it takes, or all constants
+        # random inputs may be none that it takes, or all constants
         if done.returncode in (5, 6):
             done = run(convert, "--no-check")
         if done.returncode == 0:

@@ -38,7 +38,7 @@ SAME = {
     (
         "Dropout",
         "training_mode",
-    ): "an input; what is converted is the inference form, and that is said",
+    ): "an input; what is converted is the inference form, and that is reported",
     ("LSTM", "sequence_lens"): "the samples state the whole length",
     ("Slice", "axes"): "the samples state the default; that another is honored is in run_nodes.py",
     ("Slice", "steps"): "the samples state the default; that another is honored is in run_nodes.py",

@@ -14,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from bounded_forms import bounded
+from bounded_forms import bounded, joined
 from fuzzed_forms import fuzzed
-from more_forms import joined, quantized
 from operator_forms import operators
+from quantized_forms import quantized
 from references import align_one
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))

@@ -196,7 +196,7 @@ def loops():
         beyond={"x": floats(3), "n": np.array(17, np.int64), "old": floats(2, 3)},
     )
     network(
-        "a loop over the rows of an open dimension that ends early",
+        "a loop over the rows of a dynamic dimension that ends early",
         """looped (float[N,3] x, float limit) => (float[3] sum, float[k,3] rows) {
           zero = Constant<value_floats=[0.0, 0.0, 0.0]>()
           shape = Shape<start=0,end=1>(x)

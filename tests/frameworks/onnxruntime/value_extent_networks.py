@@ -155,7 +155,7 @@ def extents_of_movement():
         beyond={"x": floats(6, 4), "s": integers(1, 1, 25)},
     )
     network(
-        "a shape that is an input, with an open dimension",
+        "a shape that is an input, with a dynamic dimension",
         """shaped (float[6,4] x, int64[2] s) => (float[a,b] y) { y = Reshape(x, s) }""",
         [{"x": floats(6, 4), "s": integers(*s)} for s in ((2, -1), (-1, 3), (24, 1), (0, -1))],
         ("--max-elements=24",),
@@ -178,7 +178,7 @@ def extents_of_movement():
         beyond={"x": floats(2, 3), "r": integers(17, 1)},
     )
     network(
-        "repeats of an open dimension",
+        "repeats of a dynamic dimension",
         """tiled (float[N,3] x, int64[1] r) => (float[a,3] y) {
           one = Constant<value_ints=[1]>()
           repeats = Concat<axis=0>(r, one)
@@ -194,7 +194,7 @@ def extents_of_movement():
         beyond={"x": floats(1, 3, 1), "s": integers(2, 3, 17)},
     )
     network(
-        "an expansion of an open dimension",
+        "an expansion of a dynamic dimension",
         """spread (float[N,1] x, int64[2] s) => (float[a,b] y) { y = Expand(x, s) }""",
         [
             {"x": floats(n, 1), "s": integers(*s)}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The loss of `ingot convert --dtype int8` beside other quantizers, on the same data.
+"""The loss of `ingot convert --dtype int8` compared with other quantizers, on the same data.
 
   against_onnxruntime.py [--ingot BIN] [--work FOLDER] [--methods auto] [--peers LIST] [NETWORK ...]
 
@@ -127,7 +127,7 @@ class Silero:
 
 
 class Ocr:
-    """Texts of 300 drawn lines: as in f32, and the characters of them that are right."""
+    """Texts of 300 random lines: as in f32, and the characters of them that are right."""
 
     LINES, AT_ONCE = 300, 60
 

@@ -4,7 +4,7 @@
 keyword     a small depthwise-separable network trained here on made sounds (8 words and noise)
 unbalanced  the same network with pairs of channels rescaled: the same function, hard for bytes
 silero      a voice detector of shared material over made speech and noise, its state fed back
-ocr         a text recognizer (PP-OCRv4, of its PyPI package) on drawn lines
+ocr         a text recognizer (PP-OCRv4, of its PyPI package) on random lines
 """
 
 import pathlib

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random ONNX graph while it is drawn: its values with types and extents, what is fed to it.
 
-An extent has a number for each of the runs (RUNS) and, where it is open, a name. Two open extents
-are equal where their names are; a name says how the extent came about ("n", "(n+1)//2"), so that
-equal formulas are equal extents. What the generator writes is valid at every run."""
+An extent has a number for each of the runs (RUNS) and, where it is open, a name. Two dynamic
+extents are equal where their names are; a name says how the extent came about ("n", "(n+1)//2"), so
+that equal formulas are equal extents. What the generator writes is valid at every run."""
 
 import numpy as np
 import onnx

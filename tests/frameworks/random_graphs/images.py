@@ -205,7 +205,8 @@ def resize(g, t):
         ]
     else:
         need(x.is_fixed)
-        # Halves and wholes: elsewhere a tie is decided by how a runtime rounds the quotient.
+        # ReducedPrecision and wholes: elsewhere a tie is decided by how a runtime rounds the
+        # quotient.
         halves = [1, 2] if mode == "nearest" else list(range(1, 9))
         out = [
             fixed(e.values[0] * g.one_of(halves) if mode == "nearest" else g.one_of(halves))

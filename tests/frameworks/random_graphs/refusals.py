@@ -7,7 +7,7 @@ import re
 EXPLAINED = [
     (
         r"Pool\.ceil_mode: the output's extent follows no padding",
-        "pools: ceil_mode over open extents",
+        "pools: ceil_mode over dynamic extents",
     ),
 ]
 

@@ -10,7 +10,7 @@ where the network allows one.
 
 Writes NAME.pt2 (or NAME.pt) and NAME.npz: in0, in1, ... and out0, out1, ... in the order of the
 module's arguments and results. Weights and inputs are seeded by the name, so both formats have the
-same golden. A network that this torch cannot export is said with [skip] and its reason.
+same golden. A network that this torch cannot export is reported with [skip] and its reason.
 """
 
 import argparse

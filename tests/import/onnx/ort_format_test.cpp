@@ -122,7 +122,7 @@ bool says(const graph::ConversionError& error, const char* text) {
 
 }  // namespace
 
-TEST_CASE("ort: a graph, its weights and open dimensions") {
+TEST_CASE("ort: a graph, its weights and dynamic dimensions") {
   const std::string bytes = ort_bytes({});
   const graph::Model model = onnx::import_onnx_bytes(bytes, "test.ort", "");
   CHECK(operators(model.graph) == "Add Relu");

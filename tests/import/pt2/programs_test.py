@@ -287,7 +287,7 @@ def main():
         dynamic(work)
         done = ingot("convert", DATA / "picture.pt2", "-o", work / "picture.ingot")
         expect(
-            "training mode is said",
+            "training mode is reported",
             "BatchNorm was saved in training mode" in done.stdout + done.stderr,
             done.stdout + done.stderr,
         )

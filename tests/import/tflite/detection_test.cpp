@@ -55,7 +55,7 @@ GraphGiven detector(const std::string& options, int classes = 3) {
   g.outputs = {3, 4, 5, 6};
   return g;
 }
-/// 0, or the exit code; what is said.
+/// 0, or the exit code; what is reported.
 int detection_of(const GraphGiven& g, std::string* said, graph::Model* model = nullptr) {
   const host::TemporaryPath file(".tflite");
   write_file(file.path(), model_file({g}));

@@ -80,7 +80,7 @@ TEST_CASE("a sum with a function behind it") {
   CHECK(out.program.states.empty());
 }
 
-TEST_CASE("open dimensions are symbols, bound by options") {
+TEST_CASE("dynamic dimensions are symbols, bound by options") {
   GraphGiven g = sum();
   g.tensors[0].signature = {-1, 2};
   const Outcome open = imported(model_file({g}));

@@ -125,7 +125,7 @@ TEST_CASE("functions of one byte are tables") {
   CHECK(bytes[255] == 255);
 }
 
-TEST_CASE("what has no integer arithmetic is said") {
+TEST_CASE("what has no integer arithmetic is reported") {
   GraphGiven g = sum_of_bytes();
   g.operators = {{kLogSoftmax, {0}, {2}, 36}};
   const Made out = made_of(g);

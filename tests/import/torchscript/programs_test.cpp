@@ -171,7 +171,7 @@ TEST_CASE("boxes of images, an operator of another namespace") {
   CHECK(run(committed("boxes", {"x=2x5x9x11", "rois=6x5", "boxes=6x4"})) == "");
 }
 
-TEST_CASE("what is chosen is said") {
+TEST_CASE("what is chosen is reported") {
   CHECK(notes_of(committed("trained", {"x=1x2x5x6"})).find("training mode") != std::string::npos);
   CHECK(notes_of(committed("traced", {})).find("traced with") != std::string::npos);
   CHECK(notes_of(committed("sizes", {"ids=2x6"})).find("is taken as i64") != std::string::npos);

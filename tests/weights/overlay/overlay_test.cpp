@@ -114,7 +114,7 @@ TEST_CASE("weights are found by name, behind the usual prefixes") {
   }
 }
 
-TEST_CASE("a prefix that is said, and names that are mapped") {
+TEST_CASE("a prefix that is stated, and names that are mapped") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"student/net.weight", {2, 3}}, {"student/net.bias", {5}}});
   Architecture a(kNet);
@@ -130,7 +130,7 @@ TEST_CASE("a prefix that is said, and names that are mapped") {
   CHECK(exit_of(&a, options) == 5);
 }
 
-TEST_CASE("half-size floats are widened and it is said") {
+TEST_CASE("half-size floats are widened and it is reported") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"fc.weight", {2, 3}}, {"fc.bias", {5}}}, true);
   Architecture a(kNet);
@@ -217,7 +217,7 @@ TEST_CASE("an order that nothing confirms is not guessed") {
   CHECK(a.of(0)[1] == 0);
 }
 
-TEST_CASE("all that does not fit is said at once, with the flag that would mend it") {
+TEST_CASE("all that does not fit is reported at once, with the flag that would mend it") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"fc.weight", {3, 3}}, {"fb.bias", {5}}, {"aux.weight", {5}}});
   Architecture a({{"fc.weight", {2, 3}}, {"fc.bias", {5}}});
@@ -367,7 +367,7 @@ TEST_CASE("gates of torch's recurrent layers are put into the order of ONNX") {
 }
 
 TEST_CASE(
-    "folded normalizations are multiplied in when epsilon is said, and refused when it is not") {
+    "folded normalizations are multiplied in when epsilon is stated, and refused when it is not") {
   const host::TemporaryPath file(".safetensors");
   save(file, {{"conv.weight", {2, 1, 1, 1}},
               {"bn.weight", {2}},

@@ -12,7 +12,7 @@
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {

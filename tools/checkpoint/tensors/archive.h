@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/tensors/archive.h - a zip archive as named members that are read when asked for.
-// Needs libzip; without it every zip is refused, and that is said.
+// Needs libzip; without it every zip is refused, and that is reported.
 // Errors   host::Failure kCorrupt (damaged, a name twice, sizes that contradict each other),
 //          kUnsupported (encrypted, no libzip).
 #pragma once

@@ -5,7 +5,7 @@
 
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {

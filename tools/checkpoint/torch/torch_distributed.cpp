@@ -254,7 +254,7 @@ class DistributedReader {
                                            std::to_string(part.length) +
                                            " bytes, fewer than its elements; get the folder anew");
   }
-  /// What is only said of a tensor and not done to its bytes would be lost among other chunks.
+  /// What is only stated of a tensor and not done to its bytes would be lost among other chunks.
   static Tensor read_little_endian(Tensor tensor) {
     if (!tensor.swapped && !tensor.negated && !tensor.conjugated) return tensor;
     Tensor done = tensor;

@@ -37,7 +37,7 @@ void place_dims(const CompareArguments& a, DivergenceQuestion* q) {
 }
 
 int compare_files(const CompareArguments& a) {
-  host::keep_apart({a.html}, {a.source, a.file, a.golden});
+  host::refuse_path_overlap({a.html}, {a.source, a.file, a.golden});
   (void)convert::Source::open(a.source);  // before FILE is read
   DivergenceQuestion q;
   q.source = a.source, q.file = a.file, q.golden = a.golden;

@@ -8,15 +8,15 @@
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/conversion/convert_options_of.h"
 #include "tools/cli/conversion/embed_golden.h"
-#include "tools/cli/conversion/enough_elements.h"
-#include "tools/cli/conversion/keep_precision.h"
+#include "tools/cli/conversion/precision_fallback.h"
+#include "tools/cli/conversion/suggest_dim_bound.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/quantize/quantize_report.h"
 #include "tools/cli/quantize/samples.h"
 #include "tools/cli/reports/conversion_report.h"
 #include "tools/files/file_kind.h"
-#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/work_budget.h"
 #include "tools/session/arguments.h"
@@ -40,7 +40,7 @@ std::string in_folder_of(const std::filesystem::path& file, const std::filesyste
   return (file.parent_path() / path.filename()).string();
 }
 
-/// Of the weights while they are converted; the rest is in a file (large_blocks.h).
+/// Of the weights while they are converted; the rest is in a file (spill_file.h).
 uint64_t bytes_in_memory(const std::string& source) { return host::file_bytes(source) / 2; }
 
 /// As convert_with_progress(); a refusal that asks for a bound names one that is enough.
@@ -50,7 +50,7 @@ convert::ConversionResult convert_or_name_bound(const convert::Source& source,
   try {
     return convert_with_progress(source, options);
   } catch (graph::ConversionError& refusal) {
-    name_enough_elements(source, options, a.golden, &refusal);
+    suggest_dim_bound(source, options, a.golden, &refusal);
     throw;
   }
 }
@@ -121,7 +121,7 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
     fail(Exit::kUsage,
          output + ": is the source itself, which is not overwritten; choose another name with -o");
   }
-  host::keep_apart({output, a.sensitivity_html}, {a.golden});
+  host::refuse_path_overlap({output, a.sensitivity_html}, {a.golden});
   const host::LargeBlocks blocks(bytes_in_memory(path));
   QuantizeReport quantized;
   const convert::StreamOptions stream = options.stream;
@@ -131,7 +131,7 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
     options.stream = stream;
   }
   convert::ConversionResult result = convert_or_name_bound(source, a, options);
-  keep_precision(precision_request(source, a, is_int8), &options, &result);
+  apply_precision_fallback(precision_request(source, a, is_int8), &options, &result);
   if (is_int8)
     result.file.metadata.entries.push_back({"ingot.quantization", summary_of(quantized)});
   else if (options.storage.weight_bits)

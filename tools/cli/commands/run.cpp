@@ -113,8 +113,8 @@ std::vector<Array> run_once(const RunArguments& a, const std::vector<Array>& arr
 }
 
 int run_model(const RunArguments& a) {
-  host::keep_apart({a.outputs, a.profile, a.save_state}, {a.file, a.inputs});
-  host::keep_apart({a.outputs, a.profile}, {a.load_state});
+  host::refuse_path_overlap({a.outputs, a.profile, a.save_state}, {a.file, a.inputs});
+  host::refuse_path_overlap({a.outputs, a.profile}, {a.load_state});
   SessionSettings settings = a.session.session_settings();
   (void)a.session.bindings();  // what is mistyped fails before anything is read
   if (!a.dump.empty()) settings.flags |= INGOT_KEEP_VALUES;

@@ -68,8 +68,8 @@ void bind_known(Engine* engine, const FileGolden& golden,
   }
 }
 
-/// A network with open dimensions is planned when they get numbers; whether small ones make sense
-/// is not known (an image may be smaller than its window), so the first of a few that fit are
+/// A network with dynamic dimensions is planned when they get numbers; whether small ones make
+/// sense is not known (an image may be smaller than its window), so the first of a few that fit are
 /// taken. "" when none was open; `fits` says the rest.
 std::string bind_open(Engine* engine, const SessionSettings& settings, bool* fits) {
   std::vector<ingot_symbol> open;
@@ -218,9 +218,9 @@ void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& gi
   bool fits = true;
   const std::string assumed = bind_open(&engine, settings, &fits);
   if (!fits) {
-    done->push_back({"plan",
-                     "not checked: it depends on open dimensions; say them with --dim NAME=VALUE",
-                     false});
+    done->push_back(
+        {"plan", "not checked: it depends on dynamic dimensions; say them with --dim NAME=VALUE",
+         false});
     return;
   }
   const ingot_requirements need = engine.would_need(settings);

@@ -141,7 +141,7 @@ int predict(const WhyArguments& a, const gpu_cost::GpuModel& gpu) {
 
 int why(const WhyArguments& a) {
   if (const gpu_cost::GpuModel* gpu = predicted_gpu(a.session.device)) return predict(a, *gpu);
-  host::keep_apart({a.html}, {a.file});
+  host::refuse_path_overlap({a.html}, {a.file});
   const SessionSettings settings = a.session.session_settings();
   const double seconds = parse_real("--seconds", a.seconds, 0, 3600);
   Engine engine(a.file);

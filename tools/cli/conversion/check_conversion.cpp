@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "tools/cli/conversion/check_oracle.h"
-#include "tools/cli/conversion/drawn_extents.h"
-#include "tools/cli/conversion/made_run.h"
+#include "tools/cli/conversion/random_extents.h"
+#include "tools/cli/conversion/random_run.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/steps/check_golden.h"
 
@@ -17,7 +17,7 @@ using host::fail;
 
 namespace {
 
-constexpr size_t kDrawnByCheck = 3, kDrawnUsual = 4, kDrawnSmall = 2;
+constexpr size_t kRandomByCheck = 3, kRandomUsual = 4, kRandomSmall = 2;
 constexpr double kNaiveTimes = 300;                  // as long as the best kernels, roughly
 constexpr uint64_t kMaxMemory = uint64_t{64} << 20;  // of a session that nobody asked for
 
@@ -70,11 +70,11 @@ int64_t compare_with_oracle(const CheckedConversion& made,
   return elements;
 }
 
-/// Made inputs may be none that the program takes: an index outside of its table.
+/// Random inputs may be none that the program takes: an index outside of its table.
 bool is_of_the_inputs(const host::Failure& failure) { return failure.exit() == Exit::kMismatch; }
 
 /// Runs the extents in their order while there is time.
-void compute(const CheckedConversion& made, const std::vector<DrawnExtents::One>& drawn,
+void compute(const CheckedConversion& made, const std::vector<RandomExtents::One>& drawn,
              double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   const auto has_time_for = [&](double more) {
@@ -83,17 +83,17 @@ void compute(const CheckedConversion& made, const std::vector<DrawnExtents::One>
   };
   OpenSettings settings;
   settings.kernels = made.kernels;
-  for (const DrawnExtents::One& one : drawn) {
+  for (const RandomExtents::One& one : drawn) {
     if (one.memory > kMaxMemory || !has_time_for(0)) return;
     try {
-      const MadeRun run = run_on_made_inputs(made.path, settings, one.extents);
+      const RandomRun run = run_on_made_inputs(made.path, settings, one.extents);
       if (!has_time_for(run.seconds * kNaiveTimes)) continue;
       const OracleCheck check = check_against_oracle(made.path, one.extents, made.kernels);
       if (!has_passed(check) && check.instructions && check.instructions->wrong)
         fail_check(made, check, extents_text(one.extents));
     } catch (const host::Failure& failure) {
       if (!is_of_the_inputs(failure)) throw;
-      note("with " + extents_text(one.extents) + " made inputs cannot be computed: " +
+      note("with " + extents_text(one.extents) + " random inputs cannot be computed: " +
            failure.what() + "; --golden FILE.npz checks with yours");
       return;
     }
@@ -125,28 +125,28 @@ void check_with_naive_kernels(const CheckedConversion& made) {
     elements = compare_with_oracle(made, made.typical);
   } catch (const host::Failure& failure) {
     if (!is_of_the_inputs(failure)) throw;
-    fail(Exit::kMismatch, made.source + ": made inputs cannot be computed: " + failure.what() +
+    fail(Exit::kMismatch, made.source + ": random inputs cannot be computed: " + failure.what() +
                               "; nothing was written; --golden FILE.npz checks with yours");
   }
   if (elements == 0)
     fail(Exit::kCheckFailed,
          made.source +
-             ": on made inputs no output has an element, so nothing was compared; nothing "
+             ": on random inputs no output has an element, so nothing was compared; nothing "
              "was written; check it with --golden FILE.npz");
-  for (const auto& one : draw_extents(made.path, made.typical, kDrawnByCheck).sound) {
+  for (const auto& one : try_random_extents(made.path, made.typical, kRandomByCheck).sound) {
     printf("with %s\n", extents_text(one.extents).c_str());
     (void)compare_with_oracle(made, one.extents);
   }
 }
 
 void check_open_extents(const CheckedConversion& made, double seconds) {
-  DrawnExtents drawn = draw_extents(made.path, made.typical, kDrawnUsual);
+  RandomExtents drawn = try_random_extents(made.path, made.typical, kRandomUsual);
   if (drawn.refused > 0)
-    note(std::to_string(drawn.refused) + " of " + std::to_string(kDrawnUsual) +
+    note(std::to_string(drawn.refused) + " of " + std::to_string(kRandomUsual) +
          " combinations of sizes that were tried are not possible, as " + drawn.first_refusal +
          "; bind or tie dimensions with --dim and --input-shape where only some are meant");
   if (seconds == 0 || (!made.kernels && chosen_kernels() == naive_kernels())) return;
-  const DrawnExtents small = draw_extents(made.path, {}, kDrawnSmall);
+  const RandomExtents small = try_random_extents(made.path, {}, kRandomSmall);
   drawn.sound.insert(drawn.sound.end(), small.sound.begin(), small.sound.end());
   std::stable_sort(drawn.sound.begin(), drawn.sound.end(),
                    [](const auto& a, const auto& b) { return a.memory < b.memory; });

@@ -12,7 +12,7 @@ namespace ingot::cli {
 struct CheckedConversion {
   std::string source;                      // as the user calls it
   std::string path;                        // of the converted file
-  std::map<std::string, int64_t> typical;  // extents of open dimensions that conversion chose by
+  std::map<std::string, int64_t> typical;  // extents of dynamic dimensions that conversion chose by
   const ingot_kernel_table* kernels = nullptr;  // null: those of this processor
 };
 
@@ -20,13 +20,13 @@ struct CheckedConversion {
 void check_with_golden(const CheckedConversion& made, const std::string& golden,
                        std::optional<double> rtol, std::optional<double> atol);
 
-/// Prints the comparison with the naive kernels on made inputs, at the typical extents and at
+/// Prints the comparison with the naive kernels on random inputs, at the typical extents and at
 /// three that nobody chose. @throws Failure kCheckFailed
 void check_with_naive_kernels(const CheckedConversion& made);
 
-/// Tries open dimensions at extents that nobody chose, small ones and some about the typical, and
-/// says which sessions would be refused. Runs the others for so many seconds (0: none), those that
-/// need least memory first, and compares what is quick enough with the naive kernels.
+/// Tries dynamic dimensions at extents that nobody chose, small ones and some about the typical,
+/// and says which sessions would be refused. Runs the others for so many seconds (0: none), those
+/// that need least memory first, and compares what is quick enough with the naive kernels.
 /// @throws Failure kCheckFailed where an instruction is wrong, or as the run
 void check_open_extents(const CheckedConversion& made, double seconds);
 

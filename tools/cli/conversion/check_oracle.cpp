@@ -2,7 +2,7 @@
 #include "tools/cli/conversion/check_oracle.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tools/cli/conversion/made_run.h"
+#include "tools/cli/conversion/random_run.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/diagnose/program/check_instructions.h"
 #include "tools/session/half_kernels.h"

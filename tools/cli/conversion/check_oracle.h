@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/cli/conversion/check_oracle.h - the chosen kernels against the naive ones in double, on
-// made inputs: what the whole program gives, and where that differs, each instruction alone.
+// random inputs: what the whole program gives, and where that differs, each instruction alone.
 #pragma once
 #include <map>
 #include <string>
@@ -26,7 +26,7 @@ struct OracleCheck {
 /// Those that the others are compared with; INGOT_CPU_ISA=oracle chooses them for all.
 const ingot_kernel_table* naive_kernels();
 
-/// Open dimensions take their value from `binding`; kernels: null for those of this processor.
+/// Dynamic dimensions take their value from `binding`; kernels: null for those of this processor.
 /// @throws Failure.
 OracleCheck check_against_oracle(const std::string& path,
                                  const std::map<std::string, int64_t>& binding,

@@ -8,8 +8,8 @@
 namespace ingot::cli {
 
 /// Without --calibrate and its like, which the quantizer reads, and --check, --golden and --limit.
-/// @throws Failure kUsage and graph::ConversionError 1, 4, 5 for what is no such option or does not
-/// go with another.
+/// @throws Failure kUsage and graph::ConversionError (kUsage, kUnsupported, kMismatch) for what is
+/// no such option or does not go with another.
 convert::ConvertOptions convert_options_of(const ConvertArguments& arguments);
 
 }  // namespace ingot::cli

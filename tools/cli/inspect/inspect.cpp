@@ -166,7 +166,7 @@ void print_tensors(const Json& tensors) {
 
 void print_plan(const Json& plan) {
   if (plan.contains("open_dims")) {
-    printf("Plan\n  made when the open dimensions get numbers; say them with --dim\n");
+    printf("Plan\n  made when the dynamic dimensions get numbers; say them with --dim\n");
     return;
   }
   Table table({">offset", ">bytes", ">first", ">last", "value"});
@@ -250,7 +250,7 @@ void print_dims(const Json& dims) {
                "from " + text_of(dim["low"]) +
                    (dim["high"].is_null() ? " up" : " to " + text_of(dim["high"]))});
   }
-  printf("Open dimensions (say them with --dim)\n%s", table.text().c_str());
+  printf("Dynamic dimensions (say them with --dim)\n%s", table.text().c_str());
 }
 
 void print_precision_check(const Json& check) {

@@ -234,7 +234,7 @@ void print_checkpoint(const Json& r, const InspectArguments& a) {
          short_bytes(r["tensor_bytes"].get<uint64_t>()).c_str(), types.c_str(),
          locations.empty()
              ? ""
-             : (", saved on " + locations + ": where they lie is said when a model is loaded")
+             : (", saved on " + locations + ": where they lie is stated when a model is loaded")
                    .c_str());
   constexpr size_t kShort = 12;
   const bool all = a.tensors;

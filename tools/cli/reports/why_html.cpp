@@ -245,7 +245,7 @@ void add_why_sections(const Json& report, const ProgramView& view, HtmlPage* pag
   add_memory_map(report["memory"], view, page);
   add_memory_parts(report["memory"], page);
   page->add("</section>\n<section>\n");
-  page->heading("Time by operator", "Medians of runs on made inputs.");
+  page->heading("Time by operator", "Medians of runs on random inputs.");
   add_time(report, page);
   page->add("</section>\n<section>\n");
   page->heading(

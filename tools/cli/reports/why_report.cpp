@@ -65,7 +65,7 @@ struct Timed {
 std::vector<Timed> time_instructions(Engine* engine, double seconds) {
   for (uint32_t i = 0; i < engine->summary().input_count; i++) {
     engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()),
-                      engine->path() + ": made input");
+                      engine->path() + ": random input");
   }
   std::vector<Timed> times(engine->summary().instruction_count);
   Progress progress("timing " + engine->path());
@@ -77,7 +77,7 @@ std::vector<Timed> time_instructions(Engine* engine, double seconds) {
     // a run may overwrite its inputs
     for (uint32_t i = 0; i < engine->summary().input_count; i++) {
       engine->set_input(i, make_input(*engine, i, engine->session().input(i).value()),
-                        engine->path() + ": made input");
+                        engine->path() + ": random input");
     }
     engine->run();
     for (const ProfiledInstruction& p : profile.instructions()) {

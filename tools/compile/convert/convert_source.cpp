@@ -133,7 +133,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   uint64_t weights_bytes = opened.bytes();
   if (!options.weights.checkpoint.empty())
     weights_bytes = std::max(weights_bytes, checkpoint::file_bytes(options.weights.checkpoint));
-  // What conversion has resident at most (tools/files/large_blocks.h).
+  // What conversion has resident at most (tools/files/spill_file.h).
   host::require_memory(source + ": conversion", weights_bytes / 10 * 13);
   importer::Program imported = opened.import(wanted);
   graph::Model& model = imported.model;

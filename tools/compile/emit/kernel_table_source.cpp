@@ -154,8 +154,8 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   if (*build.define) source += "#define " + std::string(build.define) + " 1\n";
   source += "#include \"kernels/cpu/simd/" + std::string(build.header) + ".h\"\n";
   source +=
-      "#include \"kernels/cpu/plain.inl\"\n#include \"kernels/cpu/products.inl\"\n"
-      "#include \"kernels/cpu/tensors.inl\"\n#include \"runtime/op/decoders.h\"\n";
+      "#include \"kernels/cpu/scalar_kernels.inl\"\n#include \"kernels/cpu/products.inl\"\n"
+      "#include \"kernels/cpu/vector_kernels.inl\"\n#include \"runtime/op/decoders.h\"\n";
   for (const HalfRows& half : halves)
     source += "#include \"kernels/cpu/" + std::string(half.header) + ".inl\"\n";
   source += "#include \"ingot/ingot.h\"\n\n";

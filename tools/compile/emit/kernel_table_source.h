@@ -11,7 +11,8 @@
 namespace ingot::convert {
 
 /// Names of the rows of `table` that the instructions of a bound program take, in the table's
-/// order, each once. @throws ConversionError(4) naming the instructions that no row can run.
+/// order, each once. @throws ConversionError(kUnsupported) naming the instructions that no row can
+/// run.
 std::vector<std::string> needed_kernels(const ProgramDef& program, const BoundProgram& bound,
                                         const KernelTable& table);
 

@@ -9,7 +9,7 @@
 #include "runtime/format/format.h"
 #include "runtime/op/decoders.h"
 #include "tools/compile/write/file_writer.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/plugins/plugins.h"
 
 namespace ingot::convert {

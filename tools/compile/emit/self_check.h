@@ -8,8 +8,8 @@
 namespace ingot::convert {
 
 /// Encodes the file with empty weights, opens it and binds it under each of `trials` with the rules
-/// of every operator. @throws ConversionError(8) with the verifier's words when it refuses,
-/// ConversionError(4) listing the instructions that no kernel of this build can run.
+/// of every operator. @throws ConversionError(kInternal) with the verifier's words when it refuses,
+/// ConversionError(kUnsupported) listing the instructions that no kernel of this build can run.
 void check_file(const FileSpec& file, const LoweredProgram& lowered,
                 const std::vector<Bindings>& trials, bool require_kernels);
 

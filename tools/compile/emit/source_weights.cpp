@@ -12,7 +12,7 @@
 #include "runtime/base/checked_math.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/files/half.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/graph.h"
 #include "tools/weights/programs/unpack.h"

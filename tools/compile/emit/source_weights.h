@@ -24,7 +24,8 @@ struct KeepWeights {
 };
 
 /// One record for each tensor, in the source's order. What is neither found nor kept has `lost`
-/// set. @throws graph::ConversionError 4 when more would have to be kept than metadata can hold.
+/// set. @throws graph::ConversionError(kUnsupported) when more would have to be kept than metadata
+/// can hold.
 std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source,
                                                   const ProgramSpec& program,
                                                   const KeepWeights& keep);

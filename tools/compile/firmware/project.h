@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/compile/firmware/project.h - a project for one board: models as arrays, their kernels, the
 // core's sources, memory map, C start, an example that checks itself, Makefile and CMake.
-// Errors   Failure kUnavailable (7): the board has too little RAM or flash, with both numbers, or
+// Errors   Failure kUnavailable: the board has too little RAM or flash, with both numbers, or
 //          the folder cannot be written; kUsage: the folder is there already.
 #pragma once
 #include <cstdint>

@@ -103,15 +103,16 @@ std::string micro_table_source(const std::vector<std::string>& kernels) {
   if (only_quantized)
     source +=
         "#include \"kernels/cpu/cortex_m/products.inl\"\n"
-        "#include \"kernels/cpu/quantized/tensors.inl\"\n" +
+        "#include \"kernels/cpu/quantized/vector_kernels.inl\"\n" +
         std::string(kOpen) +
         "\nconstexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS, "
         "INGOT_FLIP_BYTES,\n"
         "                                             INGOT_QUANTIZED_TENSORS};\n";
   else
     source +=
-        "#include \"kernels/cpu/cortex_m/products.inl\"\n#include \"kernels/cpu/plain.inl\"\n"
-        "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/tensors.inl\"\n" +
+        "#include \"kernels/cpu/cortex_m/products.inl\"\n#include "
+        "\"kernels/cpu/scalar_kernels.inl\"\n"
+        "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/vector_kernels.inl\"\n" +
         std::string(kOpen);
   source += kRow;
   for (const std::string& list : lists)

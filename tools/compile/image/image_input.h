@@ -30,13 +30,13 @@ struct ImageInput {
 /// By input. In a map, so that the order of the file's inputs stays the source's.
 using ImageInputs = std::map<std::string, ImageInput>;
 
-/// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws ConversionError(1), ConversionError(4) for a pixel
-/// format that is not known.
+/// "NAME=FORMAT:WIDTHxHEIGHT[,WORD...]". @throws ConversionError(kUsage),
+/// ConversionError(kUnsupported) for a pixel format that is not known.
 void add_image_input(ImageInputs& images, const std::string& argument);
 
 /// Puts an ImageInput in front of each input that `images` names: the frame becomes the model's
-/// input, under the input's name. @throws ConversionError(5) where there is no such input or it is
-/// no image.
+/// input, under the input's name. @throws ConversionError(kMismatch) where there is no such input
+/// or it is no image.
 void insert_images(graph::Model& model, const ImageInputs& images);
 
 }  // namespace ingot::convert

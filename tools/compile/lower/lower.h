@@ -12,8 +12,8 @@
 
 namespace ingot::convert {
 
-/// Makes the program of a model in core form, contracts asked. @throws ConversionError(8) naming
-/// the node that cannot be lowered.
+/// Makes the program of a model in core form, contracts asked. @throws ConversionError(kInternal)
+/// naming the node that cannot be lowered.
 LoweredProgram lower(const graph::Model& model, const ConvertOptions& options,
                      ConversionReport* report);
 

@@ -12,7 +12,7 @@ OpCode op_of(graph::Operator op);
 
 /// The attribute struct of a node, by the family of its operator. Slice.starts and Pad.before go to
 /// `extents`. `rank` is that of the first operand. If gets its subprograms from the caller. @throws
-/// ConversionError(8) for an attribute that core form does not allow, naming node and key.
+/// ConversionError(kInternal) for an attribute that core form does not allow, naming node and key.
 Attributes attributes_of(const graph::Node& node, size_t rank, Dims* extents);
 
 /// Parts of attributes_of, one per source file.

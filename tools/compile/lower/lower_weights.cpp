@@ -8,7 +8,7 @@
 #include "runtime/op/linear.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/packing.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 
 namespace ingot::convert {
 namespace {

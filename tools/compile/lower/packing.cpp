@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/base/checked_math.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 
 namespace ingot {
 namespace {

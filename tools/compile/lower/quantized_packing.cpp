@@ -6,7 +6,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/op/tensor.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 
 namespace ingot {
 

@@ -11,14 +11,14 @@
 
 namespace ingot::convert {
 
-/// @throws ConversionError(5) when a pair names what is not there, names it twice, or its types or
-/// shapes differ.
+/// @throws ConversionError(kMismatch) when a pair names what is not there, names it twice, or its
+/// types or shapes differ.
 void check_state_pairs(const graph::Model& model, const ConvertOptions& options);
 /// Null when the port is in no pair.
 const StatePair* state_of_input(const ConvertOptions& options, const std::string& name);
 const StateSpec* state_of_output(const LoweredProgram& lowered, const std::string& name);
-/// A constant of the value's type, every element pair.init. @throws ConversionError(5) when its
-/// dims are open.
+/// A constant of the value's type, every element pair.init. @throws ConversionError(kMismatch) when
+/// its dims are open.
 std::shared_ptr<const std::vector<uint8_t>> initial_bytes(const StatePair& pair,
                                                           const graph::Value& value);
 

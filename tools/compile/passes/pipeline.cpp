@@ -31,7 +31,7 @@ const Named kRecognition[] = {
     {"recognize quantization", recognize_quantization},
     {"recognize quantized weights", recognize_quantized_weights, Unless::kNoDynamicIntegers},
     {"expand quantized weights", expand_quantized_weights, Unless::kDynamicIntegers},
-    {"spell out quantization", spell_out_quantization},
+    {"decompose quantization", decompose_quantization},
     {"recognize activations", recognize_activations},
     {"recognize norms", recognize_norms},
     {"recognize softmax", recognize_softmax},

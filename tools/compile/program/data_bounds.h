@@ -16,7 +16,8 @@ std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction
                          const Bindings& bindings);
 /// The largest result whose extents depend on data, where that takes 256 MB or more; else "".
 std::string large_by_bounds(const LoweredProgram& lowered);
-/// Looks for extents that no tensor has. @throws ConversionError(5) with node and dimension.
+/// Looks for extents that no tensor has. @throws ConversionError(kMismatch) with node and
+/// dimension.
 void check_extents(const LoweredProgram& lowered, const Bindings& bindings);
 
 }  // namespace ingot::convert

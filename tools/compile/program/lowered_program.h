@@ -137,10 +137,11 @@ struct Place {
 /// first, and where it failed; `asked`: counts contracts. Both may be null.
 bool contracts_hold(const LoweredProgram& lowered, const Bindings& bindings,
                     Place* refuses = nullptr, uint64_t* asked = nullptr);
-/// Asks the contract of every instruction, under every trial binding. @throws ConversionError(4)
-/// listing every instruction that is refused when the program is fresh from lowering (the model
-/// asks for what an operator does not do), else ConversionError(8): what conversion makes must be
-/// sound, the verifier would refuse it otherwise.
+/// Asks the contract of every instruction, under every trial binding. @throws
+/// ConversionError(kUnsupported) listing every instruction that is refused when the program is
+/// fresh from lowering (the model asks for what an operator does not do), else
+/// ConversionError(kInternal): what conversion makes must be sound, the verifier would refuse it
+/// otherwise.
 void check_lowered(const LoweredProgram& lowered, bool is_fresh);
 /// "[1, 224, 224, 3]" with symbols by name.
 std::string dims_text(const Dims& dims);

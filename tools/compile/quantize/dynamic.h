@@ -19,7 +19,7 @@ struct DynamicLayers {
 /// names of node, weights and output, become DynamicQuantize and QuantizedLinear; i8 weights have a
 /// scale of each output. Patterns of `keep` that matched are put into `matched`. `only`: the
 /// weights of those that are meant, or null: all are.
-/// @throws ConversionError(4) for weights that are not finite.
+/// @throws ConversionError(kUnsupported) for weights that are not finite.
 DynamicLayers quantize_in_each_run(Model& model, const Keep& keep, std::set<std::string>* matched,
                                    const std::set<ValueId>* only = nullptr);
 

@@ -22,7 +22,7 @@ struct RangeRule {
   RangeMethod method = RangeMethod::kMse;
   double percentile = 99.99;  // of the numbers that stay inside
 };
-/// "minmax", "mse", "percentile" or "percentile=99.9". @throws ConversionError(1)
+/// "minmax", "mse", "percentile" or "percentile=99.9". @throws ConversionError(kUsage)
 RangeRule parse_range_rule(const std::string& argument);
 
 /// q stands for (q - zero) * scale.

@@ -40,12 +40,13 @@ void add_layer_losses(Model& model, const Sites& sites, const Found& found,
 /// N of "WHAT:N", or -1 for a name of another kind.
 int64_t number_of_output(const std::string& name, const std::string& what);
 
-/// Puts the nodes in. @pre prepare(); `sites` are those of this model. @throws ConversionError(4)
-/// for weights that are not finite.
+/// Puts the nodes in. @pre prepare(); `sites` are those of this model. @throws
+/// ConversionError(kUnsupported) for weights that are not finite.
 void insert_quantization(Model& model, const Sites& sites, const Found& found,
                          const InsertOptions& options);
 
-/// @throws ConversionError(4) for numbers that no byte stands for; `what` of the layer has them.
+/// @throws ConversionError(kUnsupported) for numbers that no byte stands for; `what` of the layer
+/// has them.
 void require_finite(const Constant& constant, const std::string& op, const std::string& name,
                     const char* what);
 

@@ -23,7 +23,7 @@ TableReport find_tables(Model& model, const Keep& keep, std::set<std::string>* m
 
 /// Tables of the graph and of its branches and bodies become u8 [rows, width] around 128 and a
 /// scale of each row; a note of the model says how much that saves. `keep` goes by the names of
-/// node, table and output. @throws ConversionError(4) for numbers that are not finite.
+/// node, table and output. @throws ConversionError(kUnsupported) for numbers that are not finite.
 TableReport quantize_tables(Model& model, const Keep& keep, std::set<std::string>* matched);
 
 }  // namespace ingot::quantize

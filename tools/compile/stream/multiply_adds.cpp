@@ -7,7 +7,7 @@
 namespace ingot::convert {
 namespace {
 
-/// Open dimensions, as that of a batch, count as 1.
+/// Dynamic dimensions, as that of a batch, count as 1.
 double number(const graph::Dim& dim) {
   std::map<std::string, int64_t> ones;
   for (const std::string& symbol : dim.symbols()) ones[symbol] = 1;

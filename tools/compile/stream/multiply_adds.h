@@ -7,7 +7,7 @@
 namespace ingot::convert {
 
 /// Of convolutions, products of matrices and recurrent layers outside of branches and loops; 0 for
-/// other operators. Open dimensions count as 1.
+/// other operators. Dynamic dimensions count as 1.
 double multiply_adds(const graph::Model& model);
 
 }  // namespace ingot::convert

@@ -20,7 +20,7 @@ struct StreamOptions {
   bool is_wanted() const { return frames != 0; }
 };
 
-/// "[INPUT:]AXIS=N", as on the command line. @throws ConversionError(1)
+/// "[INPUT:]AXIS=N", as on the command line. @throws ConversionError(kUsage)
 void set_stream(StreamOptions& options, const std::string& argument);
 
 /// An input and an output of the rewritten graph that are one variable.
@@ -38,9 +38,9 @@ struct StreamedNetwork {
 };
 
 /// Rewrites a model whose values have their types and dims. A note of it says what a run saves.
-/// @throws ConversionError(5) where the option does not fit the network, (4) with every operator
-/// that cannot run frame by frame, or looks further ahead than options.latency; the model is then
-/// as it was.
+/// @throws ConversionError(kMismatch) where the option does not fit the network, kUnsupported with
+/// every operator that cannot run frame by frame, or looks further ahead than options.latency; the
+/// model is then as it was.
 StreamedNetwork stream_frames(graph::Model& model, const StreamOptions& options);
 
 }  // namespace ingot::convert

@@ -10,8 +10,8 @@
 #include "runtime/base/sha256.h"
 #include "runtime/format/file_layout.h"
 #include "tools/compile/write/program_encoder.h"
-#include "tools/files/large_blocks.h"
 #include "tools/files/output_file.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::convert {

@@ -2,8 +2,8 @@
 // tools/compile/write/file_writer.h - encodes a FileSpec: header, program, metadata, weights,
 // golden. Weights stream: one constant is in memory at a time; constants of equal bytes are stored
 // once.
-// Errors   host::Failure kUnavailable (7) when the disk or the folder refuses;
-//          graph::ConversionError with exit code 8 when the spec contradicts itself (a constant of
+// Errors   host::Failure kUnavailable when the disk or the folder refuses;
+//          graph::ConversionError(kInternal) when the spec contradicts itself (a constant of
 //          the wrong size). No partial output: the file appears only when complete and on disk.
 #pragma once
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include "runtime/base/widen.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/files/half.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/suggest.h"
 
 namespace ingot::convert {

@@ -27,7 +27,8 @@ struct StorageOptions {
   int64_t weight_bits = 0, weight_block = 0;
 };
 
-/// "fp32", "fp16", "bf16", "w8", or "w4" in blocks of 32, "w4:64" of 64. @throws ConversionError(1)
+/// "fp32", "fp16", "bf16", "w8", or "w4" in blocks of 32, "w4:64" of 64. @throws
+/// ConversionError(kUsage)
 void set_storage(StorageOptions& options, const std::string& argument);
 
 /// What storing one constant costs. Relative errors are |stored - value| / |value| over what is
@@ -62,9 +63,9 @@ struct StorageReport {
 using WeightNames = std::map<int32_t, std::vector<std::string>>;
 
 /// Marks the constants of `program` that are stored as options.dtype, and measures what that costs.
-/// `names` is asked once; it may be empty. @throws ConversionError(4) naming every constant with a
-/// number that would become infinite, unless allow_overflow; ConversionError(5) for a pattern that
-/// nothing matches.
+/// `names` is asked once; it may be empty. @throws ConversionError(kUnsupported) naming every
+/// constant with a number that would become infinite, unless allow_overflow;
+/// ConversionError(kMismatch) for a pattern that nothing matches.
 StorageReport store_constants(const StorageOptions& options, uint32_t segment_alignment,
                               const std::function<WeightNames(const ProgramSpec&)>& names,
                               ProgramSpec* program);

@@ -25,7 +25,7 @@ struct TuningSpec {
 };
 
 std::vector<uint8_t> encode_tunings(const std::vector<TuningSpec>& tunings);
-/// No bytes: no tunings. `where` is said in the error.
+/// No bytes: no tunings. `where` is named in the error.
 std::vector<TuningSpec> decode_tunings(const std::vector<uint8_t>& part, const std::string& where);
 /// In the place of one for the same GPU, precision and dims, or behind the others.
 void put_tuning(std::vector<TuningSpec>* tunings, TuningSpec tuning);

@@ -17,7 +17,7 @@ GpuOperands::GpuOperands(const cli::ProgramView& view, const GpuModel& gpu, GpuP
   const ProgramDef& program = view.program();
   packed_.resize(program.values.size);
   const GpuTraits traits = traits_of(gpu);
-  if (ingot_cuda_kernel_set.pairs(traits, precision))
+  if (ingot_cuda_kernel_set.takes_f16_weights(traits, precision))
     find_f16_weights(program, {packed_.data(), packed_.size()});
   const bool may_be_f16 =
       cuda::has_f16_activations(precision, traits) &&
@@ -58,7 +58,7 @@ void GpuOperands::add(int32_t value) {
   TensorView operand;
   if (value >= 0) {
     static_cast<TensorType&>(operand) = view_.type(value);
-    if (packed_[size_t(value)].pairs) operand.dtype = DType::kF16;
+    if (packed_[size_t(value)].is_packed) operand.dtype = DType::kF16;
     operand.data = reinterpret_cast<void*>(address_of(value));
   }
   views_.push_back(operand);

@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/session/pairs.h"
+#include "runtime/session/packed_f16_weights.h"
 #include "tools/diagnose/gpu_cost/gpu_model.h"
 #include "tools/session/program_view.h"
 

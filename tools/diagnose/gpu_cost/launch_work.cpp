@@ -17,7 +17,7 @@ namespace {
 using namespace ingot::cuda;
 
 double float_bytes(bool is_f16) { return is_f16 ? kHalf : kWord; }
-constexpr double kVectorBytes = 16;  // that a thread has under way where nothing else is said
+constexpr double kVectorBytes = 16;  // that a thread has under way by default
 // What a mask of f32 adds to the loop of attention for a score of a lane; a mask of bools or a cap,
 // which are called.
 constexpr double kMaskedScore = 8, kCalledScore = 26, kLanes = 32;
@@ -165,20 +165,19 @@ double bytes_of(const PackedWeights& w, double outputs) {
   return outputs * (double(w.k) * w.bits / 8 + double(w.blocks) * (kWord + (w.zeros ? 1 : 0)));
 }
 /// A number is made of a weight by three instructions beside its products: once for all rows by the
-/// quick kernels, else by each thread, which has one row or two.
-void describe(const FewRowsOfWeightsParams& p, const char* kernel, const GpuLaunch& l,
-              LaunchWork* w) {
+/// relaxed kernels, else by each thread, which has one row or two.
+void describe(const SkinnyWeightsParams& p, const char* kernel, const GpuLaunch& l, LaunchWork* w) {
   constexpr double kIssuedPerWeight = 3;
-  const bool is_quick = contains(kernel, "quick");
+  const bool is_relaxed = contains(kernel, "relaxed");
   const double rows = double(p.rows), numbers = double(p.w.k * p.outputs);
-  const double made = is_quick ? 1 : p.rows <= WeightsOf8Rows::kRows ? rows : rows / 2;
+  const double made = is_relaxed ? 1 : p.rows <= WeightsOf8Rows::kRows ? rows : rows / 2;
   w->known = true;
   w->unit = Unit::kF32;
   w->multiply_adds = rows * numbers;
   w->issued = numbers * (rows + kIssuedPerWeight * made);
   w->weight_bytes = bytes_of(p.w, double(p.outputs));
   w->bytes = rows * double(p.w.k + p.outputs * (p.residual ? 2 : 1)) * kWord;
-  if (!is_quick) w->in_flight = l.shared_bytes;
+  if (!is_relaxed) w->in_flight = l.shared_bytes;
 }
 void describe(const ExpandWeightsParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
   const double outputs = double(p.count) / double(std::max<int64_t>(p.groups.divisor, 1));
@@ -207,9 +206,9 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   if (contains(kernel, "add_splits")) return describe_sum(p, w);
   // f16 products of windows read packed weights alone; see kernels_of() of the plan
   const bool f16 = contains(kernel, "f16");
-  const bool packed = contains(kernel, "pairs") ||
+  const bool packed = contains(kernel, "packed") ||
                       (f16 && (contains(kernel, "windows") || contains(kernel, "first")));
-  const bool is_few = contains(kernel, "one_row") || contains(kernel, "few_rows");
+  const bool is_few = contains(kernel, "one_row") || contains(kernel, "product_skinny");
   const bool words = contains(kernel, "word_");  // of two f16, in x and in w
   const double m = p.m, o = p.o, batches = l.grid_z;
   const double k = double(p.k) * (is_few && packed ? 2 : 1),
@@ -233,7 +232,7 @@ void describe(const ProductParams& p, const char* kernel, const GpuLaunch& l, La
   w->unit = f16 ? Unit::kF16 : Unit::kTf32;
   const double stored = p.splits > 1 ? kWord : float_bytes(p.y_f16);
   set_tensor_tiles(w, kernel, {l.grid_z * 1.0, m, o, k}, stored,
-                   weight == kHalf ? kPairWords : kWholeWords, p.splits, p.is_early);
+                   weight == kHalf ? kPackedF16Words : kWholeWords, p.splits, p.is_early);
   if (words) w->issued *= 2;
   add_loop(w, kernel);
 }

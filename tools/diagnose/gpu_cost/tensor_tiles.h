@@ -42,7 +42,8 @@ struct TensorWeights {
   double word;
   int tile;
 };
-constexpr TensorWeights kWholeWords = {kWord, kWordWeights}, kPairWords = {kHalf, kPairWeights};
+constexpr TensorWeights kWholeWords = {kWord, kWordWeights},
+                        kPackedF16Words = {kHalf, kPackedF16Weights};
 /// Tiles of its kernel, sums at `sum` bytes. @pre w->weight_bytes
 inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExtents& e, double sum,
                              const TensorWeights& weights, int splits, bool is_early) {
@@ -56,7 +57,8 @@ inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExte
   const bool singly = contains(kernel, "_first_") || contains(kernel, "_any_");
   const ProductTile shape = tile_of(kind_of(kernel));
   const int bytes = weights.tile;
-  const double first = double(shape.halves(bytes, singly)) * (shape.stages(bytes, singly) - 1);
+  const double first =
+      double(shape.steps_per_stage(bytes, singly)) * (shape.stages(bytes, singly) - 1);
   w->in_flight = shape.step_bytes(bytes) * first;
   if (is_early) {
     w->early_share = double(shape.o) * bytes / shape.step_bytes(bytes);
@@ -64,7 +66,7 @@ inline void set_tensor_tiles(LaunchWork* w, const char* kernel, const TensorExte
                               shape.o * bytes * first * splits * e.batches * tiles(e.o, tile.o));
   }
   // what the figure of a loop counts once
-  const double stages = w->blocks * steps / shape.halves(bytes, singly);
+  const double stages = w->blocks * steps / shape.steps_per_stage(bytes, singly);
   w->blocks *= splits;  // of these, each has its part of the steps
   const double words = contains(kernel, "bytes") ? (kWordsOfThread - 1) * kByteWord : 0;
   w->instructions = stages * kWarps * words;

@@ -19,7 +19,7 @@ namespace ingot::precision {
 struct PrecisionQuestion {
   std::string file;                              // converted in the first precision asked about
   const ingot_kernel_table* kernels = nullptr;   // null: cli::chosen_kernels(); products are f32
-  const check::Golden* golden = nullptr;         // inputs, instead of drawn ones
+  const check::Golden* golden = nullptr;         // inputs, instead of random ones
   std::vector<std::vector<host::Array>> inputs;  // likewise: those of runs, by input of the file
   std::optional<double> rtol, atol;              // instead of the table's
 };
@@ -36,11 +36,11 @@ class PrecisionCheck {
  public:
   /// Runs the exact kernels. `question` must outlive it.
   explicit PrecisionCheck(const PrecisionQuestion& question);
-  /// Why nothing can be said, e.g. that it would take too long; "" where it can.
+  /// Why there is no result, e.g. that it would take too long; "" where it can.
   const std::string& obstacle() const { return obstacle_; }
   /// That count.
   size_t runs() const;
-  /// Nothing where it cannot be said; then there is an obstacle().
+  /// Nothing where there is no result; then there is an obstacle().
   std::optional<PrecisionLoss> loss_in(GpuPrecision precision);
 
  private:

@@ -34,7 +34,7 @@ Format format_of(GpuPrecision precision) {
 /// Whether a CPU may compute it of halves, with however many rows.
 bool is_of_halves(OpCode op, const OpArguments& a) {
   if (op == OpCode::kLinear)
-    return a.as<LinearAttributes>().halves != Halves::kNone &&
+    return a.as<LinearAttributes>().reduced_precision != ReducedPrecision::kNone &&
            !linear_weights::has_quantized_weights(a) &&
            half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
                                half_products::kRows);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/diagnose/program/check_instructions.h - every instruction of a run beside its naive kernel,
-// on the operands that it has in that run. Where floats are rounded to integers, two right kernels
-// may come out one step apart: they compute what is rounded to within a rounding of f32, and it may
-// lie next to a tie. An element is right where it is what the naive kernel gives, or lies between
-// what it gives for operands that are within a rounding of those at hand. A step that no such
-// operands explain is wrong.
+// tools/diagnose/program/check_instructions.h - every instruction of a run compared with its naive
+// kernel, on the operands that it has in that run. Where floats are rounded to integers, two right
+// kernels may come out one step apart: they compute what is rounded to within a rounding of f32,
+// and it may lie next to a tie. An element is right where it is what the naive kernel gives, or
+// lies between what it gives for operands that are within a rounding of those at hand. A step that
+// no such operands explain is wrong.
 #pragma once
 #include <optional>
 #include <string>

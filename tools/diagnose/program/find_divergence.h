@@ -40,7 +40,7 @@ const char* cause_name(DivergenceCause cause);
 struct DivergenceQuestion {
   std::string source;
   std::string file;    // "": converted now, with `options`
-  std::string golden;  // "": made inputs
+  std::string golden;  // "": random inputs
   convert::ConvertOptions options;
   OpenSettings open;
   SessionSettings session;

@@ -106,11 +106,11 @@ double output_of(Evaluator& e, const Node& node, int64_t steps) {
 bool is_to_float(const Node& node) { return node.text(attr::requant, "float_even") == "to_float"; }
 
 /// Scale and zero point of row `row` of `rows` of x, of to_float.
-struct RowSteps {
+struct RowQuantParams {
   float scale = 1;
   int64_t zero = 0;
 };
-RowSteps steps_of(Evaluator& e, const Node& node, int64_t row, int64_t rows) {
+RowQuantParams quant_params_of(Evaluator& e, const Node& node, int64_t row, int64_t rows) {
   if (!is_to_float(node)) return {};
   const Tensor& steps = e.in(node, 6);
   const size_t group = size_t(row / (rows / steps.dims[0]));
@@ -122,7 +122,8 @@ int64_t weight_zero(Evaluator& e, const Node& node, int64_t o) {
 }
 
 /// Of a sum of channel o.
-double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o, const RowSteps& steps) {
+double channel(Evaluator& e, const Node& node, int64_t sum, int64_t o,
+               const RowQuantParams& steps) {
   if (is_to_float(node)) {
     const int64_t whole =
         int64_t(int32_t(uint32_t(sum - steps.zero * int64_t(e.in(node, 2).at[size_t(o)]))));
@@ -190,7 +191,7 @@ Tensor convolved_bytes(Evaluator& e, const Node& node) {
   const int64_t groups = node.integer(attr::groups, 1), c = x.dims[3], o = weight.dims[0],
                 each = weight.dims[3], offset = number_offset(e.dtype(node.inputs[0]));
   return windows(node, x, o, [&](const TapsAlong& h, const TapsAlong& w, const Dimensions& at) {
-    const RowSteps steps = steps_of(e, node, at[0], x.dims[0]);
+    const RowQuantParams steps = quant_params_of(e, node, at[0], x.dims[0]);
     const int64_t outside = is_to_float(node) ? steps.zero : node.integer(attr::x_zero, 0),
                   zero = weight_zero(e, node, at[3]);
     int64_t sum = is_to_float(node) ? 0 : int64_t(bias.at[size_t(at[3])]);
@@ -222,7 +223,7 @@ Tensor multiplied(Evaluator& e, const Node& node) {
       for (int64_t i = 0; i < k; i++)
         sum += (int64_t(x.at[size_t(row * k + i)]) + offset) *
                (int64_t(weight.at[size_t(n * k + i)]) - zero);
-      y.at.push_back(channel(e, node, sum, n, steps_of(e, node, row, rows)));
+      y.at.push_back(channel(e, node, sum, n, quant_params_of(e, node, row, rows)));
     }
   return y;
 }

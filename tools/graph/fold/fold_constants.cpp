@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/data_dependent.h"
 
 namespace ingot::graph {

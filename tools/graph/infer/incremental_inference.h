@@ -25,7 +25,7 @@ class IncrementalInference {
 
   /// ONNX semantics; attributes and shape-like inputs as infer_shapes() takes them. The outputs
   /// have dtype and dims afterwards, unless the node was refused or reads something that was.
-  /// @throws ConversionError 2 where the node contradicts its operands.
+  /// @throws ConversionError(kCorrupt) where the node contradicts its operands.
   void add(Node node);
   /// The value that stands for `id` since it was added: itself, or what it turned out to be.
   ValueId resolve(ValueId id) const;

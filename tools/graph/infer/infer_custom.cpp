@@ -194,7 +194,7 @@ void infer_open(NodeContext& context, const Questions& questions, const Dims& op
                            " follows from " + text(open) +
                            " by no rule that could be found (asked " +
                            std::to_string(answers.size()) + " times)",
-                       "fix the open dimensions with --dim");
+                       "fix the dynamic dimensions with --dim");
       dims.push_back(*rule);
     }
     context.set(i, DType(first.dtype), std::move(dims));

@@ -120,7 +120,7 @@ void expect_image_bytes(NodeContext& context) {
     context.corrupt("its input has shape " + text(context.dims(0)) + ", expected [N, H, W, C]");
 }
 
-/// What products give: "to" says of to_float whether it is f32 or the sums, and is said once.
+/// What products give: "to" says of to_float whether it is f32 or the sums, and is stated once.
 void set_product(NodeContext& context, DType type, Dims dims) {
   const bool is_float = context.node.text(attr::requant, "float_even") == "to_float";
   if (is_float && !context.node.has(attr::to) && context.settled()) return;

@@ -78,7 +78,7 @@ void reshape(NodeContext& context) {
     // Dimensions that stand on both sides cancel, also where the count is 0.
     Dim left = total, known = product(out);
     if (known == Dim(0))
-      context.corrupt("shape " + text(out) + " with an open dimension holds no element");
+      context.corrupt("shape " + text(out) + " with a dynamic dimension holds no element");
     out[size_t(open)] = left / known;
     if (total.is_static() && out[size_t(open)] * known != total) {
       context.corrupt("its input " + text(in) + " has " + total.text() + " elements, which " +

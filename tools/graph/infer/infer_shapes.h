@@ -15,8 +15,8 @@ namespace ingot::graph {
 /// attributes and dims, rewrites operators that are others in disguise, replaces what is constant
 /// by constants and an If whose condition is constant by its branch. Shape arithmetic is followed
 /// symbolically, so a Reshape by computed numbers has dims like [B, W//8, 6625]. @throws
-/// ConversionError 2 when the graph contradicts itself (a dtype, a shape, an axis out of range).
-/// What cannot be inferred because it depends on data, and unknown operators, are added to
+/// ConversionError(kCorrupt) when the graph contradicts itself (a dtype, a shape, an axis out of
+/// range). What cannot be inferred because it depends on data, and unknown operators, are added to
 /// `unsupported`, all of them.
 void infer_shapes(Model& model, std::vector<Unsupported>* unsupported);
 
@@ -51,7 +51,7 @@ std::optional<Undecided> infer_shapes_or_ask(Model& model, std::vector<Unsupport
                                              const std::vector<BranchGuard>& guards = {},
                                              std::vector<ForcedEqual>* forced = nullptr);
 
-/// The same; @throws ConversionError 4 when anything is unsupported.
+/// The same; @throws ConversionError(kUnsupported) when anything is unsupported.
 void infer_shapes(Model& model);
 
 /// Shape nodes that still feed computation would need dims as data at run time: they become

@@ -6,7 +6,7 @@
 
 namespace ingot::graph {
 
-/// An entry for each dimension (three, where nothing else is said); pads: begins, then ends.
+/// An entry for each dimension (three, by default); pads: begins, then ends.
 struct VolumeWindow {
   std::vector<int64_t> kernel, strides, dilations, pads;
 };

@@ -218,7 +218,7 @@ class NodeContext {
   /// An element of an integer input that is known only at run time, as a data-dependent symbol,
   /// where the most that it can be was stated (a bound for "NAME", or "NAME.1" of several).
   std::optional<Dim> stated(size_t input, int64_t element);
-  /// The most that it can be as the user stated it; 0 where nothing was said.
+  /// The most that it can be as the user stated it; 0 where nothing was stated.
   int64_t stated_bound(size_t input, int64_t element) const;
   /// "NAME", or "NAME.1" of several, of the value that it came from.
   std::string element_name(size_t input, int64_t element) const;
@@ -245,7 +245,7 @@ class NodeContext {
 Dims broadcast(NodeContext& context, const Dims& a, const Dims& b);
 std::string describe(const Node& node);
 /// Ranks and types of the operands against operators.def, before any rule reads them.
-/// @throws ConversionError 2 that names the operand, what was expected and what was found.
+/// @throws ConversionError(kCorrupt) that names the operand, what was expected and what was found.
 void check_operands(const NodeContext& context);
 const char* dtype_text(DType dtype);
 /// DynamicQuantizeLSTM as its steps. Inputs 0 to 7 are those of LSTM; then bytes [D, K, 4H], scales

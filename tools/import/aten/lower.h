@@ -30,7 +30,8 @@ struct Call {
 /// operator (name_) writes its first argument and returns it. What cannot be lowered is added to
 /// builder.unsupported (operator with overload, argument, place, reason), and its results are
 /// unknown: max(1, call.outputs.size()) of them. A call with an unknown argument gives unknown
-/// results and no report. @throws graph::ConversionError 2 where the source contradicts itself.
+/// results and no report. @throws graph::ConversionError(kCorrupt) where the source contradicts
+/// itself.
 std::vector<Value> lower_call(Builder& builder, const Call& call);
 
 /// Name and overload of "torch.ops.aten.conv2d.padding"; of an operator that the table has not

@@ -26,7 +26,7 @@ std::optional<std::pair<std::string, std::string>> parts_of(const std::string& n
 int64_t number_of(const Value& value, const std::string& argument) {
   if (value.is(Kind::kBool)) return value.truth;
   if (!value.integer.is_static())
-    throw Refused{argument, "follows from an open dimension: " + value.integer.text(),
+    throw Refused{argument, "follows from a dynamic dimension: " + value.integer.text(),
                   "fix it with --dim"};
   return *value.integer.value();
 }

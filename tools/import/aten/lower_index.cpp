@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tools/import/aten/found.h"
+#include "tools/import/aten/masked_indices.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/promotion.h"
 #include "tools/import/aten/quantized_tensor.h"

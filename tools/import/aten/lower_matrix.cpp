@@ -145,7 +145,7 @@ Results solve(Operands& o) {
     results.insert(results.end(), {none, none, value_of(zero_flag(a))});
   return results;
 }
-/// One triangle of a; with ones on the diagonal where that is said.
+/// One triangle of a; with ones on the diagonal where that is asked for.
 Term triangle_of(const Term& a, bool upper, bool ones, int64_t n) {
   Builder& b = *a.b;
   const Term row = counting(b, Dim(n)).reshape({Dim(n), Dim(1)}),

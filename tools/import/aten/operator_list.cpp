@@ -15,7 +15,7 @@ std::string operators_page() {
       "its end is the same, written to its first argument. Every argument is read, or stands in "
       "the list at the end of "
       "this page, or is refused where\n"
-      "its value is not the default. What else is refused within these forms is said with the "
+      "its value is not the default. What else is refused within these forms is listed with the "
       "argument when it is met "
       "(docs/torch.md).\n\n";
   for (const auto& [name, schemas] : operator_table().all())

@@ -3,7 +3,7 @@
 // its integers stand for, behind QuantizeLinear and DequantizeLinear, so that operators which move
 // elements need nothing of their own and passes find the integers between both. Its cell knows
 // scale and zero point, because operators keep them or give others.
-// Errors   Refused; graph::ConversionError 2 for scales and zero points that cannot be.
+// Errors   Refused; graph::ConversionError(kCorrupt) for scales and zero points that cannot be.
 #pragma once
 #include <optional>
 

@@ -28,8 +28,8 @@ struct Foreign {
 };
 
 /// One level of a list in a list, while it is walked. A program can build lists of any depth, and
-/// lists that hold themselves. @throws graph::ConversionError(4) where they are nested too deeply;
-/// charges a step of work.
+/// lists that hold themselves. @throws graph::ConversionError(kUnsupported) where they are nested
+/// too deeply; charges a step of work.
 class Nesting {
  public:
   Nesting();

@@ -11,7 +11,7 @@ namespace ingot::importer {
 struct PortDescription {
   // dtype as the command line writes it, or ONNX's own word where we have none
   std::string name, dtype;
-  std::vector<std::string> dims;  // numbers, names, "?" where nothing is said
+  std::vector<std::string> dims;  // numbers, names, "?" where nothing is stated
   bool has_shape = false;
 };
 struct SourceDescription {

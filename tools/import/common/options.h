@@ -52,7 +52,8 @@ struct ImportOptions {
 };
 
 /// "NAME=1x3xHx224" (or with commas), "NAME=VALUE" or "NAME=LOW..HIGH", "NAME=i64" and "NAME=VALUE"
-/// as the command line has them. @throws graph::ConversionError 1 when the text is none of it.
+/// as the command line has them. @throws graph::ConversionError(kUsage) when the text is none of
+/// it.
 void add_input_shape(ImportOptions& options, const std::string& argument);
 void add_dim(ImportOptions& options, const std::string& argument);
 void add_input_type(ImportOptions& options, const std::string& argument);

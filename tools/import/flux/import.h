@@ -19,8 +19,8 @@ bool is_flux_model(const importer::OpenedFile& file);
 
 /// Layers in inference form. Functions are known by their names; an anonymous one only where its
 /// saved code is a chain of known functions and numbers on its one argument, and nothing of it is
-/// executed. @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 options
-/// that do not fit; host::Failure of the reader.
+/// executed. @throws graph::ConversionError: kCorrupt, kUnsupported (all of it listed), kMismatch
+/// options that do not fit; host::Failure of the reader.
 graph::Model import_flux(const importer::OpenedFile& file,
                          const importer::ImportOptions& options = {});
 graph::Model import_flux_tree(const checkpoint::JuliaTree& tree,

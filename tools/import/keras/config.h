@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/config.h - a Keras configuration as layers and the calls between them:
 // Sequential and Functional, Keras 2 and 3.
-// Errors   graph::ConversionError 2 for a configuration that is not sound.
+// Errors   graph::ConversionError(kCorrupt) for a configuration that is not sound.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>

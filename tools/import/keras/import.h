@@ -20,7 +20,7 @@ bool is_keras_model(const importer::OpenedFile& file);
 using importer::Program;  // its states are those of stateful layers
 
 /// Layers in inference form; functions in the file (Lambda) are refused by name and never executed.
-/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 weights or
+/// @throws graph::ConversionError: kCorrupt, kUnsupported (all of it listed), kMismatch weights or
 /// options that do not fit; host::Failure of the reader.
 Program import_keras(const importer::OpenedFile& file, const importer::ImportOptions& options = {});
 /// The same with the configuration and the weights at hand. `name` begins every error.

@@ -29,14 +29,14 @@ void reshape(LayerCall& call) {
   for (const Json& item : *shape) {
     if (!item.is_number_integer()) call.corrupt("its target_shape holds what is no whole number");
     const int64_t n = item.get<int64_t>();
-    if (n < 0 && open >= 0) call.corrupt("its target_shape has two open extents");
+    if (n < 0 && open >= 0) call.corrupt("its target_shape has two extents of -1");
     if (n < 0) open = int64_t(dims.size());
     if (n >= 0 && (n > (int64_t{1} << 31) || __builtin_mul_overflow(known, n, &known)))
       call.corrupt("its target_shape overflows");
     dims.push_back(Dim(n < 0 ? 1 : n));
   }
   if (open >= 0) {
-    if (known == 0) call.corrupt("its target_shape has an open extent beside one of 0");
+    if (known == 0) call.corrupt("its target_shape has an extent of -1 beside one of 0");
     Dim rest(1);
     for (int64_t d = 1; d < call.rank(); d++) rest = rest * call.b.dims(call.input())[size_t(d)];
     dims[size_t(open)] = rest / Dim(known);

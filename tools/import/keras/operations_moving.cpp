@@ -81,7 +81,7 @@ void new_shape(LayerCall& call) {
   for (const int64_t number : call.whole_numbers_of("newshape")) {
     if (number < -1) call.corrupt("has a new shape with " + std::to_string(number));
     if (number == -1) {
-      if (open >= 0) call.corrupt("has a new shape with two open extents");
+      if (open >= 0) call.corrupt("has a new shape with two extents of -1");
       open = int(dims.size());
     } else {
       known = known * Dim(number);

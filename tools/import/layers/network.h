@@ -62,7 +62,7 @@ class Network {
   /// it.
   ValueId input(const std::string& name, DType dtype, const std::vector<int64_t>& dims,
                 const std::vector<std::string>& symbols);
-  /// As float32; other types are widened, which is said.
+  /// As float32; other types are widened, which is reported.
   Weight weight(const checkpoint::Tensor& tensor);
   ValueId constant(const Weight& weight);
   ValueId constant(std::vector<float> values, std::vector<int64_t> dims) {

@@ -9,7 +9,8 @@
 
 namespace ingot::onnx {
 
-/// @throws graph::ConversionError 2 when the file is no ONNX model, 7 when it cannot be read.
+/// @throws graph::ConversionError(kCorrupt) when the file is no ONNX model, kUnavailable when it
+/// cannot be read.
 importer::SourceDescription describe_onnx(const std::string& path);
 
 /// Of the files beside it that hold its tensors. What is missing or damaged counts nothing: the

@@ -14,7 +14,7 @@ const std::vector<NoEffect>& attributes_without_effect() {
       {"Attention", "softmax_precision", "sums and exponentials are f32"},
       {"BatchNormalization", "momentum", kTraining},
       {"BatchNormalization", "training_mode",
-       "what is converted is the inference form, which is said"},
+       "what is converted is the inference form, which is reported"},
       {"Cast", "saturate", "of float8 alone"},
       {"Cast", "round_mode", kNarrow},
       {"CastLike", "saturate", "of float8 alone"},

@@ -90,7 +90,7 @@ const std::map<std::string_view, const char*> kLimits = {
     {"RoiAlign", "at most 256 samples a bin in each direction"},
     {"STFT", "constant step; length constant, at most 2^22, or made from shapes"},
     {"Slice", "constant axes"},
-    {"Squeeze", "without axes a symbolic dimension stays, which is said"},
+    {"Squeeze", "without axes a symbolic dimension stays, which is reported"},
     {"Tile", "repeats constant, made from shapes or bounded"},
     {"Upsample", "as Resize with asymmetric coordinates"},
 };
@@ -208,7 +208,7 @@ std::string operators_page() {
       "\n## Operators of ai.onnx.ml\n"
       "Trees have an operator of their own, the rest is spelled out as gathers, products and\n"
       "comparisons. Labels that are texts become their places in the list, ZipMap a tensor of "
-      "scores,\nwhich is said; texts as inputs are refused: ";
+      "scores,\nwhich is reported; texts as inputs are refused: ";
   column = page.size() - page.rfind('\n');
   for (const auto& [name, translate] : ml_table()) word(std::string(name) + ",");
   page.resize(page.size() - 2);

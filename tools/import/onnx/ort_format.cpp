@@ -8,7 +8,7 @@
 #include <map>
 
 #include "ort_format_generated.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::onnx {

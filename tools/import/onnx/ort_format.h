@@ -12,9 +12,9 @@ namespace ingot::onnx {
 bool is_ort_format(Text bytes);
 
 /// The same structs that parse_model() gives of a protobuf, pointing into `bytes`. `source` names
-/// the file in messages. @throws graph::ConversionError 2 when the bytes are no sound .ort file, 4
-/// when a part of it was compiled for other hardware; memory is at most a fixed multiple of the
-/// size of `bytes`.
+/// the file in messages. @throws graph::ConversionError(kCorrupt) when the bytes are no sound .ort
+/// file, kUnsupported when a part of it was compiled for other hardware; memory is at most a fixed
+/// multiple of the size of `bytes`.
 Model parse_ort_format(Text bytes, const std::string& source);
 
 }  // namespace ingot::onnx

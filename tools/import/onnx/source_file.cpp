@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "tools/files/input_file.h"
-#include "tools/files/large_blocks.h"
 #include "tools/files/mapped_pages.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::onnx {

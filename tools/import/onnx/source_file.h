@@ -13,7 +13,7 @@ namespace ingot::onnx {
 /// A whole file, read only: in memory when small, mapped otherwise.
 class SourceFile {
  public:
-  /// @throws graph::ConversionError 7 when it cannot be read, naming the reason.
+  /// @throws graph::ConversionError(kUnavailable) when it cannot be read, naming the reason.
   static std::shared_ptr<const SourceFile> open(const std::string& path);
   ~SourceFile();
   SourceFile(const SourceFile&) = delete;
@@ -37,8 +37,8 @@ class ExternalData {
  public:
   explicit ExternalData(std::string directory) : directory_(std::move(directory)) {}
   /// Bytes [offset, offset + length) of `location`. length < 0: to the end of the file. @throws
-  /// graph::ConversionError 3 when the location leaves the folder (absolute, "..", a link), 2 for a
-  /// range past the end, 7 for a missing file. `owner` names the tensor.
+  /// graph::ConversionError(kUnsafe) when the location leaves the folder (absolute, "..", a link),
+  /// kCorrupt for a range past the end, kUnavailable for a missing file. `owner` names the tensor.
   std::string_view read(const std::string& owner, const std::string& location, int64_t offset,
                         int64_t length);
 

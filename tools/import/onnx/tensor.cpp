@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/onnx/narrow.h"
 

@@ -22,8 +22,8 @@ struct TensorRefused {
   std::string why;
 };
 /// What is narrower than any type of ours is widened (narrow.h).
-/// @throws TensorRefused for a type that is not supported; graph::ConversionError 2 for sizes that
-/// disagree, 3 for external data outside.
+/// @throws TensorRefused for a type that is not supported; graph::ConversionError(kCorrupt) for
+/// sizes that disagree, 3 for external data outside.
 graph::Constant read_tensor(const Tensor& tensor, const std::string& name, ExternalData* external);
 /// Where the `size` bytes of external data lie; valid as long as `external` lives.
 Text external_bytes(const Tensor& tensor, const std::string& name, int64_t size,

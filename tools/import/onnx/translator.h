@@ -57,7 +57,7 @@ class Translator {
   std::map<ValueId, std::string>
       training_only;  // outputs that inference does not make, and why; reading one is refused
 
-  // outputs that are tensors here and maps, sequences or texts in the file, which is said
+  // outputs that are tensors here and maps, sequences or texts in the file, which is reported
   std::set<ValueId> plain_ports;
   // element types of values that are narrower in the file than in the graph (narrow.h)
   std::map<ValueId, int32_t> narrow_types;
@@ -70,7 +70,7 @@ class Translator {
 
  private:
   void declare_inputs(const Graph& source, Scope& scope);
-  /// A port of a type that the graph has not (narrow.h), which is said.
+  /// A port of a type that the graph has not (narrow.h), which is reported.
   void note_narrow_port(ValueId id, const ValueInfo& info);
   void declare_initializers(const Graph& source, Scope& scope);
   graph::Dims input_dims(const ValueInfo& info);
@@ -94,7 +94,7 @@ class Translator {
 };
 
 /// The order in which the nodes can run, by index; the source's own when it is one.
-/// @throws graph::ConversionError 2 for a cycle, an undefined input, a name made twice.
+/// @throws graph::ConversionError(kCorrupt) for a cycle, an undefined input, a name made twice.
 std::vector<size_t> run_order(const std::vector<Node>& nodes, const Scope& scope,
                               const std::string& where);
 

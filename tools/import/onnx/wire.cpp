@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "tools/files/large_blocks.h"
 #include "tools/files/mapped_pages.h"
+#include "tools/files/spill_file.h"
 #include "tools/graph/graph.h"
 #include "tools/import/onnx/ort_format.h"
 #include "tools/import/onnx/wire_reader.h"

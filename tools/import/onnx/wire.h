@@ -138,8 +138,8 @@ struct Model {
 };
 
 /// Reads the protobuf, or a .ort file (ort_format.h). `source` names the file in messages. @throws
-/// graph::ConversionError 2 when the bytes are no ONNX model; memory is at most a fixed multiple of
-/// the size of `bytes`.
+/// graph::ConversionError(kCorrupt) when the bytes are no ONNX model; memory is at most a fixed
+/// multiple of the size of `bytes`.
 Model parse_model(Text bytes, const std::string& source);
 
 }  // namespace ingot::onnx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/archive.h - a file of torch.export.save(): where its program and its weights
-// lie. Needs nlohmann-json and libzip; without them every such file is refused, and that is said.
+// lie. Needs nlohmann-json and libzip; without them every such file is refused, and that is
+// reported.
 #pragma once
 #include <string>
 #include <vector>

@@ -12,7 +12,7 @@
 namespace ingot::pt2 {
 
 /// Options are those of the ONNX importer. Weights keep the names of the module's parameters and
-/// buffers. @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed), 5 an
+/// buffers. @throws graph::ConversionError: kCorrupt, kUnsupported (all of it listed), kMismatch an
 /// option that fits nothing; host::Failure of the archive.
 graph::Model import_pt2(const importer::OpenedFile& file,
                         const importer::ImportOptions& options = {});

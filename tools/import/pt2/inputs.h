@@ -19,9 +19,9 @@ class Inputs {
     stated_[symbol] = {low, high};
   }
   /// Adds an input. Symbols become the user's names, numbers or bounds.
-  /// @throws graph::ConversionError 5 where the user and the source contradict each other.
+  /// @throws graph::ConversionError(kMismatch) where the user and the source contradict each other.
   graph::ValueId declare(const std::string& name, DType dtype, graph::Dims dims);
-  /// @throws graph::ConversionError 5 when an option names no input or symbol.
+  /// @throws graph::ConversionError(kMismatch) when an option names no input or symbol.
   void check_options() const;
 
  private:

@@ -14,8 +14,8 @@ class Weights {
   /// @throws host::Failure as read_checkpoint().
   explicit Weights(const std::string& path);
   /// A parameter or buffer by its name in the module; what is no part of the state is looked for
-  /// among the constants. The same memory is the same value. @throws graph::ConversionError 2 when
-  /// there is none; Unreadable.
+  /// among the constants. The same memory is the same value. @throws
+  /// graph::ConversionError(kCorrupt) when there is none; Unreadable.
   graph::ValueId load(graph::Model& model, const std::string& name);
   struct Unreadable {
     std::string why;

@@ -39,11 +39,11 @@ const fb::Tensor& Call::output_tensor(size_t i) const {
 }
 DType Call::output_dtype(size_t i) const {
   const fb::Tensor& t = output_tensor(i);
-  if (!is_byte_type(t) || reads_ == Reads::kIntegers) return ModelFile::dtype(t.type());
+  if (!is_int8_type(t) || reads_ == Reads::kIntegers) return ModelFile::dtype(t.type());
   return reads_ == Reads::kFloats ? DType::kF32 : DType::kU8;
 }
 double Call::zero_of(size_t i) const {
-  const auto x = reads_ == Reads::kBytes ? steps(i) : std::nullopt;
+  const auto x = reads_ == Reads::kBytes ? quant_params(i) : std::nullopt;
   return x ? x->zero : 0;
 }
 Slot& Call::slot(size_t i) {

@@ -42,19 +42,23 @@ class Call {
   /// Of what is given; of what is quantized, the bytes or the numbers.
   DType output_dtype(size_t i) const;
   /// None of what is no tensor of bytes with one scale.
-  std::optional<Steps> steps(size_t i) const { return steps_of(translator.file(), tensor(i)); }
-  std::optional<Steps> output_steps(size_t i) const {
-    return steps_of(translator.file(), output_tensor(i));
+  std::optional<QuantParams> quant_params(size_t i) const {
+    return quant_params_of(translator.file(), tensor(i));
+  }
+  std::optional<QuantParams> output_quant_params(size_t i) const {
+    return quant_params_of(translator.file(), output_tensor(i));
   }
   /// The same, or numbers of int16 with one scale.
-  std::optional<Steps> quantized(size_t i) const { return numbers_of(tensor(i)); }
-  std::optional<Steps> output_quantized(size_t i) const { return numbers_of(output_tensor(i)); }
+  std::optional<QuantParams> quantized(size_t i) const { return numbers_of(tensor(i)); }
+  std::optional<QuantParams> output_quantized(size_t i) const {
+    return numbers_of(output_tensor(i));
+  }
   /// Whose integers: kLitert, kBuiltin or kTflm.
   importer::ExactTo exact_to() const { return translator.exact_to(); }
   bool as_xnnpack() const { return exact_to() == importer::ExactTo::kLitert; }
   bool as_micro() const { return exact_to() == importer::ExactTo::kTflm; }
-  Limits limits(const RealRange& range, const Steps& y) const {
-    return as_xnnpack() && !y.is_word ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
+  Limits limits(const RealRange& range, const QuantParams& y) const {
+    return as_xnnpack() && !y.is_int16 ? limits_of_xnnpack(range, y) : limits_of_kernels(range, y);
   }
   void mark_read(size_t i) { read_.insert(i); }
   bool reads_floats() const { return reads_ == Reads::kFloats; }
@@ -110,9 +114,9 @@ class Call {
   [[noreturn]] void corrupt(const std::string& why) const;
 
  private:
-  std::optional<Steps> numbers_of(const fb::Tensor& t) const {
-    const auto bytes = steps_of(translator.file(), t);
-    return bytes ? bytes : word_steps_of(translator.file(), t);
+  std::optional<QuantParams> numbers_of(const fb::Tensor& t) const {
+    const auto bytes = quant_params_of(translator.file(), t);
+    return bytes ? bytes : int16_quant_params_of(translator.file(), t);
   }
 
   Options options_;
@@ -123,7 +127,7 @@ class Call {
 using Translate = void (*)(Call&);
 /// On bytes that stand for numbers. False, with nothing given: there is no arithmetic for these,
 /// and they become numbers before and bytes behind.
-using TranslateBytes = bool (*)(Call&);
+using TranslateQuantized = bool (*)(Call&);
 struct OperatorRow {
   int code = 0;
   const char* name = "";
@@ -167,34 +171,34 @@ void add_variables(TranslateTable& table);
 /// places, signs, quotients that are rounded down.
 bool ignores_scales(const std::string& name);  // lower_quantized_movement.cpp
 
-using BytesTable = std::map<std::string, TranslateBytes>;
-const BytesTable& bytes_table();
+using QuantizedTable = std::map<std::string, TranslateQuantized>;
+const QuantizedTable& quantized_table();
 /// On numbers of int16: what is not in it is refused.
-const BytesTable& words_table();
-void add_words(BytesTable& table);  // lower_words.cpp
-void add_quantized_products(BytesTable& table);
-void add_word_products(BytesTable& table);
+const QuantizedTable& int16_table();
+void add_int16(QuantizedTable& table);  // lower_int16.cpp
+void add_quantized_products(QuantizedTable& table);
+void add_int16_products(QuantizedTable& table);
 // One per family, in lower_quantized_<family>.cpp.
-void add_quantized_arithmetic(BytesTable& table);
-void add_quantized_binary(BytesTable& table);  // of bytes and of int16, as are the next two
-void add_quantized_functions(BytesTable& table);
-void add_quantized_reduce(BytesTable& table);
-void add_quantized_transposed(BytesTable& table);
-void add_quantized_resize(BytesTable& table);
-void add_quantized_recurrent(BytesTable& table);
-void add_quantized_pairs(BytesTable& table);  // of bytes
-void add_word_pairs(BytesTable& table);       // of int16
-void add_quantized_normalize(BytesTable& table);
-void add_recurrent_words(BytesTable& table);
-void add_quantized_wide(BytesTable& table);
+void add_quantized_arithmetic(QuantizedTable& table);
+void add_quantized_binary(QuantizedTable& table);  // of bytes and of int16, as are the next two
+void add_quantized_functions(QuantizedTable& table);
+void add_quantized_reduce(QuantizedTable& table);
+void add_quantized_transposed(QuantizedTable& table);
+void add_quantized_resize(QuantizedTable& table);
+void add_quantized_recurrent(QuantizedTable& table);
+void add_int8_binary(QuantizedTable& table);   // of bytes
+void add_int16_binary(QuantizedTable& table);  // of int16
+void add_quantized_normalize(QuantizedTable& table);
+void add_recurrent_int16(QuantizedTable& table);
+void add_quantized_wide(QuantizedTable& table);
 /// QUANTIZE from or to int16 and int32. lower_quantized_wide.cpp
 bool requantize_wide(Call& call);
 /// A product of two tensors of int16 that the run computes. lower_quantized_wide.cpp
-bool multiply_words(Call& call);
+bool multiply_int16(Call& call);
 /// FULLY_CONNECTED whose weights are int16 too; `rows` is its input. lower_quantized_wide.cpp
-bool connect_words(Call& call, ValueId rows, const RealRange& range);
+bool connect_int16(Call& call, ValueId rows, const RealRange& range);
 /// Of int16 where the image grows. lower_quantized_resize.cpp
-bool resize_bilinear_words(Call& call);
-void add_quantized_movement(BytesTable& table);
+bool resize_bilinear_int16(Call& call);
+void add_quantized_movement(QuantizedTable& table);
 
 }  // namespace ingot::tflite

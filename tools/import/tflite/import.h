@@ -16,8 +16,9 @@ using importer::State;  // a variable
 
 using importer::Program;
 
-/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5
-/// an option that names no input, dimension or signature; host::Failure when it cannot be read.
+/// @throws graph::ConversionError: kCorrupt, kUnsupported (all of it listed in `unsupported`),
+/// kMismatch an option that names no input, dimension or signature; host::Failure when it cannot be
+/// read.
 Program import_tflite(const std::string& path, const importer::ImportOptions& options = {});
 
 /// A signature, for people.

@@ -115,7 +115,7 @@ ValueId hybrid_linear(Call& call, ValueId rows, size_t weights, size_t bias, boo
   Weights w;
   const std::vector<int64_t> filter = ModelFile::shape(call.tensor(weights));
   if (filter.size() != 2 || filter[0] < 1 || filter[1] < 1 ||
-      !read_weights_bytes(call, weights, 0, &w))
+      !read_weights_int8(call, weights, 0, &w))
     call.corrupt("its weights are no matrix");
   w.outputs = filter[0], w.products = filter[1];
   if (call.b.rank(rows) != 2 || call.b.dims(rows)[1] != graph::Dim(filter[1]))
@@ -140,7 +140,7 @@ bool convolve_hybrid(Call& call) {
   if (filter.size() != 4 ||
       std::any_of(filter.begin(), filter.end(), [](int64_t d) { return d < 1; }) || channels < 1 ||
       channels % filter[3] != 0 || filter[0] % (channels / filter[3]) != 0 ||
-      !has_hybrid_weights(call, 1, 0) || !read_weights_bytes(call, 1, 0, &w))
+      !has_hybrid_weights(call, 1, 0) || !read_weights_int8(call, 1, 0, &w))
     return false;
   w.outputs = filter[0], w.products = filter[1] * filter[2] * filter[3];
   return give_convolved(call, w, filter, channels / filter[3], w.scales.size() > 1);
@@ -153,7 +153,7 @@ bool convolve_depthwise_hybrid(Call& call) {
   Weights plain;
   if (filter.size() != 4 || filter[0] != 1 || filter[1] < 1 || filter[2] < 1 || channels < 1 ||
       filter[3] < 1 || filter[3] % channels != 0 || !has_hybrid_weights(call, 1, 3) ||
-      !read_weights_bytes(call, 1, 3, &plain) || int64_t(plain.scales.size()) != filter[3])
+      !read_weights_int8(call, 1, 3, &plain) || int64_t(plain.scales.size()) != filter[3])
     return false;
   Weights w = plain;
   w.outputs = filter[3], w.products = filter[1] * filter[2];

@@ -31,16 +31,16 @@ ValueId times_blocks(Call& call, ValueId x) {
   const Dims dims = weight_dims(call);
   const int64_t outputs = *dims[0].value(), columns = *dims[1].value();
   const std::string name = ModelFile::name(t, size_t(call.tensor_index(1)));
-  const BlockSteps blocks = read_block_steps(file, *call.scope.graph, t, name);
+  const BlockIntegers blocks = read_block_integers(file, *call.scope.graph, t, name);
   const bool fits = blocks.block == columns || blocks.block % 8 == 0;
-  bool has_zeros = false, are_bytes = true;
-  std::vector<int8_t> numbers(blocks.steps.begin(), blocks.steps.end()), zeros;
+  bool has_zeros = false, are_int8 = true;
+  std::vector<int8_t> numbers(blocks.integers.begin(), blocks.integers.end()), zeros;
   for (const double zero : blocks.zeros) {
-    are_bytes &= zero >= -128 && zero <= 127 && zero == std::nearbyint(zero);
+    are_int8 &= zero >= -128 && zero <= 127 && zero == std::nearbyint(zero);
     has_zeros |= zero != 0;
-    if (are_bytes) zeros.push_back(int8_t(zero));
+    if (are_int8) zeros.push_back(int8_t(zero));
   }
-  if (!fits || !are_bytes) return kAbsent;
+  if (!fits || !are_int8) return kAbsent;
   const std::vector<float> scales(blocks.scales.begin(), blocks.scales.end());
   const auto constant = [&](DType dtype, int64_t width, const void* values) {
     return call.b.constant(graph::make_constant(dtype, {outputs, width}, values));

@@ -13,16 +13,16 @@ namespace ingot::tflite {
 namespace {
 
 struct Operands {
-  Steps a, b, y;
+  QuantParams a, b, y;
   RealRange range;
 };
 /// Two tensors of integers of one type, and what is fused behind.
-bool read_operands_bytes(Call& call, Operands* out) {
+bool read_operands_int8(Call& call, Operands* out) {
   call.expect_inputs(2, 2);
   const auto a = call.quantized(0), b = call.quantized(1), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!a || !b || !y || !range || a->is_signed != b->is_signed || a->is_signed != y->is_signed ||
-      a->is_word != b->is_word || a->is_word != y->is_word)
+      a->is_int16 != b->is_int16 || a->is_int16 != y->is_int16)
     return false;
   *out = {*a, *b, *y, *range};
   return true;
@@ -37,7 +37,7 @@ aten::Attributes attributes_of_bytes(const Operands& o, const char* function, bo
           {attr::low, limits.low},
           {attr::high, limits.high}};
 }
-void give_bytes(Call& call, aten::Attributes attributes) {
+void give_int8(Call& call, aten::Attributes attributes) {
   call.give(
       call.b.emit(op::QuantizedElementwise, {call.input(0), call.input(1)}, std::move(attributes)));
 }
@@ -61,33 +61,33 @@ void add_fixed_sum_multipliers(const Operands& o, aten::Attributes* attributes) 
   put(attr::a_multiplier, attr::a_shift, double(o.a.scale) / twice);
   put(attr::b_multiplier, attr::b_shift, double(o.b.scale) / twice);
   put(attr::y_multiplier, attr::y_shift,
-      twice / (double(int64_t{1} << quantized_sum_shift(o.y.is_word ? DType::kI16 : DType::kU8)) *
+      twice / (double(int64_t{1} << quantized_sum_shift(o.y.is_int16 ? DType::kI16 : DType::kU8)) *
                double(o.y.scale)));
 }
 
-bool sum_bytes(Call& call, const char* function) {
+bool sum_int8(Call& call, const char* function) {
   Operands o;
-  if (!read_operands_bytes(call, &o)) return false;
+  if (!read_operands_int8(call, &o)) return false;
   const auto fits = [&](float scale) {
     return scale / o.y.scale >= 1.0f / 1024 && scale / o.y.scale < 256;
   };
-  const bool xnnpack = call.as_xnnpack() && !o.y.is_word && fits(o.a.scale) && fits(o.b.scale);
+  const bool xnnpack = call.as_xnnpack() && !o.y.is_int16 && fits(o.a.scale) && fits(o.b.scale);
   aten::Attributes attributes = attributes_of_bytes(o, function, xnnpack);
   if (xnnpack)
     add_sum_multipliers(o, &attributes);
   else
     add_fixed_sum_multipliers(o, &attributes);
-  give_bytes(call, std::move(attributes));
+  give_int8(call, std::move(attributes));
   return true;
 }
-bool add_bytes(Call& call) { return sum_bytes(call, "add"); }
-bool subtract_bytes(Call& call) { return sum_bytes(call, "sub"); }
+bool add_int8(Call& call) { return sum_int8(call, "add"); }
+bool subtract_int8(Call& call) { return sum_int8(call, "sub"); }
 
-bool multiply_bytes(Call& call) {
+bool multiply_int8(Call& call) {
   Operands o;
-  if (!read_operands_bytes(call, &o)) return false;
+  if (!read_operands_int8(call, &o)) return false;
   const float scale = o.a.scale * o.b.scale / o.y.scale;
-  const bool xnnpack = call.as_xnnpack() && !o.y.is_word && scale >= 1.0f / 65536 && scale < 256;
+  const bool xnnpack = call.as_xnnpack() && !o.y.is_int16 && scale >= 1.0f / 65536 && scale < 256;
   aten::Attributes attributes = attributes_of_bytes(o, "mul", xnnpack);
   if (xnnpack) {
     attributes[attr::scale] = double(scale);
@@ -98,16 +98,17 @@ bool multiply_bytes(Call& call) {
     attributes[attr::y_multiplier] = int64_t(by.multiplier);
     attributes[attr::y_shift] = int64_t(-by.shift);
   }
-  give_bytes(call, std::move(attributes));
+  give_int8(call, std::move(attributes));
   return true;
 }
 
-bool pool_bytes(Call& call, bool average) {
+bool pool_int8(Call& call, bool average) {
   call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!x || !y || !range || x->is_signed != y->is_signed || x->is_word != y->is_word) return false;
+  if (!x || !y || !range || x->is_signed != y->is_signed || x->is_int16 != y->is_int16)
+    return false;
   const ValueId image = call.input(0);
   aten::Attributes attributes = window_attributes(
       call, call.b.dims(image), {call.integer("filter_height"), call.integer("stride_h"), 1},
@@ -121,8 +122,8 @@ bool pool_bytes(Call& call, bool average) {
   call.give(call.b.emit(op::QuantizedPool2d, {image}, std::move(attributes)));
   return true;
 }
-bool max_pool_bytes(Call& call) { return pool_bytes(call, false); }
-bool average_pool_bytes(Call& call) { return pool_bytes(call, true); }
+bool max_pool_int8(Call& call) { return pool_int8(call, false); }
+bool average_pool_int8(Call& call) { return pool_int8(call, true); }
 
 /// exp of -i steps in f32, or of TFLite Micro in fixed point. None where that cannot hold them.
 std::optional<graph::Constant> exponentials(Call& call, float scale) {
@@ -142,10 +143,10 @@ std::optional<graph::Constant> exponentials(Call& call, float scale) {
   return graph::make_constant(DType::kI32, {256}, table.data());
 }
 
-bool softmax_bytes(Call& call) {
+bool softmax_int8(Call& call) {
   call.expect_inputs(1, 1);
-  const auto x = call.steps(0), y = call.output_steps(0);
-  const auto wide = wide_steps_of(call.translator.file(), call.output_tensor(0));
+  const auto x = call.quant_params(0), y = call.output_quant_params(0);
+  const auto wide = wide_quant_params_of(call.translator.file(), call.output_tensor(0));
   const bool is_short = wide && call.output_dtype(0) == DType::kI16 && wide->zero == INT16_MIN;
   const bool fits = x && (y || is_short) && call.rank(0) >= 1;
   const auto table = fits ? exponentials(call, x->scale) : std::nullopt;
@@ -161,16 +162,16 @@ bool softmax_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_binary(BytesTable& table) {
-  table["ADD"] = add_bytes;
-  table["SUB"] = subtract_bytes;
-  table["MUL"] = multiply_bytes;
-  table["MAX_POOL_2D"] = max_pool_bytes;
-  table["AVERAGE_POOL_2D"] = average_pool_bytes;
+void add_quantized_binary(QuantizedTable& table) {
+  table["ADD"] = add_int8;
+  table["SUB"] = subtract_int8;
+  table["MUL"] = multiply_int8;
+  table["MAX_POOL_2D"] = max_pool_int8;
+  table["AVERAGE_POOL_2D"] = average_pool_int8;
 }
-void add_quantized_arithmetic(BytesTable& table) {
+void add_quantized_arithmetic(QuantizedTable& table) {
   add_quantized_binary(table);
-  table["SOFTMAX"] = softmax_bytes;
+  table["SOFTMAX"] = softmax_int8;
 }
 
 }  // namespace ingot::tflite

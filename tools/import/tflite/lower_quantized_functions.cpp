@@ -21,15 +21,15 @@ float approximate_gelu(float x) {
 namespace {
 
 struct Ends {
-  Steps x, y;
+  QuantParams x, y;
 };
 std::optional<Ends> ends_of(Call& call) {
   call.expect_inputs(1, 1);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y || x->is_signed != y->is_signed) return std::nullopt;
   return Ends{*x, *y};
 }
-bool give_bytes(Call& call, const Table& table) {
+bool give_int8(Call& call, const Table& table) {
   bool same = true;
   for (size_t i = 0; i < table.size(); i++) same &= table[i] == i;
   const ValueId x = call.input(0);
@@ -56,86 +56,87 @@ float exponential_unit(float x) { return x < 0 ? std::expm1(x) : x; }
 template <float (*xnnpack)(float), float (*kernels)(float) = xnnpack>
 bool by_either(Call& call) {
   const auto ends = ends_of(call);
-  return ends && give_bytes(call, call.as_xnnpack() ? table_of_xnnpack(ends->x, ends->y, xnnpack)
-                                                    : table_of_kernels(ends->x, ends->y, kernels));
+  return ends && give_int8(call, call.as_xnnpack() ? table_of_xnnpack(ends->x, ends->y, xnnpack)
+                                                   : table_of_kernels(ends->x, ends->y, kernels));
 }
 template <float (*function)(float)>
 bool by_kernels(Call& call) {
   const auto ends = ends_of(call);
-  return ends && give_bytes(call, table_of_kernels(ends->x, ends->y, function));
+  return ends && give_int8(call, table_of_kernels(ends->x, ends->y, function));
 }
 /// TFLite Micro's functions of int8, Q4.27 to Q0.31, of which `bits` are kept.
 bool by_fixed_point(Call& call, int32_t (*function)(int32_t), int bits, int32_t zero) {
   const auto ends = ends_of(call);
   const auto input = ends ? fixed_input(double(ends->x.scale), 4) : std::nullopt;
   if (!input) return false;
-  const Steps& x = ends->x;
-  return give_bytes(call, table_of(x, ends->y, [&](int32_t step) {
-                      const int32_t d = step - x.source_zero();
-                      if (d <= -input->radius) return -128;
-                      if (d >= input->radius) return 127;
-                      return divided(function(multiplied(d, input->by)), 31 - bits) + zero;
-                    }));
+  const QuantParams& x = ends->x;
+  return give_int8(call, table_of(x, ends->y, [&](int32_t step) {
+                     const int32_t d = step - x.source_zero();
+                     if (d <= -input->radius) return -128;
+                     if (d >= input->radius) return 127;
+                     return divided(function(multiplied(d, input->by)), 31 - bits) + zero;
+                   }));
 }
 bool is_micro_int8(Call& call) {
-  return call.as_micro() && call.steps(0) && call.steps(0)->is_signed;
+  return call.as_micro() && call.quant_params(0) && call.quant_params(0)->is_signed;
 }
-bool logistic_bytes(Call& call) {
+bool logistic_int8(Call& call) {
   if (is_micro_int8(call)) return by_fixed_point(call, fixed_logistic, 8, -128);
   return by_either<logistic, logistic_of_kernels>(call);
 }
-bool tanh_bytes(Call& call) {
+bool tanh_int8(Call& call) {
   if (is_micro_int8(call)) return by_fixed_point(call, fixed_tanh, 7, 0);
   return by_either<hyperbolic>(call);
 }
-bool elu_bytes(Call& call) {
+bool elu_int8(Call& call) {
   const auto ends = ends_of(call);
   return ends && ends->x.is_signed && by_either<exponential_unit>(call);
 }
-bool log_bytes(Call& call) {
+bool log_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends || !ends->x.is_signed) return false;
   const float least = float(-128 - ends->y.source_zero()) * ends->y.scale;
-  return give_bytes(call, table_of_kernels(ends->x, ends->y,
-                                           [&](float x) { return x <= 0 ? least : std::log(x); }));
+  return give_int8(call, table_of_kernels(ends->x, ends->y,
+                                          [&](float x) { return x <= 0 ? least : std::log(x); }));
 }
-bool gelu_bytes(Call& call) {
+bool gelu_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends) return false;
   const bool approximate = call.flag("approximate");
-  return give_bytes(
-      call, table_of_kernels(ends->x, ends->y, approximate ? approximate_gelu : exact_gelu));
+  return give_int8(call,
+                   table_of_kernels(ends->x, ends->y, approximate ? approximate_gelu : exact_gelu));
 }
 
 /// Cut off, not rounded. LiteRT ends a run on what is below zero; here it is zero.
-bool root_bytes(Call& call) {
+bool root_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends || !ends->x.is_signed) return false;
-  const Steps &x = ends->x, &y = ends->y;
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int32_t d = std::max(step - x.source_zero(), 0);
-                      const float steps = std::sqrt(float(d) * x.scale) / y.scale;
-                      return int32_t(std::min(steps, 1e6f)) + y.source_zero();
-                    }));
+  const QuantParams &x = ends->x, &y = ends->y;
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int32_t d = std::max(step - x.source_zero(), 0);
+                     const float steps = std::sqrt(float(d) * x.scale) / y.scale;
+                     return int32_t(std::min(steps, 1e6f)) + y.source_zero();
+                   }));
 }
 /// Of zero, and of what LiteRT ends a run on, the largest number.
-bool inverse_root_bytes(Call& call) {
+bool inverse_root_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends || !ends->x.is_signed) return false;
-  const Steps &x = ends->x, &y = ends->y;
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int32_t d = step - x.source_zero();
-                      if (d <= 0) return 127;
-                      const double steps =
-                          1 / (std::sqrt(double(d) * double(x.scale)) * double(y.scale));
-                      return int32_t(std::round(std::min(steps, 1e6))) + y.source_zero();
-                    }));
+  const QuantParams &x = ends->x, &y = ends->y;
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int32_t d = step - x.source_zero();
+                     if (d <= 0) return 127;
+                     const double steps =
+                         1 / (std::sqrt(double(d) * double(x.scale)) * double(y.scale));
+                     return int32_t(std::round(std::min(steps, 1e6))) + y.source_zero();
+                   }));
 }
 
 /// Two products in fixed point, of which the sign of x chooses.
-bool parametric_bytes(Call& call) {
+bool parametric_int8(Call& call) {
   call.expect_inputs(2, 2);
-  const auto x = call.steps(0), slope = call.steps(1), y = call.output_steps(0);
+  const auto x = call.quant_params(0), slope = call.quant_params(1),
+             y = call.output_quant_params(0);
   if (!x || !slope || !y || x->is_signed != y->is_signed || x->is_signed != slope->is_signed)
     return false;
   const FixedPoint keep = fixed_point(double(x->scale / y->scale)),
@@ -163,37 +164,37 @@ bool parametric_bytes(Call& call) {
 }
 
 /// TFLite's own: rescaled in fixed point, then limited.
-bool rectified_bytes(Call& call, float low, float high) {
+bool rectified_int8(Call& call, float low, float high) {
   const auto ends = ends_of(call);
   if (!ends) return false;
-  const Steps &x = ends->x, &y = ends->y;
+  const QuantParams &x = ends->x, &y = ends->y;
   const FixedPoint by = fixed_point(double(x.scale / y.scale));
   const Limits limits = limits_of_kernels({low, high}, y);
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int64_t made = int64_t(multiplied(step - x.source_zero(), by)) + y.zero;
-                      return int32_t(std::clamp(made, limits.low, limits.high)) - y.offset();
-                    }));
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int64_t made = int64_t(multiplied(step - x.source_zero(), by)) + y.zero;
+                     return int32_t(std::clamp(made, limits.low, limits.high)) - y.offset();
+                   }));
 }
 constexpr float kNone = std::numeric_limits<float>::infinity();
-bool relu_bytes(Call& call) { return rectified_bytes(call, 0, kNone); }
+bool relu_int8(Call& call) { return rectified_int8(call, 0, kNone); }
 /// TFLite Micro limits the bytes of its input, whatever the scale of its output.
-bool relu6_bytes(Call& call) {
-  if (!is_micro_int8(call)) return rectified_bytes(call, 0, 6);
+bool relu6_int8(Call& call) {
+  if (!is_micro_int8(call)) return rectified_int8(call, 0, 6);
   const auto ends = ends_of(call);
   if (!ends) return false;
   const Limits limits = limits_of_kernels({0, 6}, ends->x);
-  return give_bytes(call, table_of(ends->x, ends->y, [&](int32_t step) {
-                      const int64_t byte = step + ends->x.offset();
-                      return int32_t(std::clamp(byte, limits.low, limits.high)) - ends->y.offset();
-                    }));
+  return give_int8(call, table_of(ends->x, ends->y, [&](int32_t step) {
+                     const int64_t byte = step + ends->x.offset();
+                     return int32_t(std::clamp(byte, limits.low, limits.high)) - ends->y.offset();
+                   }));
 }
-bool relu_n1_bytes(Call& call) { return rectified_bytes(call, -1, 1); }
-bool relu_01_bytes(Call& call) { return rectified_bytes(call, 0, 1); }
+bool relu_n1_int8(Call& call) { return rectified_int8(call, -1, 1); }
+bool relu_01_int8(Call& call) { return rectified_int8(call, 0, 1); }
 
-bool leaky_relu_bytes(Call& call) {
+bool leaky_relu_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends) return false;
-  const Steps &x = ends->x, &y = ends->y;
+  const QuantParams &x = ends->x, &y = ends->y;
   const float alpha = float(call.number("alpha"));
   const float positive = x.scale / y.scale, negative = positive * alpha;
   const bool xnnpack = call.as_xnnpack() && std::isnormal(alpha) && positive >= 1.0f / 256 &&
@@ -202,28 +203,28 @@ bool leaky_relu_bytes(Call& call) {
   if (xnnpack) {
     const int32_t up = int32_t(std::nearbyint(256.0f * positive)),
                   down = int32_t(std::nearbyint(256.0f * negative));
-    return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                        const int32_t d = step - x.source_zero();
-                        return (y.source_zero() * 256 + d * (d >= 0 ? up : down) + 128) >> 8;
-                      }));
+    return give_int8(call, table_of(x, y, [&](int32_t step) {
+                       const int32_t d = step - x.source_zero();
+                       return (y.source_zero() * 256 + d * (d >= 0 ? up : down) + 128) >> 8;
+                     }));
   }
   const FixedPoint up = fixed_point(double(positive)),
                    down = fixed_point(double(x.scale * alpha / y.scale));
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int32_t d = step - x.source_zero();
-                      return multiplied(d, d >= 0 ? up : down) + y.source_zero();
-                    }));
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int32_t d = step - x.source_zero();
+                     return multiplied(d, d >= 0 ? up : down) + y.source_zero();
+                   }));
 }
 
-bool absolute_bytes(Call& call) {
+bool absolute_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends) return false;
-  const Steps &x = ends->x, &y = ends->y;
+  const QuantParams &x = ends->x, &y = ends->y;
   const FixedPoint by = fixed_point(double(x.scale) / double(y.scale));
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int32_t size = std::abs(step - x.source_zero());
-                      return (x.scale == y.scale ? size : multiplied(size, by)) + y.source_zero();
-                    }));
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int32_t size = std::abs(step - x.source_zero());
+                     return (x.scale == y.scale ? size : multiplied(size, by)) + y.source_zero();
+                   }));
 }
 
 // hard_swish in 16 bits, as TFLite's kernels have it.
@@ -239,60 +240,60 @@ int16_t upper_half(int32_t multiplier) {
   return saturated((int64_t(multiplier) + (1 << 15)) >> 16);
 }
 
-bool hard_swish_bytes(Call& call) {
+bool hard_swish_int8(Call& call) {
   const auto ends = ends_of(call);
   if (!ends) return false;
-  const Steps &x = ends->x, &y = ends->y;
+  const QuantParams &x = ends->x, &y = ends->y;
   const float fine = (1.0f / 128.0f) * x.scale, unit = 3.0f / 32768.0f;
   const FixedPoint out = fixed_point(double(fine / y.scale)),
                    relu = fixed_point(double(fine / unit));
   if (out.shift > 0) return false;  // LiteRT refuses it
   const int16_t out_half = upper_half(out.multiplier), relu_half = upper_half(relu.multiplier);
-  return give_bytes(call, table_of(x, y, [&](int32_t step) {
-                      const int16_t input = int16_t((step - x.source_zero()) * 128);
-                      const int16_t scaled = nearest_product(input, out_half);
-                      int16_t gate = input;
-                      if (relu.shift > 0) gate = saturated(int64_t(gate) << (relu.shift - 1));
-                      gate = nearest_product(gate, relu_half);
-                      if (relu.shift > 0) gate = saturated(int64_t(gate) * 2);
-                      if (relu.shift < 0) gate = int16_t(divided(gate, -relu.shift));
-                      gate = int16_t((int32_t(gate) + (1 << 15)) >> 1);
-                      return divided(short_product(gate, scaled), -out.shift) + y.source_zero();
-                    }));
+  return give_int8(call, table_of(x, y, [&](int32_t step) {
+                     const int16_t input = int16_t((step - x.source_zero()) * 128);
+                     const int16_t scaled = nearest_product(input, out_half);
+                     int16_t gate = input;
+                     if (relu.shift > 0) gate = saturated(int64_t(gate) << (relu.shift - 1));
+                     gate = nearest_product(gate, relu_half);
+                     if (relu.shift > 0) gate = saturated(int64_t(gate) * 2);
+                     if (relu.shift < 0) gate = int16_t(divided(gate, -relu.shift));
+                     gate = int16_t((int32_t(gate) + (1 << 15)) >> 1);
+                     return divided(short_product(gate, scaled), -out.shift) + y.source_zero();
+                   }));
 }
 
 /// Bytes to bytes; from numbers it is what stands behind the operator in floating point.
-bool requantize_bytes(Call& call) {
+bool requantize_int8(Call& call) {
   call.expect_inputs(1, 1);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y) return requantize_wide(call);
-  if (!call.as_micro()) return give_bytes(call, table_of_rescaling(*x, *y, call.as_xnnpack()));
+  if (!call.as_micro()) return give_int8(call, table_of_rescaling(*x, *y, call.as_xnnpack()));
   const FixedPoint by = fixed_point(double(x->scale) / double(y->scale));
-  return give_bytes(call, table_of(*x, *y, [&](int32_t step) {
-                      return multiplied(step - x->source_zero(), by) + y->source_zero();
-                    }));
+  return give_int8(call, table_of(*x, *y, [&](int32_t step) {
+                     return multiplied(step - x->source_zero(), by) + y->source_zero();
+                   }));
 }
 
 }  // namespace
 
-void add_quantized_functions(BytesTable& table) {
-  table["LOGISTIC"] = logistic_bytes;
-  table["TANH"] = tanh_bytes;
-  table["ELU"] = elu_bytes;
+void add_quantized_functions(QuantizedTable& table) {
+  table["LOGISTIC"] = logistic_int8;
+  table["TANH"] = tanh_int8;
+  table["ELU"] = elu_int8;
   table["EXP"] = by_kernels<exponential>;
-  table["LOG"] = log_bytes;
-  table["GELU"] = gelu_bytes;
-  table["RELU"] = relu_bytes;
-  table["RELU6"] = relu6_bytes;
-  table["RELU_N1_TO_1"] = relu_n1_bytes;
-  table["RELU_0_TO_1"] = relu_01_bytes;
-  table["LEAKY_RELU"] = leaky_relu_bytes;
-  table["ABS"] = absolute_bytes;
-  table["HARD_SWISH"] = hard_swish_bytes;
-  table["SQRT"] = root_bytes;
-  table["RSQRT"] = inverse_root_bytes;
-  table["PRELU"] = parametric_bytes;
-  table["QUANTIZE"] = requantize_bytes;
+  table["LOG"] = log_int8;
+  table["GELU"] = gelu_int8;
+  table["RELU"] = relu_int8;
+  table["RELU6"] = relu6_int8;
+  table["RELU_N1_TO_1"] = relu_n1_int8;
+  table["RELU_0_TO_1"] = relu_01_int8;
+  table["LEAKY_RELU"] = leaky_relu_int8;
+  table["ABS"] = absolute_int8;
+  table["HARD_SWISH"] = hard_swish_int8;
+  table["SQRT"] = root_int8;
+  table["RSQRT"] = inverse_root_int8;
+  table["PRELU"] = parametric_int8;
+  table["QUANTIZE"] = requantize_int8;
 }
 
 }  // namespace ingot::tflite

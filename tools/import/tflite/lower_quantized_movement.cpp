@@ -13,36 +13,36 @@ namespace {
 bool as_it_is(Call& call) {
   // What has scales of channels is moved as numbers.
   for (size_t i = 0; i < call.input_count(); i++)
-    if (call.has(i) && is_byte_type(call.tensor(i)) && !call.steps(i)) return false;
+    if (call.has(i) && is_int8_type(call.tensor(i)) && !call.quant_params(i)) return false;
   call.row.translate(call);
   return true;
 }
 /// The same of bytes of one type, whose scales LiteRT does not read.
-bool moved_bytes(Call& call) {
+bool moved_int8(Call& call) {
   std::optional<bool> is_signed;
-  const auto meets = [&](const fb::Tensor& t, const std::optional<Steps>& steps) {
-    if (!is_byte_type(t)) return true;
-    if (steps && !is_signed) is_signed = steps->is_signed;
-    return steps && *is_signed == steps->is_signed;
+  const auto meets = [&](const fb::Tensor& t, const std::optional<QuantParams>& params) {
+    if (!is_int8_type(t)) return true;
+    if (params && !is_signed) is_signed = params->is_signed;
+    return params && *is_signed == params->is_signed;
   };
   for (size_t i = 0; i < call.input_count(); i++)
-    if (call.has(i) && !meets(call.tensor(i), call.steps(i))) return false;
+    if (call.has(i) && !meets(call.tensor(i), call.quant_params(i))) return false;
   for (size_t i = 0; i < call.output_count(); i++)
-    if (!meets(call.output_tensor(i), call.output_steps(i))) return false;
+    if (!meets(call.output_tensor(i), call.output_quant_params(i))) return false;
   call.row.translate(call);
   return true;
 }
 
 /// Parts of another scale are rescaled by a table: TFLite's own.
-bool concatenate_bytes(Call& call) {
+bool concatenate_int8(Call& call) {
   call.expect_inputs(1, SIZE_MAX);
-  const auto y = call.output_steps(0);
+  const auto y = call.output_quant_params(0);
   if (!y || call.integer("fused_activation_function") != 0) return false;
   const float inverse = 1.0f / y->scale;
   std::vector<ValueId> all;
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0));
   for (size_t i = 0; i < call.input_count(); i++) {
-    const auto x = call.steps(i);
+    const auto x = call.quant_params(i);
     if (!x || x->is_signed != y->is_signed) return false;
     ValueId part = call.input(i);
     if (!(*x == *y)) {
@@ -62,9 +62,9 @@ bool concatenate_bytes(Call& call) {
 }
 
 /// The numbers of the bytes, not what they stand for.
-bool cast_bytes(Call& call) {
-  const auto x = call.steps(0);
-  if (!x || is_byte_type(call.output_tensor(0))) return false;
+bool cast_int8(Call& call) {
+  const auto x = call.quant_params(0);
+  if (!x || is_int8_type(call.output_tensor(0))) return false;
   const ValueId bytes = call.input(0);
   call.give(call.b.cast(x->is_signed ? call.b.emit(op::OffsetByte, {bytes}) : bytes,
                         call.output_dtype(0)));
@@ -80,7 +80,7 @@ bool ignores_scales(const std::string& name) {
   return kNames.count(name) > 0;
 }
 
-void add_quantized_movement(BytesTable& table) {
+void add_quantized_movement(QuantizedTable& table) {
   for (const char* name : {"RESHAPE",
                            "SQUEEZE",
                            "EXPAND_DIMS",
@@ -116,9 +116,9 @@ void add_quantized_movement(BytesTable& table) {
   for (const char* name :
        {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM", "MINIMUM", "PADV2", "PAD",
         "SPACE_TO_BATCH_ND", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
-    table[name] = moved_bytes;
-  table["CONCATENATION"] = concatenate_bytes;
-  table["CAST"] = cast_bytes;
+    table[name] = moved_int8;
+  table["CONCATENATION"] = concatenate_int8;
+  table["CAST"] = cast_int8;
 }
 
 }  // namespace ingot::tflite

@@ -53,9 +53,9 @@ ReciprocalLength reciprocal_length(Wide& wide, ValueId sum) {
           b.emit(op::Where, {is_short, wide.number(0), wide.chosen(shifts, normal.bits)})};
 }
 
-bool unit_length_bytes(Call& call) {
+bool unit_length_int8(Call& call) {
   call.expect_inputs(1, 1);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quant_params(0), y = call.output_quant_params(0);
   const int64_t rank = call.rank(0);
   if (rank == 0) call.corrupt("its input has no dimensions");
   aten::Builder& b = call.b;
@@ -87,6 +87,8 @@ bool unit_length_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_normalize(BytesTable& table) { table["L2_NORMALIZATION"] = unit_length_bytes; }
+void add_quantized_normalize(QuantizedTable& table) {
+  table["L2_NORMALIZATION"] = unit_length_int8;
+}
 
 }  // namespace ingot::tflite

@@ -14,11 +14,11 @@ using graph::Dims;
 
 /// What both kinds of convolution share. `weights` are [O, h, w, C / groups]. kAbsent: there is no
 /// arithmetic for these.
-ValueId convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, int64_t groups,
-                        const Rounding& rounding) {
+ValueId convolved_int8(Call& call, const Weights& w, int64_t kh, int64_t kw, int64_t groups,
+                       const Rounding& rounding) {
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
-  if (!x || !y || !range || x->is_word != y->is_word) return kAbsent;
+  if (!x || !y || !range || x->is_int16 != y->is_int16) return kAbsent;
   const ValueId image = call.input(0);
   const Dims dims = call.b.dims(image);
   aten::Attributes attributes = window_attributes(
@@ -28,14 +28,14 @@ ValueId convolved_bytes(Call& call, const Weights& w, int64_t kh, int64_t kw, in
   std::vector<ValueId> operands = {
       image, call.b.constant(
                  graph::make_constant(DType::kI8, {w.outputs, kh, kw, each}, w.values.data()))};
-  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return kAbsent;
+  if (!read_channels_int8(call, 2, *x, *y, w, rounding, &operands)) return kAbsent;
   attributes[attr::groups] = groups;
   attributes[attr::method] = std::string(groups == 1                        ? "direct"
                                          : each == 1 && groups == w.outputs ? "depthwise"
                                                                             : "grouped");
   attributes[attr::x_zero] = int64_t(x->zero);
   attributes[attr::w_zero] = w.zero;
-  add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
+  add_output_int8(*y, call.limits(*range, *y), rounding, &attributes);
   return call.b.emit(op::QuantizedConv2d, operands, std::move(attributes));
 }
 bool give_made(Call& call, ValueId y) {
@@ -44,7 +44,7 @@ bool give_made(Call& call, ValueId y) {
 }
 
 /// Four extents that are known, of a filter; that of the channels of the image.
-bool read_filter_bytes(Call& call, std::vector<int64_t>* filter, int64_t* channels) {
+bool read_filter_int8(Call& call, std::vector<int64_t>* filter, int64_t* channels) {
   call.expect_inputs(2, 3);
   call.expect_rank(0, 4);
   *filter = ModelFile::shape(call.tensor(1));
@@ -58,11 +58,11 @@ bool read_filter_bytes(Call& call, std::vector<int64_t>* filter, int64_t* channe
   return true;
 }
 
-bool convolve_bytes(Call& call) {
+bool convolve_int8(Call& call) {
   std::vector<int64_t> filter;  // [O, h, w, I / groups]
   int64_t channels = 0;
   Weights w;
-  if (!read_filter_bytes(call, &filter, &channels) || !read_weights_bytes(call, 1, 0, &w))
+  if (!read_filter_int8(call, &filter, &channels) || !read_weights_int8(call, 1, 0, &w))
     return false;
   w.outputs = filter[0], w.products = filter[1] * filter[2] * filter[3];
   if (channels % filter[3] != 0 || filter[0] % (channels / filter[3]) != 0)
@@ -74,14 +74,14 @@ bool convolve_bytes(Call& call) {
   // LiteRT has its reference kernel alone for groups.
   if (channels != filter[3] && rounding.is_narrow()) rounding.requant = "fixed_away";
   return give_made(call,
-                   convolved_bytes(call, w, filter[1], filter[2], channels / filter[3], rounding));
+                   convolved_int8(call, w, filter[1], filter[2], channels / filter[3], rounding));
 }
 
-bool convolve_depthwise_bytes(Call& call) {
+bool convolve_depthwise_int8(Call& call) {
   std::vector<int64_t> filter;  // [1, h, w, C * multiplier]
   int64_t channels = 0;
   Weights plain;
-  if (!read_filter_bytes(call, &filter, &channels) || !read_weights_bytes(call, 1, 3, &plain))
+  if (!read_filter_int8(call, &filter, &channels) || !read_weights_int8(call, 1, 3, &plain))
     return false;
   if (filter[0] != 1 || filter[3] % channels != 0)
     call.corrupt("its filter of " + std::to_string(filter[3]) + " channels does not fit " +
@@ -96,22 +96,22 @@ bool convolve_depthwise_bytes(Call& call) {
   Rounding rounding = rounding_of_convolution(call, *x, 2);
   const auto made = [&](const char* requant) {
     rounding.requant = requant;
-    return convolved_bytes(call, w, filter[1], filter[2], channels, rounding);
+    return convolved_int8(call, w, filter[1], filter[2], channels, rounding);
   };
-  if (x->is_word && rounding.is_narrow()) rounding.requant = "fixed_away";
-  return give_made(call, rounding.is_fixed() && !call.as_micro() && !x->is_word
+  if (x->is_int16 && rounding.is_narrow()) rounding.requant = "fixed_away";
+  return give_made(call, rounding.is_fixed() && !call.as_micro() && !x->is_int16
                              ? rounded_together(call, x->is_signed ? kTogether : 0, w.outputs, made)
                              : made(rounding.requant));
 }
 
 /// Whatever is in front of the last axis counts as rows.
-bool fully_connected_bytes(Call& call) {
+bool fully_connected_int8(Call& call) {
   call.expect_inputs(2, 3);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   Weights w;
   const std::vector<int64_t> filter = ModelFile::shape(call.tensor(1));  // [O, I]
-  if (call.integer("weights_format") != 0 || !x || !y || !range || x->is_word != y->is_word ||
+  if (call.integer("weights_format") != 0 || !x || !y || !range || x->is_int16 != y->is_int16 ||
       filter.size() != 2 || filter[0] < 1 || filter[1] < 1)
     return false;
   ValueId rows = call.input(0);
@@ -125,26 +125,27 @@ bool fully_connected_bytes(Call& call) {
                    graph::text(Dims{Dim(filter[0]), Dim(filter[1])}));
     rows = call.b.reshape(rows, Dims{count, Dim(filter[1])});
   }
-  if (is_word_type(call.tensor(1))) return connect_words(call, rows, *range);
-  if (!read_weights_bytes(call, 1, 0, &w)) return false;
+  if (is_int16_type(call.tensor(1))) return connect_int16(call, rows, *range);
+  if (!read_weights_int8(call, 1, 0, &w)) return false;
   w.outputs = filter[0], w.products = filter[1];
   std::vector<ValueId> operands = {rows, call.b.constant(graph::make_constant(
                                              DType::kI8, {filter[0], filter[1]}, w.values.data()))};
   const Rounding rounding = rounding_of_linear(call, *x, w.scales.size() > 1);
-  if (!read_channels_bytes(call, 2, *x, *y, w, rounding, &operands)) return false;
+  if (!read_channels_int8(call, 2, *x, *y, w, rounding, &operands)) return false;
   aten::Attributes attributes = {{attr::w_zero, w.zero}};
-  add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
+  add_output_int8(*y, call.limits(*range, *y), rounding, &attributes);
   call.give(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   return true;
 }
 
 /// Rows times a constant matrix of int8, as a fully connected layer.
-bool multiply_by_constant(Call& call, const Steps& x, const Steps& y, const Rounding& rounding) {
+bool multiply_by_constant(Call& call, const QuantParams& x, const QuantParams& y,
+                          const Rounding& rounding) {
   const std::vector<int64_t> dims = ModelFile::shape(call.tensor(1));
   if (dims.size() != 2 || dims[0] < 1 || dims[1] < 1 || call.flag("adj_x")) return false;
   const bool turned = call.flag("adj_y");  // [O, I]
   Weights plain;
-  if (!read_weights_bytes(call, 1, turned ? 0 : 1, &plain) || (x.is_word && plain.zero != 0))
+  if (!read_weights_int8(call, 1, turned ? 0 : 1, &plain) || (x.is_int16 && plain.zero != 0))
     return false;
   Weights w = plain;
   w.outputs = dims[turned ? 0 : 1], w.products = dims[turned ? 1 : 0];
@@ -158,28 +159,28 @@ bool multiply_by_constant(Call& call, const Steps& x, const Steps& y, const Roun
   std::vector<ValueId> operands = {
       rows,
       call.b.constant(graph::make_constant(DType::kI8, {w.outputs, w.products}, w.values.data()))};
-  if (!read_channels_bytes(call, 2, x, y, w, rounding, &operands)) return false;
+  if (!read_channels_int8(call, 2, x, y, w, rounding, &operands)) return false;
   aten::Attributes attributes = {{attr::w_zero, w.zero}};
-  add_output_bytes(y, {0, y.most()}, rounding, &attributes);
+  add_output_int8(y, {0, y.most()}, rounding, &attributes);
   call.give(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   return true;
 }
 
 /// LiteRT has a kernel for a constant of int8 and leaves its output at zero; here it is what the
 /// fully connected layers of TFLite Micro compute.
-bool multiply_matrix_words(Call& call) {
+bool multiply_matrix_int16(Call& call) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.output_quantized(0);
-  if (is_word_type(call.tensor(1))) return multiply_words(call);
-  return x && y && x->is_word && y->is_word &&
+  if (is_int16_type(call.tensor(1))) return multiply_int16(call);
+  return x && y && x->is_int16 && y->is_int16 &&
          multiply_by_constant(call, *x, *y, {"fixed_wide", false});
 }
 
 /// XNNPACK takes a second matrix without a zero point; the others, and all in the other modes, have
 /// one multiplier and are rounded twice.
-bool multiply_matrix_bytes(Call& call) {
+bool multiply_matrix_int8(Call& call) {
   call.expect_inputs(2, 2);
-  const auto x = call.steps(0), w = call.steps(1), y = call.output_steps(0);
+  const auto x = call.quant_params(0), w = call.quant_params(1), y = call.output_quant_params(0);
   if (!x || !w || !y || !x->is_signed || !w->is_signed || !y->is_signed) return false;
   const bool xnnpack = call.as_xnnpack() && w->source_zero() == 0;
   const Rounding rounding{xnnpack ? "float_even" : "fixed_away", true};
@@ -229,7 +230,7 @@ bool multiply_matrix_bytes(Call& call) {
     attributes[attr::multiplier] = int64_t(by.multiplier);
     attributes[attr::shift] = int64_t(-by.shift);
   }
-  add_output_bytes(*y, {}, rounding, &attributes);
+  add_output_int8(*y, {}, rounding, &attributes);
   call.give(b.emit(op::QuantizedMatMul, {of_size(left, of_left), of_size(right, of_right)},
                    std::move(attributes)));
   return true;
@@ -274,15 +275,15 @@ aten::Attributes window_attributes(Call& call, const Dims& image, const Taps& he
           {attr::pad_left, pads[1][0]},        {attr::pad_right, pads[1][1]}};
 }
 
-void add_word_products(BytesTable& table) {
+void add_int16_products(QuantizedTable& table) {
   add_quantized_products(table);
-  table["BATCH_MATMUL"] = multiply_matrix_words;
+  table["BATCH_MATMUL"] = multiply_matrix_int16;
 }
-void add_quantized_products(BytesTable& table) {
-  table["CONV_2D"] = convolve_bytes;
-  table["DEPTHWISE_CONV_2D"] = convolve_depthwise_bytes;
-  table["FULLY_CONNECTED"] = fully_connected_bytes;
-  table["BATCH_MATMUL"] = multiply_matrix_bytes;
+void add_quantized_products(QuantizedTable& table) {
+  table["CONV_2D"] = convolve_int8;
+  table["DEPTHWISE_CONV_2D"] = convolve_depthwise_int8;
+  table["FULLY_CONNECTED"] = fully_connected_int8;
+  table["BATCH_MATMUL"] = multiply_matrix_int8;
 }
 
 }  // namespace ingot::tflite

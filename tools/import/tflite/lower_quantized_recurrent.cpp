@@ -45,7 +45,7 @@ class IntegerLstm {
     const auto x_steps = call.quantized(0), hidden_steps = call.quantized(kHidden),
                y_steps = call.output_quantized(0);
     if (!x_steps || !hidden_steps || !y_steps || !(*hidden_steps == *y_steps) ||
-        !x_steps->is_signed || !call.has(kCell) || x_steps->is_word != hidden_steps->is_word)
+        !x_steps->is_signed || !call.has(kCell) || x_steps->is_int16 != hidden_steps->is_int16)
       return false;
     for (size_t i = 1; i <= 8; i++)
       if (!call.has(i)) return false;
@@ -53,7 +53,7 @@ class IntegerLstm {
       if (call.has(i) != ((i >= kBiases && i < kBiases + 4) || i == kHidden || i == kCell))
         return false;
     x = *x_steps, hidden = *hidden_steps;
-    as_micro = call.as_micro() || x.is_word;
+    as_micro = call.as_micro() || x.is_int16;
     return call.integer("fused_activation_function") == 4 && call.number("proj_clip") == 0 &&
            call.number("cell_clip") >= 0 && read_scales() &&
            read_gates(kInputWeights, &from_input) && read_gates(kRecurrentWeights, &from_hidden) &&
@@ -65,7 +65,7 @@ class IntegerLstm {
   };
   /// What the input gives to the gates, of all steps: [.., 4 * cells].
   ValueId input_part(ValueId bytes) {
-    if (x.is_word) return product_of_words(bytes, from_input, x, biases_of_words);
+    if (x.is_int16) return product_of_int16(bytes, from_input, x, biases_of_int16);
     const ValueId distance = call.b.emit(
         op::Sub, {call.b.cast(bytes, DType::kF32), call.b.scalar(DType::kF32, double(x.zero))});
     const ValueId sum = wide.add(wide.product(distance, from_input.weights), biases);
@@ -73,8 +73,8 @@ class IntegerLstm {
   }
   State step(ValueId part, const State& before) {
     ValueId gate = kAbsent;
-    if (x.is_word) {
-      gate = product_of_words(call.b.cast(before.hidden, DType::kI16), from_hidden, hidden,
+    if (x.is_int16) {
+      gate = product_of_int16(call.b.cast(before.hidden, DType::kI16), from_hidden, hidden,
                               std::vector<int64_t>(size_t(4 * cells), 0));
     } else {
       gate = wide.multiplied(wide.product(before.hidden, from_hidden.weights),
@@ -97,13 +97,13 @@ class IntegerLstm {
 
   /// A step's result as the graph has it: bytes, or numbers of int16, whose zero is 0.
   ValueId given(ValueId distance) {
-    if (x.is_word) return call.b.cast(distance, DType::kI16);
+    if (x.is_int16) return call.b.cast(distance, DType::kI16);
     return call.b.cast(wide.add(distance, wide.number(hidden.zero)), DType::kU8);
   }
 
   Call& call;
   Wide wide;
-  Steps x, hidden;
+  QuantParams x, hidden;
   int64_t cells = 0;
 
  private:
@@ -127,38 +127,38 @@ class IntegerLstm {
   }
 
   /// Sums of 64 bits times 16 bits, rounded once, to the gates' Q3.12; i64.
-  ValueId product_of_words(ValueId numbers, Gates& gates, const Steps& from,
+  ValueId product_of_int16(ValueId numbers, Gates& gates, const QuantParams& from,
                            const std::vector<int64_t>& bias) {
-    const Steps to{std::ldexp(1.0f, -12), 32768, true, true};
+    const QuantParams to{std::ldexp(1.0f, -12), 32768, true, true};
     const Rounding rounding{"fixed_wide", true};
     const Weights& w = gates.words;
     if (gates.operands.empty()) {
       gates.operands.push_back(call.b.constant(
           graph::make_constant(DType::kI8, {w.outputs, w.products}, w.values.data())));
-      add_channels_bytes(call, bias, from, to, w, rounding, &gates.operands);
+      add_channels_int8(call, bias, from, to, w, rounding, &gates.operands);
     }
     std::vector<ValueId> operands = {numbers};
     operands.insert(operands.end(), gates.operands.begin(), gates.operands.end());
     aten::Attributes attributes = {{attr::w_zero, int64_t(0)}};
-    add_output_bytes(to, {0, to.most()}, rounding, &attributes);
+    add_output_int8(to, {0, to.most()}, rounding, &attributes);
     return wide.of(call.b.emit(op::QuantizedLinear, operands, std::move(attributes)));
   }
 
   bool read_gates(size_t first, Gates* out) {
     const std::vector<int64_t> dims = ModelFile::shape(call.tensor(first));
     if (dims.size() != 2 || dims[0] < 1 || dims[1] < 1 ||
-        (!x.is_word && dims[1] > kMaxExactProducts))
+        (!x.is_int16 && dims[1] > kMaxExactProducts))
       return false;
     cells = dims[0];
     std::vector<Weights> gates(4);
     for (size_t gate = 0; gate < 4; gate++) {
       Weights& w = gates[gate];
       if (ModelFile::shape(call.tensor(first + gate)) != dims ||
-          !read_weights_bytes(call, first + gate, 0, &w) || w.scales.size() != 1 || w.zero != 0)
+          !read_weights_int8(call, first + gate, 0, &w) || w.scales.size() != 1 || w.zero != 0)
         return false;
       out->scales.push_back(w.scales[0]);
     }
-    if (x.is_word) {
+    if (x.is_int16) {
       out->words.outputs = 4 * cells, out->words.products = dims[1];
       for (const Weights& w : gates) {
         out->words.values.insert(out->words.values.end(), w.values.begin(), w.values.end());
@@ -181,7 +181,7 @@ class IntegerLstm {
     std::vector<int64_t> all;
     for (size_t gate = 0; gate < 4; gate++) {
       const fb::Tensor& t = call.tensor(kBiases + gate);
-      const auto wanted = x.is_word ? fb::TensorType::int64 : fb::TensorType::int32;
+      const auto wanted = x.is_int16 ? fb::TensorType::int64 : fb::TensorType::int32;
       if (t.type() != wanted || !file.bytes(t).is_there) return false;
       for (const int64_t n :
            graph::read_integers(read_constant(file, t, ModelFile::name(t, kBiases + gate))))
@@ -191,8 +191,8 @@ class IntegerLstm {
     if (int64_t(all.size()) != 4 * cells)
       call.corrupt("its biases have " + std::to_string(all.size()) + " elements, expected " +
                    std::to_string(4 * cells));
-    if (x.is_word)
-      biases_of_words = all;
+    if (x.is_int16)
+      biases_of_int16 = all;
     else
       biases = wide.numbers(all);
     return true;
@@ -204,8 +204,8 @@ class IntegerLstm {
     const ModelFile& file = call.translator.file();
     const auto* apart = call.op.intermediates();
     if (!apart || apart->size() != 5 || apart->Get(4) < 0) return 0;
-    const auto steps = steps_of(file, file.tensor(*call.scope.graph, apart->Get(4)));
-    return steps && steps->is_signed && steps->zero == hidden.zero ? steps->scale : 0;
+    const auto params = quant_params_of(file, file.tensor(*call.scope.graph, apart->Get(4)));
+    return params && params->is_signed && params->zero == hidden.zero ? params->scale : 0;
   }
   /// The cell's scale is a power of 2.
   bool read_scales() {
@@ -254,7 +254,7 @@ class IntegerLstm {
  private:
   Gates from_input, from_hidden;
   ValueId biases = kAbsent, gate_table = kAbsent, cell_table = kAbsent, gate_offsets = kAbsent;
-  std::vector<int64_t> biases_of_words;
+  std::vector<int64_t> biases_of_int16;
   bool as_micro = false;
   FixedPoint hidden_by;
   int cell_power = 0;
@@ -305,7 +305,7 @@ class LstmStates {
   std::string hidden, cell;
 };
 
-bool sequence_lstm_bytes(Call& call) {
+bool sequence_lstm_int8(Call& call) {
   if (!is_integer_lstm(call)) return false;
   IntegerLstm lstm(call);
   if (!lstm.read() || call.flag("diagonal_recurrent_tensors")) refuse_lstm(call);
@@ -335,7 +335,7 @@ bool sequence_lstm_bytes(Call& call) {
 }
 
 /// One step. No runtime has it of int16.
-bool lstm_bytes(Call& call) {
+bool lstm_int8(Call& call) {
   if (call.integer("kernel_type") != 0 || !is_integer_lstm(call)) return false;
   IntegerLstm lstm(call);
   if (!lstm.read()) refuse_lstm(call);
@@ -351,12 +351,12 @@ bool lstm_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_recurrent(BytesTable& table) {
-  add_recurrent_words(table);
-  table["LSTM"] = lstm_bytes;
+void add_quantized_recurrent(QuantizedTable& table) {
+  add_recurrent_int16(table);
+  table["LSTM"] = lstm_int8;
 }
-void add_recurrent_words(BytesTable& table) {
-  table["UNIDIRECTIONAL_SEQUENCE_LSTM"] = sequence_lstm_bytes;
+void add_recurrent_int16(QuantizedTable& table) {
+  table["UNIDIRECTIONAL_SEQUENCE_LSTM"] = sequence_lstm_int8;
 }
 
 }  // namespace ingot::tflite

@@ -16,7 +16,7 @@ using graph::Dims;
 constexpr int64_t kMaxExactSum = 65536;  // of bytes, as whole numbers in f32
 
 struct Reduction {
-  Steps x, y;
+  QuantParams x, y;
   ValueId bytes = kAbsent;
   Dims dims;                  // of bytes
   std::vector<int64_t> axes;  // sorted, each once
@@ -35,7 +35,7 @@ struct Reduction {
 bool read_reduction(Call& call, Reduction* r) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.output_quantized(0);
-  if (!x || !y || x->is_signed != y->is_signed || x->is_word != y->is_word) return false;
+  if (!x || !y || x->is_signed != y->is_signed || x->is_int16 != y->is_int16) return false;
   r->x = *x, r->y = *y, r->bytes = call.input(0), r->dims = call.b.dims(r->bytes);
   for (const int64_t given : call.known_integers(1, "axis"))
     r->axes.push_back(call.axis(given, int64_t(r->dims.size())));
@@ -56,7 +56,7 @@ ValueId scaled_sum(Call& call, const Reduction& r, float scale, float zero) {
   aten::Builder& b = call.b;
   const auto number = [&](double n) { return b.scalar(DType::kF32, n); };
   const ValueId whole = b.reduce(op::ReduceSum, b.cast(r.bytes, DType::kF32), r.axes, r.keep);
-  const int64_t more = r.x.is_word ? 0 : r.count * r.x.offset();  // than the source's
+  const int64_t more = r.x.is_int16 ? 0 : r.count * r.x.offset();  // than the source's
   const ValueId sum = b.emit(op::Sub, {whole, number(double(more))});
   return b.emit(op::Add, {b.emit(op::Mul, {sum, number(double(scale))}), number(double(zero))});
 }
@@ -82,10 +82,10 @@ bool summed_by_kernels(Call& call, const Reduction& r) {
   const float zero = -float(r.x.source_zero()) * scale * float(r.count);
   call.give(call.b.emit(op::Quantize, {scaled_sum(call, r, scale, zero)},
                         {{attr::scale, 1.0},
-                         {attr::zero_point, int64_t(r.y.is_word ? 0 : r.y.zero)},
+                         {attr::zero_point, int64_t(r.y.is_int16 ? 0 : r.y.zero)},
                          {attr::rounding, std::string("away")},
                          {attr::reciprocal, int64_t(0)},
-                         {attr::to, int64_t(r.y.is_word ? DType::kI16 : DType::kU8)}}));
+                         {attr::to, int64_t(r.y.is_int16 ? DType::kI16 : DType::kU8)}}));
   return true;
 }
 
@@ -154,7 +154,7 @@ std::optional<Rows> rows_of(Call& call, const Reduction& r) {
 }
 
 FixedMean mean_of(const Call& call, const Reduction& r) {
-  const auto images = call.as_micro() || r.x.is_word ? std::nullopt : mean_of_images(r);
+  const auto images = call.as_micro() || r.x.is_int16 ? std::nullopt : mean_of_images(r);
   return images ? *images : mean_of_kernels(r);
 }
 /// TFLite Micro's of int8.
@@ -204,16 +204,16 @@ bool reduced_in_fixed_point(Call& call, const Reduction& r, const FixedMean& m) 
   return true;
 }
 
-bool mean_bytes(Call& call) {
+bool mean_int8(Call& call) {
   Reduction r;
   if (!read_reduction(call, &r)) return false;
-  if (call.as_xnnpack() && !r.x.is_word) return reduced_by_xnnpack(call, r, true);
+  if (call.as_xnnpack() && !r.x.is_int16) return reduced_by_xnnpack(call, r, true);
   return reduced_in_fixed_point(call, r, mean_of(call, r));
 }
 bool total_bytes(Call& call) {
   Reduction r;
   if (!read_reduction(call, &r)) return false;
-  if (call.as_xnnpack() && !r.x.is_word) return reduced_by_xnnpack(call, r, false);
+  if (call.as_xnnpack() && !r.x.is_int16) return reduced_by_xnnpack(call, r, false);
   if (call.as_micro() && r.x.is_signed) return reduced_in_fixed_point(call, r, sum_of_micro(r));
   return summed_by_kernels(call, r);
 }
@@ -237,7 +237,7 @@ bool product_of_integers(Call& call) {
   const Dim rows = graph::product(rest);
   const ValueId factors =
       wide.add(wide.of(b.reshape(b.transpose(r.bytes, order), {rows, Dim(r.count)})),
-               wide.number(r.x.is_word ? 0 : -r.x.zero));
+               wide.number(r.x.is_int16 ? 0 : -r.x.zero));
   const double ratio = double(r.x.scale) / std::pow(double(r.y.scale), 1.0 / double(r.count));
   const FixedPoint by = fixed_point(ratio);
   const auto factor = [&](int64_t i) { return b.slice(factors, 1, Dim(i), Dim(i + 1)); };
@@ -251,16 +251,16 @@ bool product_of_integers(Call& call) {
   }
   const auto made = rescaled(product);
   if (!made) return false;
-  const ValueId y = wide.add(wide.wrapped(*made), wide.number(r.y.is_word ? 0 : r.y.zero));
-  const ValueId kept = r.y.is_word ? wide.as_i16(y) : wide.clamped(y, 0, 255);
-  call.give(b.reshape(b.cast(kept, r.y.is_word ? DType::kI16 : DType::kU8), r.output()));
+  const ValueId y = wide.add(wide.wrapped(*made), wide.number(r.y.is_int16 ? 0 : r.y.zero));
+  const ValueId kept = r.y.is_int16 ? wide.as_i16(y) : wide.clamped(y, 0, 255);
+  call.give(b.reshape(b.cast(kept, r.y.is_int16 ? DType::kI16 : DType::kU8), r.output()));
   return true;
 }
 
 }  // namespace
 
-void add_quantized_reduce(BytesTable& table) {
-  table["MEAN"] = mean_bytes;
+void add_quantized_reduce(QuantizedTable& table) {
+  table["MEAN"] = mean_int8;
   table["SUM"] = total_bytes;
   table["REDUCE_PROD"] = product_of_integers;
 }

@@ -90,7 +90,7 @@ std::optional<Resizing> read_resizing(Call& call) {
   call.expect_inputs(2, 2);
   call.expect_rank(0, 4);
   const auto x = call.quantized(0), y = call.output_quantized(0);
-  if (!x || !y || x->is_word != y->is_word || !(x->is_word || *x == *y)) return std::nullopt;
+  if (!x || !y || x->is_int16 != y->is_int16 || !(x->is_int16 || *x == *y)) return std::nullopt;
   const Dims in = call.b.dims(call.input(0)), size = call.known_dims(1, "size");
   if (size.size() != 2) call.corrupt("its size has " + std::to_string(size.size()) + " extents");
   Resizing out;
@@ -171,10 +171,10 @@ ValueId resized_by_float_kernels(Call& call, const Resizing& r, bool is_referenc
   return b.cast(b.emit(op::Floor, {up}), DType::kU8);
 }
 
-bool resize_bilinear_bytes(Call& call) {
+bool resize_bilinear_int8(Call& call) {
   const auto r = read_resizing(call);
   if (!r) return false;
-  const Steps x = *call.quantized(0);
+  const QuantParams x = *call.quantized(0);
   const bool xnnpack = call.as_xnnpack();
   if (!r->known) return resize_as_floats(call), true;
   if (!xnnpack && !x.is_signed)
@@ -200,13 +200,15 @@ bool resize_bilinear_bytes(Call& call) {
 
 }  // namespace
 
-bool resize_bilinear_words(Call& call) {
+bool resize_bilinear_int16(Call& call) {
   const auto r = read_resizing(call);
   if (!r || !r->known) return false;
   call.give(call.b.cast(resized_by_kernels(call, *r, call.input(0), DType::kI64), DType::kI16));
   return true;
 }
 
-void add_quantized_resize(BytesTable& table) { table["RESIZE_BILINEAR"] = resize_bilinear_bytes; }
+void add_quantized_resize(QuantizedTable& table) {
+  table["RESIZE_BILINEAR"] = resize_bilinear_int8;
+}
 
 }  // namespace ingot::tflite

@@ -32,14 +32,15 @@ bool find_pads(Call& call, bool same, Spread* s) {
   return s->before >= 0 && s->from * s->stride + s->after > 0;
 }
 
-ValueId spread_out(Call& call, ValueId image, const Steps& x, const Spread& h, const Spread& w) {
+ValueId spread_out(Call& call, ValueId image, const QuantParams& x, const Spread& h,
+                   const Spread& w) {
   aten::Builder& b = call.b;
   const Dims dims = b.dims(image);
   const ValueId apart = b.reshape(image, {dims[0], dims[1], Dim(1), dims[2], Dim(1), dims[3]});
   const ValueId filled =
       b.emit(op::Pad,
              {apart, b.integers({0, 0, 0, 0, 0, 0, 0, 0, h.stride - 1, 0, w.stride - 1, 0}),
-              x.is_word ? b.scalar(DType::kI16, 0) : b.scalar(DType::kU8, double(x.zero))},
+              x.is_int16 ? b.scalar(DType::kI16, 0) : b.scalar(DType::kU8, double(x.zero))},
              {{attr::mode, std::string("constant")}});
   ValueId wide =
       b.reshape(filled, {dims[0], Dim(h.from * h.stride), Dim(w.from * w.stride), dims[3]});
@@ -48,7 +49,7 @@ ValueId spread_out(Call& call, ValueId image, const Steps& x, const Spread& h, c
   return wide;
 }
 
-bool convolve_transposed_bytes(Call& call) {
+bool convolve_transposed_int8(Call& call) {
   call.expect_inputs(3, 4);
   call.expect_rank(2, 4);
   const auto x = call.quantized(2), y = call.output_quantized(0);
@@ -61,14 +62,14 @@ bool convolve_transposed_bytes(Call& call) {
                  " dimensions, its output shape " + std::to_string(wanted.size()) +
                  " extents, expected 4");
   if (!in[1].value() || !in[2].value() || !x || !y || !range || in[3] != Dim(filter[3]) ||
-      x->is_word != y->is_word)
+      x->is_int16 != y->is_int16)
     return false;
   Spread h{*in[1].value(), wanted[1], filter[1], call.integer("stride_h")},
       w{*in[2].value(), wanted[2], filter[2], call.integer("stride_w")};
   const bool same = call.integer("padding") == 0;
   Weights weights;
   if (!find_pads(call, same, &h) || !find_pads(call, same, &w) ||
-      !read_weights_bytes(call, 1, 0, &weights))
+      !read_weights_int8(call, 1, 0, &weights))
     return false;
   weights.outputs = filter[0], weights.products = filter[1] * filter[2] * filter[3];
   for (int64_t o = 0; o < filter[0]; o++) {  // turned around
@@ -82,22 +83,22 @@ bool convolve_transposed_bytes(Call& call) {
       call.b.constant(graph::make_constant(DType::kI8, filter, weights.values.data()));
   Rounding rounding = rounding_of_convolution(call, *x, 3);
   // Micro does not read the option.
-  if (x->is_word && call.as_micro() && !call.has(3)) rounding.requant = "fixed_wide";
+  if (x->is_int16 && call.as_micro() && !call.has(3)) rounding.requant = "fixed_wide";
   bool read = true;
   const auto made = [&](const char* requant) {
     rounding.requant = requant;
     std::vector<ValueId> operands = {image, filters};
-    read = read && read_channels_bytes(call, 3, *x, *y, weights, rounding, &operands);
+    read = read && read_channels_int8(call, 3, *x, *y, weights, rounding, &operands);
     if (!read) return kAbsent;
     aten::Attributes attributes = {
         {attr::kernel_h, filter[1]},      {attr::kernel_w, filter[2]},
         {attr::pad_top, h.before},        {attr::pad_bottom, std::max<int64_t>(h.after, 0)},
         {attr::pad_left, w.before},       {attr::pad_right, std::max<int64_t>(w.after, 0)},
         {attr::x_zero, int64_t(x->zero)}, {attr::w_zero, weights.zero}};
-    add_output_bytes(*y, call.limits(*range, *y), rounding, &attributes);
+    add_output_int8(*y, call.limits(*range, *y), rounding, &attributes);
     return call.b.emit(op::QuantizedConv2d, operands, attributes);
   };
-  const ValueId out = rounding.is_narrow() && !call.as_micro() && (x->is_signed || x->is_word)
+  const ValueId out = rounding.is_narrow() && !call.as_micro() && (x->is_signed || x->is_int16)
                           ? rounded_together(call, kTogether, filter[0], made)
                           : made(rounding.requant);
   if (out != kAbsent) call.give(out);
@@ -106,8 +107,8 @@ bool convolve_transposed_bytes(Call& call) {
 
 }  // namespace
 
-void add_quantized_transposed(BytesTable& table) {
-  table["TRANSPOSE_CONV"] = convolve_transposed_bytes;
+void add_quantized_transposed(QuantizedTable& table) {
+  table["TRANSPOSE_CONV"] = convolve_transposed_int8;
 }
 
 }  // namespace ingot::tflite

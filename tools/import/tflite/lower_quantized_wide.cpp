@@ -25,9 +25,9 @@ std::optional<Memory> read_memory(Call& call, size_t input) {
   const fb::Tensor& t = call.tensor(input);
   if (!t.is_variable()) call.corrupt("its state is no variable tensor");
   Memory m;
-  if (const auto steps = call.steps(input)) {
-    m.scale = steps->scale, m.low = -steps->zero, m.high = 255 - steps->zero;
-  } else if (const auto wide = wide_steps_of(call.translator.file(), t);
+  if (const auto params = call.quant_params(input)) {
+    m.scale = params->scale, m.low = -params->zero, m.high = 255 - params->zero;
+  } else if (const auto wide = wide_quant_params_of(call.translator.file(), t);
              wide && t.type() == fb::TensorType::int16 && wide->zero == 0) {
     m.scale = wide->scale;
   } else {
@@ -54,13 +54,14 @@ std::optional<Numbers> read_numbers(Call& call, size_t input) {
   if (q.is_blockwise || q.scales.size() != 1 || q.zero_points[0] != 0) return std::nullopt;
   Numbers out;
   out.dims = ModelFile::shape(t), out.scale = q.scales[0];
-  for (const int32_t n : read_steps(file, t, ModelFile::name(t, size_t(call.tensor_index(input)))))
+  for (const int32_t n :
+       read_integers(file, t, ModelFile::name(t, size_t(call.tensor_index(input)))))
     out.values.push_back(n);
   call.mark_read(input);
   return out;
 }
 
-bool are_bytes(const std::vector<int64_t>& values) {
+bool are_int8(const std::vector<int64_t>& values) {
   return std::all_of(values.begin(), values.end(),
                      [](int64_t n) { return n >= INT8_MIN && n <= INT8_MAX; });
 }
@@ -81,7 +82,8 @@ std::vector<int64_t> by_rank(const Numbers& from, int64_t rank) {
 }
 
 /// The numbers of the new step: sums of bytes on the steps of the memory.
-ValueId first_factor(Call& call, const Steps& x, const Numbers& features, const Memory& memory) {
+ValueId first_factor(Call& call, const QuantParams& x, const Numbers& features,
+                     const Memory& memory) {
   constexpr int64_t kWord = 32768;  // is added to numbers of 16 bits (runtime/op/requantize.h)
   aten::Builder& b = call.b;
   const int64_t filters = features.dims[0], inputs = features.dims[1];
@@ -114,9 +116,9 @@ ValueId first_factor(Call& call, const Steps& x, const Numbers& features, const 
 }
 
 /// A product in two factors: over the input, then over the last steps of what that gave.
-bool svdf_bytes(Call& call) {
+bool svdf_int8(Call& call) {
   call.expect_inputs(5, 5);
-  const auto x = call.steps(0), y = call.output_steps(0);
+  const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y || !x->is_signed || !y->is_signed)
     call.refuse("", "of integers is supported from int8 to int8");
   auto features = read_numbers(call, 1);
@@ -127,7 +129,7 @@ bool svdf_bytes(Call& call) {
   const Dims in = b.dims(call.input(0));
   const int64_t function = call.integer("fused_activation_function");
   if (!features || !time || !memory || features->dims.size() != 2 ||
-      features->dims[1] > kMaxInputs || !are_bytes(features->values) ||
+      features->dims[1] > kMaxInputs || !are_int8(features->values) ||
       (function != 0 && function != 1) || (function == 1 && y->zero != 0))
     call.refuse(
         "", "of int8 is supported with at most " + std::to_string(kMaxInputs) +
@@ -195,7 +197,7 @@ constexpr int64_t kMaxLength = 1 << 14;
 
 /// Sums over the last axis of `left` and the one before the last of `right`, `length` products of
 /// int16 each, in i64.
-ValueId summed_words(Wide& wide, ValueId left, ValueId right, int64_t length) {
+ValueId summed_int16(Wide& wide, ValueId left, ValueId right, int64_t length) {
   constexpr int64_t kExact = 256;  // 256 * 255^2 < 2^24
   aten::Builder& b = wide.b;
   const int64_t last = b.rank(left) - 1, before_last = b.rank(right) - 2;
@@ -218,8 +220,8 @@ ValueId summed_words(Wide& wide, ValueId left, ValueId right, int64_t length) {
 }
 
 /// Sums of products to numbers of y, within `limits`.
-void give_words(Call& call, Wide& wide, ValueId sum, const Steps& x, const Steps& w, const Steps& y,
-                const Limits& limits) {
+void give_int16(Call& call, Wide& wide, ValueId sum, const QuantParams& x, const QuantParams& w,
+                const QuantParams& y, const Limits& limits) {
   const FixedPoint by = fixed_point(double(x.scale * w.scale) / double(y.scale));
   const auto made = wide.multiplied_once(sum, by);
   if (!made)
@@ -231,9 +233,9 @@ void give_words(Call& call, Wide& wide, ValueId sum, const Steps& x, const Steps
 
 }  // namespace
 
-bool connect_words(Call& call, ValueId rows, const RealRange& range) {
+bool connect_int16(Call& call, ValueId rows, const RealRange& range) {
   const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
-  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word) return false;
+  if (!x || !w || !y || !x->is_int16 || !w->is_int16 || !y->is_int16) return false;
   std::optional<Numbers> bias;
   if (call.has(2)) {
     // LiteRT reads a bias of 64 bits as one of 32
@@ -244,16 +246,16 @@ bool connect_words(Call& call, ValueId rows, const RealRange& range) {
   const int64_t length = ModelFile::shape(call.tensor(1))[1];
   if (length > kMaxLength) return false;
   Wide wide(call.b);
-  ValueId sum = summed_words(wide, rows, call.b.transpose(call.input(1), {1, 0}), length);
+  ValueId sum = summed_int16(wide, rows, call.b.transpose(call.input(1), {1, 0}), length);
   if (bias) sum = wide.add(sum, wide.numbers(bias->values));
-  give_words(call, wide, sum, *x, *w, *y, call.limits(range, *y));
+  give_int16(call, wide, sum, *x, *w, *y, call.limits(range, *y));
   return true;
 }
 
-bool multiply_words(Call& call) {
+bool multiply_int16(Call& call) {
   call.expect_inputs(2, 2);
   const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
-  if (!x || !w || !y || !x->is_word || !w->is_word || !y->is_word) return false;
+  if (!x || !w || !y || !x->is_int16 || !w->is_int16 || !y->is_int16) return false;
   aten::Builder& b = call.b;
   const auto turned = [&](size_t input, const char* option) {
     const ValueId given = call.input(input);
@@ -273,18 +275,18 @@ bool multiply_words(Call& call) {
                         graph::text(b.dims(right)) + ", supported are sums of at most " +
                         std::to_string(kMaxLength) + " products that are known");
   Wide wide(b);
-  give_words(call, wide, summed_words(wide, left, right, *length), *x, *w, *y,
+  give_int16(call, wide, summed_int16(wide, left, right, *length), *x, *w, *y,
              {0, INT16_MAX - INT16_MIN});
   return true;
 }
 
-std::optional<WideSteps> wide_steps_of(const ModelFile& file, const fb::Tensor& t) {
+std::optional<WideQuantParams> wide_quant_params_of(const ModelFile& file, const fb::Tensor& t) {
   if (!ModelFile::is_quantized(t) ||
       (t.type() != fb::TensorType::int16 && t.type() != fb::TensorType::int32))
     return std::nullopt;
   const TensorQuantization q = file.quantization(t);
   if (q.is_blockwise || q.scales.size() != 1) return std::nullopt;
-  return WideSteps{q.scales[0], q.zero_points[0]};
+  return WideQuantParams{q.scales[0], q.zero_points[0]};
 }
 
 /// From or to int16 and int32.
@@ -295,15 +297,17 @@ bool requantize_wide(Call& call) {
     int64_t zero, low, high;
   };
   const auto end = [&](const fb::Tensor& t) -> std::optional<End> {
-    if (const auto steps = steps_of(file, t)) return End{steps->scale, steps->zero, 0, 255};
-    const auto wide = wide_steps_of(file, t);
+    if (const auto params = quant_params_of(file, t))
+      return End{params->scale, params->zero, 0, 255};
+    const auto wide = wide_quant_params_of(file, t);
     if (!wide) return std::nullopt;
     const bool is_short = t.type() == fb::TensorType::int16;
     return End{wide->scale, wide->zero, is_short ? INT16_MIN : INT32_MIN,
                is_short ? INT16_MAX : INT32_MAX};
   };
   const auto x = end(call.tensor(0)), y = end(call.output_tensor(0));
-  if (wide_steps_of(file, call.tensor(0)) || wide_steps_of(file, call.output_tensor(0))) {
+  if (wide_quant_params_of(file, call.tensor(0)) ||
+      wide_quant_params_of(file, call.output_tensor(0))) {
     if (!x || !y) call.refuse("", "between int16 or int32 and floats is not supported");
   }
   if (!x || !y) return false;
@@ -316,6 +320,6 @@ bool requantize_wide(Call& call) {
   return true;
 }
 
-void add_quantized_wide(BytesTable& table) { table["SVDF"] = svdf_bytes; }
+void add_quantized_wide(QuantizedTable& table) { table["SVDF"] = svdf_int8; }
 
 }  // namespace ingot::tflite

@@ -20,10 +20,10 @@ std::vector<int64_t> known(Call& call, size_t input, const char* what, size_t co
                  " elements, expected " + std::to_string(count));
   return all;
 }
-constexpr int kWords = 62;
+constexpr int kInt16 = 62;
 ValueId powers(Wide& w) {
   std::vector<int64_t> all;
-  for (int i = 0; i < kWords; i++) all.push_back(int64_t{1} << i);
+  for (int i = 0; i < kInt16; i++) all.push_back(int64_t{1} << i);
   return w.numbers(all);
 }
 /// 2^x of whole numbers below 62.

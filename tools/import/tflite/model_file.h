@@ -31,7 +31,7 @@ struct TensorQuantization {
 
 class ModelFile {
  public:
-  /// @throws graph::ConversionError 2 for damage, host::Failure when it cannot be read.
+  /// @throws graph::ConversionError(kCorrupt) for damage, host::Failure when it cannot be read.
   static std::shared_ptr<const ModelFile> open(const std::string& path);
 
   const fb::Model& model() const { return *model_; }
@@ -76,7 +76,7 @@ class ModelFile {
 };
 
 /// A constant of the graph. Sparse ones are made dense, which charges what they take.
-/// @throws graph::ConversionError 2 where its bytes do not fit its shape.
+/// @throws graph::ConversionError(kCorrupt) where its bytes do not fit its shape.
 graph::Constant read_constant(const ModelFile& file, const fb::Tensor& tensor,
                               const std::string& name);
 /// Elements of a sparse tensor at their places, of `bytes` each; zero elsewhere.

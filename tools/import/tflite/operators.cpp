@@ -272,9 +272,9 @@ const TranslateTable& translate_table() {
   return kTable;
 }
 
-const BytesTable& bytes_table() {
-  static const BytesTable kTable = [] {
-    BytesTable table;
+const QuantizedTable& quantized_table() {
+  static const QuantizedTable kTable = [] {
+    QuantizedTable table;
     add_quantized_products(table);
     add_quantized_arithmetic(table);
     add_quantized_reduce(table);
@@ -284,17 +284,17 @@ const BytesTable& bytes_table() {
     add_quantized_wide(table);
     add_quantized_functions(table);
     add_quantized_movement(table);
-    add_quantized_pairs(table);
+    add_int8_binary(table);
     add_quantized_normalize(table);
     return table;
   }();
   return kTable;
 }
 
-const BytesTable& words_table() {
-  static const BytesTable kTable = [] {
-    BytesTable table;
-    add_words(table);
+const QuantizedTable& int16_table() {
+  static const QuantizedTable kTable = [] {
+    QuantizedTable table;
+    add_int16(table);
     return table;
   }();
   return kTable;

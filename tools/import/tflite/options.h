@@ -45,8 +45,8 @@ class Options {
   Options(const OptionTable* kind, const fb::Opaque* table, const uint8_t* file, uint64_t size)
       : kind_(kind), table_(table), end_(file + size) {}
 
-  // Asking makes a field known. A damaged one throws graph::ConversionError 2, and so does a name
-  // that this kind of options does not have.
+  // Asking makes a field known. A damaged one throws graph::ConversionError(kCorrupt), and so does
+  // a name that this kind of options does not have.
   int64_t integer(const std::string& name);
   double number(const std::string& name);
   std::vector<int64_t> integers(const std::string& name);

@@ -13,8 +13,8 @@ namespace ingot::tflite {
 namespace {
 
 /// Two elements a byte, the first in the low half.
-std::vector<int32_t> read_half_bytes(const ModelFile& file, const fb::Tensor& t,
-                                     const std::string& name) {
+std::vector<int32_t> read_int4(const ModelFile& file, const fb::Tensor& t,
+                               const std::string& name) {
   uint64_t count = 1;
   for (const int64_t d : ModelFile::shape(t))
     if (d < 0 || __builtin_mul_overflow(count, uint64_t(d), &count))
@@ -37,35 +37,35 @@ std::vector<int32_t> read_half_bytes(const ModelFile& file, const fb::Tensor& t,
 
 }  // namespace
 
-bool is_half_byte(const fb::Tensor& t) {
+bool is_int4_type(const fb::Tensor& t) {
   return t.type() == fb::TensorType::int4 || t.type() == fb::TensorType::uint4;
 }
-bool is_byte_type(const fb::Tensor& t) {
+bool is_int8_type(const fb::Tensor& t) {
   return ModelFile::is_quantized(t) &&
          (t.type() == fb::TensorType::int8 || t.type() == fb::TensorType::uint8);
 }
 
-std::optional<Steps> steps_of(const ModelFile& file, const fb::Tensor& t) {
-  if (!is_byte_type(t)) return std::nullopt;
+std::optional<QuantParams> quant_params_of(const ModelFile& file, const fb::Tensor& t) {
+  if (!is_int8_type(t)) return std::nullopt;
   const TensorQuantization q = file.quantization(t);
   if (q.is_blockwise || q.scales.size() != 1) return std::nullopt;
   const bool is_signed = t.type() == fb::TensorType::int8;
-  return Steps{q.scales[0], int32_t(q.zero_points[0]) + (is_signed ? 128 : 0), is_signed};
+  return QuantParams{q.scales[0], int32_t(q.zero_points[0]) + (is_signed ? 128 : 0), is_signed};
 }
 
-bool is_word_type(const fb::Tensor& t) {
+bool is_int16_type(const fb::Tensor& t) {
   return ModelFile::is_quantized(t) && t.type() == fb::TensorType::int16;
 }
-std::optional<Steps> word_steps_of(const ModelFile& file, const fb::Tensor& t) {
-  if (!is_word_type(t)) return std::nullopt;
+std::optional<QuantParams> int16_quant_params_of(const ModelFile& file, const fb::Tensor& t) {
+  if (!is_int16_type(t)) return std::nullopt;
   const TensorQuantization q = file.quantization(t);
   if (q.is_blockwise || q.scales.size() != 1 || q.zero_points[0] != 0) return std::nullopt;
-  return Steps{q.scales[0], 32768, true, true};
+  return QuantParams{q.scales[0], 32768, true, true};
 }
 
-std::vector<int32_t> read_steps(const ModelFile& file, const fb::Tensor& t,
-                                const std::string& name) {
-  if (is_half_byte(t)) return read_half_bytes(file, t, name);
+std::vector<int32_t> read_integers(const ModelFile& file, const fb::Tensor& t,
+                                   const std::string& name) {
+  if (is_int4_type(t)) return read_int4(file, t, name);
   std::vector<int32_t> out;
   for (const int64_t n : graph::read_integers(read_constant(file, t, name)))
     out.push_back(int32_t(std::clamp<int64_t>(n, INT32_MIN, INT32_MAX)));
@@ -86,29 +86,29 @@ graph::Constant read_bytes(const ModelFile& file, const fb::Tensor& t, const std
 std::vector<float> read_dequantized(const ModelFile& file, const fb::Tensor& t,
                                     const std::string& name) {
   const TensorQuantization q = file.quantization(t);
-  const std::vector<int32_t> steps = read_steps(file, t, name);
+  const std::vector<int32_t> integers = read_integers(file, t, name);
   const std::vector<int64_t> dims = ModelFile::shape(t);
   uint64_t inner = 1;
   for (size_t d = size_t(q.axis) + 1; d < dims.size(); d++) inner *= uint64_t(dims[d]);
   const size_t channels = q.scales.size();
   std::vector<float> out;
-  out.reserve(steps.size());
-  host::charge_memory(4 * steps.size());
-  for (size_t i = 0; i < steps.size(); i++) {
+  out.reserve(integers.size());
+  host::charge_memory(4 * integers.size());
+  for (size_t i = 0; i < integers.size(); i++) {
     const size_t c = channels > 1 ? i / std::max<size_t>(size_t(inner), 1) % channels : 0;
-    out.push_back(q.scales[c] * float(int64_t(steps[i]) - q.zero_points[c]));
+    out.push_back(q.scales[c] * float(int64_t(integers[i]) - q.zero_points[c]));
   }
   return out;
 }
 
-BlockSteps read_block_steps(const ModelFile& file, const fb::SubGraph& graph, const fb::Tensor& t,
-                            const std::string& name) {
+BlockIntegers read_block_integers(const ModelFile& file, const fb::SubGraph& graph,
+                                  const fb::Tensor& t, const std::string& name) {
   const fb::BlockwiseQuantization* q = t.quantization()->details_as_BlockwiseQuantization();
   const std::vector<int64_t> dims = ModelFile::shape(t);
   const std::string where = "tensor '" + name + "'";
   if (!q) file.corrupt(where + " is quantized by blocks, which it does not describe");
   const int64_t block = q->block_size(), last = dims.empty() ? 0 : dims.back();
-  std::vector<int32_t> steps = read_steps(file, t, name);
+  std::vector<int32_t> integers = read_integers(file, t, name);
   if (block < 1 || last < 1 || last % block != 0)
     file.corrupt(where + " has blocks of " + std::to_string(block) + " in rows of " +
                  std::to_string(last));
@@ -116,32 +116,32 @@ BlockSteps read_block_steps(const ModelFile& file, const fb::SubGraph& graph, co
     const std::string of = std::string(what) + " of " + where;
     const std::vector<double> all =
         graph::read_numbers(read_constant(file, file.tensor(graph, index), of));
-    if (all.size() * uint64_t(block) != steps.size())
+    if (all.size() * uint64_t(block) != integers.size())
       file.corrupt(of + " are " + std::to_string(all.size()) + ", expected " +
-                   std::to_string(steps.size() / uint64_t(block)));
+                   std::to_string(integers.size() / uint64_t(block)));
     return all;
   };
   // 0, the first tensor, is what stands there where there are none
   const bool has_zeros =
       q->zero_points() > 0 ||
       (q->zero_points() == 0 && file.bytes(file.tensor(graph, 0)).is_there && q->scales() != 0);
-  BlockSteps out;
+  BlockIntegers out;
   out.scales = numbers(q->scales(), "the scales");
   out.zeros = has_zeros ? numbers(q->zero_points(), "the zero points")
                         : std::vector<double>(out.scales.size(), 0);
-  out.block = block, out.steps = std::move(steps);
+  out.block = block, out.integers = std::move(integers);
   return out;
 }
 
 std::vector<float> read_blocks(const ModelFile& file, const fb::SubGraph& graph,
                                const fb::Tensor& t, const std::string& name) {
-  const BlockSteps blocks = read_block_steps(file, graph, t, name);
-  host::charge_memory(4 * blocks.steps.size());
+  const BlockIntegers blocks = read_block_integers(file, graph, t, name);
+  host::charge_memory(4 * blocks.integers.size());
   std::vector<float> out;
-  out.reserve(blocks.steps.size());
-  for (size_t i = 0; i < blocks.steps.size(); i++) {
+  out.reserve(blocks.integers.size());
+  for (size_t i = 0; i < blocks.integers.size(); i++) {
     const size_t of = i / size_t(blocks.block);
-    out.push_back(float(blocks.scales[of]) * float(double(blocks.steps[i]) - blocks.zeros[of]));
+    out.push_back(float(blocks.scales[of]) * float(double(blocks.integers[i]) - blocks.zeros[of]));
   }
   return out;
 }
@@ -157,7 +157,7 @@ std::optional<RealRange> range_of_activation(int64_t function) {
   }
 }
 
-Limits limits_of_xnnpack(const RealRange& range, const Steps& y) {
+Limits limits_of_xnnpack(const RealRange& range, const QuantParams& y) {
   const auto step = [&](float real) {
     const float least = y.is_signed ? -128.0f : 0, most = y.is_signed ? 127.0f : 255;
     const float steps = real / y.scale + float(y.source_zero());
@@ -165,7 +165,7 @@ Limits limits_of_xnnpack(const RealRange& range, const Steps& y) {
   };
   return {step(range.low), step(range.high)};
 }
-Limits limits_of_kernels(const RealRange& range, const Steps& y) {
+Limits limits_of_kernels(const RealRange& range, const QuantParams& y) {
   const auto step = [&](float real) {
     const double steps = double(std::round(real / y.scale)) + y.zero;
     return int64_t(std::clamp(steps, 0.0, double(y.most())));
@@ -200,16 +200,17 @@ int32_t multiplied(int32_t x, const FixedPoint& by, bool ties_up) {
   return int32_t((int64_t(high) + (int64_t{1} << (right - 1))) >> right);
 }
 
-Table table_of(const Steps& x, const Steps& y, const std::function<int32_t(int32_t)>& of) {
+Table table_of(const QuantParams& x, const QuantParams& y,
+               const std::function<int32_t(int32_t)>& of) {
   Table table{};
   for (int32_t i = 0; i < 256; i++)
     table[size_t(i)] =
         uint8_t(std::clamp<int64_t>(int64_t(of(i - x.offset())) + y.offset(), 0, 255));
   return table;
 }
-WordTable word_table_of(const std::function<int64_t(int32_t)>& of) {
+Int16Table int16_table_of(const std::function<int64_t(int32_t)>& of) {
   host::charge_memory(2u << 16);
-  WordTable table;
+  Int16Table table;
   for (int32_t x = INT16_MIN; x <= INT16_MAX; x++)
     table.push_back(int16_t(std::clamp<int64_t>(of(x), INT16_MIN, INT16_MAX)));
   return table;
@@ -224,14 +225,16 @@ int32_t whole(float x, int32_t nothing) {
 
 }  // namespace
 
-Table table_of_xnnpack(const Steps& x, const Steps& y, const std::function<float(float)>& of) {
+Table table_of_xnnpack(const QuantParams& x, const QuantParams& y,
+                       const std::function<float(float)>& of) {
   const float inverse = 1.0f / y.scale;
   return table_of(x, y, [&](int32_t step) {
     const float real = (float(step) - float(x.source_zero())) * x.scale;
     return whole(std::nearbyint(of(real) * inverse + float(y.source_zero())), 0);
   });
 }
-Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float(float)>& of) {
+Table table_of_kernels(const QuantParams& x, const QuantParams& y,
+                       const std::function<float(float)>& of) {
   const float inverse = 1 / y.scale;
   return table_of(x, y, [&](int32_t step) {
     const float real = x.scale * float(step - x.source_zero());
@@ -239,7 +242,7 @@ Table table_of_kernels(const Steps& x, const Steps& y, const std::function<float
   });
 }
 
-Table table_of_rescaling(const Steps& x, const Steps& y, bool xnnpack) {
+Table table_of_rescaling(const QuantParams& x, const QuantParams& y, bool xnnpack) {
   const float ratio = x.scale / y.scale;
   // XNNPACK's, of one type and of ratios that 16 bits hold; else TFLite's own.
   if (xnnpack && x.is_signed == y.is_signed && ratio >= 1.0f / 256 && ratio <= 128) {

@@ -12,7 +12,7 @@ namespace ingot::tflite {
 namespace {
 
 /// Multipliers, and of fixed point shifts: operands 3 and 4.
-void add_multipliers(Call& call, const Steps& x, const Steps& y, const Weights& w,
+void add_multipliers(Call& call, const QuantParams& x, const QuantParams& y, const Weights& w,
                      const Rounding& rounding, std::vector<ValueId>* operands) {
   std::vector<float> floats;
   std::vector<double> doubles;
@@ -51,29 +51,29 @@ bool has_bias_type(Call& call, size_t bias, fb::TensorType type) {
 }
 
 /// XNNPACK has no int16.
-Rounding rounding_of_words(Call& call, size_t bias) {
+Rounding rounding_of_int16(Call& call, size_t bias) {
   if (!has_bias_type(call, bias, fb::TensorType::int32)) return {"fixed_wide", false};
   return {call.as_micro() ? "fixed_away" : "fixed_up", false};
 }
-Rounding rounding_of_linear_words(Call& call, bool many_scales) {
+Rounding rounding_of_linear_int16(Call& call, bool many_scales) {
   constexpr size_t kBias = 2;
   if (!call.as_micro())
     return has_bias_type(call, kBias, fb::TensorType::int64) ? Rounding{"double_away", false}
                                                              : Rounding{"fixed_up", !many_scales};
-  Rounding rounding = rounding_of_words(call, kBias);
+  Rounding rounding = rounding_of_int16(call, kBias);
   rounding.single_product = !many_scales;
   return rounding;
 }
 
 }  // namespace
 
-Rounding rounding_of_convolution(Call& call, const Steps& x, size_t bias) {
-  if (x.is_word) return rounding_of_words(call, bias);
+Rounding rounding_of_convolution(Call& call, const QuantParams& x, size_t bias) {
+  if (x.is_int16) return rounding_of_int16(call, bias);
   if (call.as_xnnpack()) return {};
   return {call.as_micro() ? "fixed_away" : "fixed_up", !x.is_signed};
 }
-Rounding rounding_of_linear(Call& call, const Steps& x, bool many_scales) {
-  if (x.is_word) return rounding_of_linear_words(call, many_scales);
+Rounding rounding_of_linear(Call& call, const QuantParams& x, bool many_scales) {
+  if (x.is_int16) return rounding_of_linear_int16(call, many_scales);
   if (call.as_xnnpack()) return {};
   const char* const micro = x.is_signed ? "fixed_away" : "fixed_once";
   return {call.as_micro() ? micro : "fixed_up", !many_scales};
@@ -92,7 +92,7 @@ ValueId rounded_together(Call& call, int64_t together, int64_t outputs,
                      {{attr::axis, int64_t(3)}});
 }
 
-bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights* out) {
+bool read_weights_int8(Call& call, size_t input, int64_t channel_axis, Weights* out) {
   const fb::Tensor& t = call.tensor(input);
   const ModelFile& file = call.translator.file();
   const bool is_unsigned = t.type() == fb::TensorType::uint8 || t.type() == fb::TensorType::uint4;
@@ -106,15 +106,16 @@ bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights*
     if (zero != q.zero_points[0]) return false;
   const int32_t offset = is_unsigned ? 128 : 0;
   const std::string name = ModelFile::name(t, size_t(call.tensor_index(input)));
-  for (const int32_t n : read_steps(file, t, name)) out->values.push_back(int8_t(n - offset));
+  for (const int32_t n : read_integers(file, t, name)) out->values.push_back(int8_t(n - offset));
   out->scales = q.scales;
   out->zero = q.zero_points[0] - offset;
   call.mark_read(input);
   return true;
 }
 
-bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
-                         const Rounding& rounding, std::vector<ValueId>* operands) {
+bool read_channels_int8(Call& call, size_t input, const QuantParams& x, const QuantParams& y,
+                        const Weights& w, const Rounding& rounding,
+                        std::vector<ValueId>* operands) {
   std::vector<int64_t> bias(size_t(w.outputs), 0);
   if (call.has(input)) {
     const fb::Tensor& t = call.tensor(input);
@@ -130,13 +131,13 @@ bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& 
       call.corrupt("its bias has " + std::to_string(bias.size()) + " elements, expected " +
                    std::to_string(w.outputs));
   }
-  add_channels_bytes(call, std::move(bias), x, y, w, rounding, operands);
+  add_channels_int8(call, std::move(bias), x, y, w, rounding, operands);
   return true;
 }
 
-void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, const Steps& y,
-                        const Weights& w, const Rounding& rounding,
-                        std::vector<ValueId>* operands) {
+void add_channels_int8(Call& call, std::vector<int64_t> bias, const QuantParams& x,
+                       const QuantParams& y, const Weights& w, const Rounding& rounding,
+                       std::vector<ValueId>* operands) {
   if (w.products > quantized::kMaxProducts)
     call.refuse("filter", "a sum of " + std::to_string(w.products) +
                               " products of bytes leaves 32 bits, at "
@@ -149,7 +150,7 @@ void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, c
     int64_t whole;
     if (__builtin_sub_overflow(bias[size_t(o)], x.zero * sum, &whole))
       call.refuse("bias", "channel " + std::to_string(o) + " leaves 64 bits");
-    if (x.is_word && rounding.is_narrow())
+    if (x.is_int16 && rounding.is_narrow())
       whole = int32_t(uint32_t(uint64_t(whole)));  // as sums do
     if (!rounding.is_wide() && (whole < std::numeric_limits<int32_t>::min() ||
                                 whole > std::numeric_limits<int32_t>::max()))
@@ -164,8 +165,8 @@ void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, c
   add_multipliers(call, x, y, w, rounding, operands);
 }
 
-void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,
-                      aten::Attributes* attributes) {
+void add_output_int8(const QuantParams& y, const Limits& limits, const Rounding& rounding,
+                     aten::Attributes* attributes) {
   (*attributes)[attr::requant] = std::string(rounding.requant);
   (*attributes)[attr::y_zero] = int64_t(y.zero);
   (*attributes)[attr::low] = limits.low;

@@ -22,11 +22,11 @@ struct Rounding {
 };
 /// TFLite's kernels of uint8 have one multiplier, of a product in f32; those of int8 one of each
 /// channel. Sums of int16 have 64 bits, or 32 where input `bias` or the option says int32.
-Rounding rounding_of_convolution(Call& call, const Steps& x, size_t bias);
+Rounding rounding_of_convolution(Call& call, const QuantParams& x, size_t bias);
 /// TFLite Micro rounds twice; it has no uint8, which LiteRT's reference kernel rounds once. Sums of
 /// int16 are f64 in LiteRT where the bias or the option says int64, else 32 bits as those of int8;
 /// in Micro as those of convolutions. Input 2 is the bias.
-Rounding rounding_of_linear(Call& call, const Steps& x, bool many_scales);
+Rounding rounding_of_linear(Call& call, const QuantParams& x, bool many_scales);
 /// Some of LiteRT's own kernels take so many channels together with ties up; those that are left
 /// over, and all where it is 0, with ties away from zero. Of what `made` gives [N, H, W, outputs].
 ValueId rounded_together(Call& call, int64_t together, int64_t outputs,
@@ -42,16 +42,17 @@ struct Weights {
   int64_t outputs = 0, products = 0;
 };
 /// Elements in the order of the file; of uint8 less 128. False for what is quantized another way.
-bool read_weights_bytes(Call& call, size_t input, int64_t channel_axis, Weights* out);
+bool read_weights_int8(Call& call, size_t input, int64_t channel_axis, Weights* out);
 
 /// Bias and multipliers, of fixed point shifts: operands 2 and on. The zero point of x goes into
 /// the bias, which is `input` of the call where it has one.
-bool read_channels_bytes(Call& call, size_t input, const Steps& x, const Steps& y, const Weights& w,
-                         const Rounding& rounding, std::vector<ValueId>* operands);
-/// The same with these biases, one of each output.
-void add_channels_bytes(Call& call, std::vector<int64_t> bias, const Steps& x, const Steps& y,
+bool read_channels_int8(Call& call, size_t input, const QuantParams& x, const QuantParams& y,
                         const Weights& w, const Rounding& rounding, std::vector<ValueId>* operands);
-void add_output_bytes(const Steps& y, const Limits& limits, const Rounding& rounding,
-                      aten::Attributes* attributes);
+/// The same with these biases, one of each output.
+void add_channels_int8(Call& call, std::vector<int64_t> bias, const QuantParams& x,
+                       const QuantParams& y, const Weights& w, const Rounding& rounding,
+                       std::vector<ValueId>* operands);
+void add_output_int8(const QuantParams& y, const Limits& limits, const Rounding& rounding,
+                     aten::Attributes* attributes);
 
 }  // namespace ingot::tflite

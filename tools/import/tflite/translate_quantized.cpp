@@ -48,14 +48,15 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
     const bool is_short = t.type() == fb::TensorType::int16,
                is_wide = is_short || t.type() == fb::TensorType::int32;
     const bool from_bytes = op.inputs() && op.inputs()->size() > 0 && op.inputs()->Get(0) >= 0 &&
-                            is_byte_type(file_->tensor(*scope.graph, op.inputs()->Get(0)));
+                            is_int8_type(file_->tensor(*scope.graph, op.inputs()->Get(0)));
     if (is_short && (code == kLstm || code == kSequenceLstm || code == kSvdf) && t.is_variable() &&
         from_bytes)
       return "";
     if (is_short && code == kSoftmax && made && from_bytes) return "";
-    if (is_wide && code == kQuantize && wide_steps_of(*file_, t)) return "";
+    if (is_wide && code == kQuantize && wide_quant_params_of(*file_, t)) return "";
     if (is_short && code == kSvdf && is_constant && from_bytes) return "";
-    if (is_short && word_steps_of(*file_, t) && (words_table().count(name) || ignores_scales(name)))
+    if (is_short && int16_quant_params_of(*file_, t) &&
+        (int16_table().count(name) || ignores_scales(name)))
       return "";
     if (t.type() == fb::TensorType::complex64 && (made ? gives_complex(code) : takes_complex(code)))
       return "";
@@ -65,9 +66,11 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
                                                            : "";
     if (file_->quantization(t).is_blockwise && (!is_constant || !gives_floats))
       return "has " + type + " weights quantized by blocks beside integers";
-    if (is_byte_type(t))
-      return is_constant || steps_of(*file_, t) ? "" : "computes on " + type + " with many scales";
-    if (is_constant && (is_half_byte(t) || ModelFile::dtype(t.type()) != DType::kInvalid))
+    if (is_int8_type(t))
+      return is_constant || quant_params_of(*file_, t)
+                 ? ""
+                 : "computes on " + type + " with many scales";
+    if (is_constant && (is_int4_type(t) || ModelFile::dtype(t.type()) != DType::kInvalid))
       return "";
     return is_constant ? "has " + type + " weights with a scale" : "computes on quantized " + type;
   };
@@ -89,19 +92,19 @@ bool Translator::refuse_tensors(const Scope& scope, const fb::Operator& op, cons
 }
 
 /// What it computes on or gives is int16 that stands for numbers.
-bool Translator::reads_words(const Scope& scope, const fb::Operator& op) const {
+bool Translator::reads_int16(const Scope& scope, const fb::Operator& op) const {
   for (const auto* list : {op.outputs(), op.inputs()})
     for (uint32_t i = 0; list && i < list->size(); i++) {
       if (list->Get(i) < 0) continue;
       const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
-      if (is_word_type(t) && (list == op.outputs() || !file_->bytes(t).is_there)) return true;
+      if (is_int16_type(t) && (list == op.outputs() || !file_->bytes(t).is_there)) return true;
     }
   return false;
 }
 
 Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::Operator& op) const {
   const bool from_constants = file_->kind(op).code == kDequantize;
-  bool has_weights = false, has_bytes = false, has_words = false, gives_floats = false;
+  bool has_weights = false, has_int8 = false, has_int16 = false, gives_floats = false;
   for (const auto* list : {op.outputs(), op.inputs()})
     for (uint32_t i = 0; list && i < list->size(); i++) {
       if (list->Get(i) < 0) continue;
@@ -109,18 +112,19 @@ Translator::Arithmetic Translator::arithmetic_of(const Scope& scope, const fb::O
       gives_floats |= list == op.outputs() && graph::is_floating(ModelFile::dtype(t.type()));
       if (!ModelFile::is_quantized(t)) continue;
       const bool is_constant = list == op.inputs() && file_->bytes(t).is_there;
-      if (!is_constant && is_byte_type(t)) return Arithmetic::kBytes;
-      if (!is_constant && is_word_type(t)) {
-        has_words = true;
+      if (!is_constant && is_int8_type(t)) return Arithmetic::kBytes;
+      if (!is_constant && is_int16_type(t)) {
+        has_int16 = true;
         continue;
       }
-      if (file_->kind(op).code == kQuantize && wide_steps_of(*file_, t)) return Arithmetic::kBytes;
-      has_bytes |= is_byte_type(t);
-      has_weights |= is_constant && (is_byte_type(t) || is_half_byte(t) || from_constants);
+      if (file_->kind(op).code == kQuantize && wide_quant_params_of(*file_, t))
+        return Arithmetic::kBytes;
+      has_int8 |= is_int8_type(t);
+      has_weights |= is_constant && (is_int8_type(t) || is_int4_type(t) || from_constants);
     }
-  if (has_words) return Arithmetic::kWords;
+  if (has_int16) return Arithmetic::kInt16;
   if (has_weights && gives_floats) return Arithmetic::kFloatsOfWeights;
-  return has_bytes ? Arithmetic::kBytes : Arithmetic::kPlain;
+  return has_int8 ? Arithmetic::kBytes : Arithmetic::kPlain;
 }
 
 /// LiteRT computes on the integers as they are, and what is quantized has one scale.
@@ -131,7 +135,8 @@ bool Translator::computes_on_integers(const Scope& scope, const fb::Operator& op
     for (uint32_t i = 0; list && i < list->size(); i++) {
       if (list->Get(i) < 0) continue;
       const fb::Tensor& t = file_->tensor(*scope.graph, list->Get(i));
-      if (ModelFile::is_quantized(t) && !steps_of(*file_, t) && !word_steps_of(*file_, t))
+      if (ModelFile::is_quantized(t) && !quant_params_of(*file_, t) &&
+          !int16_quant_params_of(*file_, t))
         return false;
     }
   return true;
@@ -156,28 +161,29 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
     return call.outputs;
   };
   const Arithmetic arithmetic = arithmetic_of(scope, op);
-  on_bytes_ += arithmetic == Arithmetic::kBytes || arithmetic == Arithmetic::kWords;
+  on_bytes_ += arithmetic == Arithmetic::kBytes || arithmetic == Arithmetic::kInt16;
   const int code = file_->kind(op).code;
-  const auto bytes = bytes_table().find(row.name);
-  if (arithmetic == Arithmetic::kBytes && bytes != bytes_table().end()) {
+  const auto bytes = quantized_table().find(row.name);
+  if (arithmetic == Arithmetic::kBytes && bytes != quantized_table().end()) {
     Call call = open(Call::Reads::kBytes);
     if (bytes->second(call)) return finish(call);
   }
-  if (arithmetic == Arithmetic::kWords) {
+  if (arithmetic == Arithmetic::kInt16) {
     Call call = open(Call::Reads::kBytes);
-    const auto words = words_table().find(row.name);
-    if (words != words_table().end() && words->second(call)) return finish(call);
+    const auto words = int16_table().find(row.name);
+    if (words != int16_table().end() && words->second(call)) return finish(call);
   }
   if (computes_on_integers(scope, op, row)) {
     Call call = open(Call::Reads::kIntegers);
     row.translate(call);
     std::vector<Slot> made = finish(call);
     for (uint32_t i = 0; i < outputs; i++)
-      if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && steps->is_signed)
+      if (const auto params = quant_params_of(*file_, call.output_tensor(i));
+          params && params->is_signed)
         made[i].id = net.b.emit(op::OffsetByte, {made[i].id});
     return made;
   }
-  if (reads_words(scope, op))  // there is no way over floats for it
+  if (reads_int16(scope, op))  // there is no way over floats for it
     throw layers::Refused{"", "computes on int16 in a way that is not supported",
                           "convert the float model, or quantize it to int8"};
   const bool in_bytes = arithmetic == Arithmetic::kPlain;
@@ -186,8 +192,9 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
   std::vector<Slot> made = finish(call);
   if (arithmetic == Arithmetic::kPlain) return made;
   for (uint32_t i = 0; i < outputs; i++)
-    if (const auto steps = steps_of(*file_, call.output_tensor(i)); steps && made[i].id != kAbsent)
-      made[i].id = quantized(made[i].id, *steps);
+    if (const auto params = quant_params_of(*file_, call.output_tensor(i));
+        params && made[i].id != kAbsent)
+      made[i].id = quantized(made[i].id, *params);
   on_bytes_ += call.on_bytes;
   if (arithmetic == Arithmetic::kFloatsOfWeights && code != kDequantize && !call.on_bytes)
     with_float_weights_[row.name]++;
@@ -213,26 +220,27 @@ ValueId Translator::read_floats(Scope& scope, int64_t index) {
                name, graph::make_constant(DType::kF32, ModelFile::shape(t), values.data()));
   }
   const ValueId x = read(scope, index);
-  const auto steps = steps_of(*file_, t);
-  return x == kAbsent || !steps ? x : dequantized(x, *steps);
+  const auto params = quant_params_of(*file_, t);
+  return x == kAbsent || !params ? x : dequantized(x, *params);
 }
 
 ValueId Translator::read_integers(Scope& scope, int64_t index) {
   const ValueId x = read(scope, index);
-  const auto steps = steps_of(*file_, file_->tensor(*scope.graph, index));
-  return x == kAbsent || !steps || !steps->is_signed ? x : net.b.emit(op::OffsetByte, {x});
+  const auto params = quant_params_of(*file_, file_->tensor(*scope.graph, index));
+  return x == kAbsent || !params || !params->is_signed ? x : net.b.emit(op::OffsetByte, {x});
 }
 
-ValueId Translator::dequantized(ValueId x, const Steps& steps) {
-  return net.b.emit(op::Dequantize, {x},
-                    {{attr::scale, double(steps.scale)}, {attr::zero_point, int64_t(steps.zero)}});
+ValueId Translator::dequantized(ValueId x, const QuantParams& params) {
+  return net.b.emit(
+      op::Dequantize, {x},
+      {{attr::scale, double(params.scale)}, {attr::zero_point, int64_t(params.zero)}});
 }
 /// By the reciprocal of the scale, ties to even; TFLite Micro divides, and ties go away from zero.
-ValueId Translator::quantized(ValueId x, const Steps& steps) {
+ValueId Translator::quantized(ValueId x, const QuantParams& params) {
   const bool micro = exact_to() == importer::ExactTo::kTflm;
   return net.b.emit(op::Quantize, {net.b.cast(x, DType::kF32)},
-                    {{attr::scale, double(steps.scale)},
-                     {attr::zero_point, int64_t(steps.zero)},
+                    {{attr::scale, double(params.scale)},
+                     {attr::zero_point, int64_t(params.zero)},
                      {attr::rounding, std::string(micro ? "away" : "even")},
                      {attr::reciprocal, int64_t(!micro)},
                      {attr::to, int64_t(DType::kU8)}});

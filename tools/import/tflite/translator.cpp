@@ -26,7 +26,7 @@ constexpr int kCustom = 32;
 /// Of a port of int8, uint8 or int16 with one scale.
 void record_steps(const ModelFile& file, const fb::Tensor& t, const std::string& port,
                   graph::Model* model) {
-  if (!is_word_type(t) && !is_byte_type(t)) return;
+  if (!is_int16_type(t) && !is_int8_type(t)) return;
   const TensorQuantization q = file.quantization(t);
   if (q.is_blockwise || q.scales.size() != 1 || q.zero_points.empty()) return;
   graph::record_quantization(model, port, double(q.scales[0]), q.zero_points[0]);
@@ -150,8 +150,8 @@ Program Translator::run() {
               "convert the model without it" +
                   (numbers.empty() ? "" : ": let it end in " + numbers + ", of which it is made"));
     }
-    const auto steps = steps_of(*file_, t);
-    if (id != kAbsent && steps && steps->is_signed) {
+    const auto params = quant_params_of(*file_, t);
+    if (id != kAbsent && params && params->is_signed) {
       net.b.begin_node({port.name, "output", port.name});
       id = net.b.emit(op::OffsetByte, {id});
     }
@@ -206,7 +206,7 @@ void Translator::declare_inputs(const Ports& ports, Scope& scope) {
     }
     at.id = net.input(name, dtype, dims, symbols);
     record_steps(*file_, t, name, &net.model);
-    if (steps_of(*file_, t) && dtype == DType::kI8) {
+    if (quant_params_of(*file_, t) && dtype == DType::kI8) {
       net.b.begin_node({name, "input", name});
       at.id = net.b.emit(op::OffsetByte, {at.id});
     }
@@ -225,7 +225,7 @@ ValueId Translator::read(Scope& scope, int64_t index) {
   if (t.is_variable()) {
     if (ModelFile::dtype(t.type()) == DType::kInvalid) return kAbsent;
     return read_variable(variable_of(scope, index),
-                         is_byte_type(t) ? DType::kU8 : ModelFile::dtype(t.type()), dims);
+                         is_int8_type(t) ? DType::kU8 : ModelFile::dtype(t.type()), dims);
   }
   if (!file_->bytes(t).is_there && !(is_empty && t.buffer() != 0)) return kAbsent;
   const auto key = std::make_pair(scope.index, index);
@@ -237,7 +237,7 @@ ValueId Translator::read(Scope& scope, int64_t index) {
     return kAbsent;
   }
   graph::Constant constant =
-      steps_of(*file_, t) ? read_bytes(*file_, t, name) : read_constant(*file_, t, name);
+      quant_params_of(*file_, t) ? read_bytes(*file_, t, name) : read_constant(*file_, t, name);
   net.model.fold_budget += 8 * constant.elements();
   at.id = net.model.add_constant(name, std::move(constant));
   constants_[key] = at.id;

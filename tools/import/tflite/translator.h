@@ -66,12 +66,12 @@ class Translator {
   ValueId read_floats(Scope& scope, int64_t tensor);
   /// The same as the integers of the file, where it has one scale.
   ValueId read_integers(Scope& scope, int64_t tensor);
-  ValueId quantized(ValueId x, const Steps& steps);
-  ValueId dequantized(ValueId x, const Steps& steps);
+  ValueId quantized(ValueId x, const QuantParams& params);
+  ValueId dequantized(ValueId x, const QuantParams& params);
   /// Translates a subgraph with `inputs`; its outputs. @throws layers::Refused where it has another
   /// number of them, calls itself, or could not be translated.
   std::vector<Slot> call(int64_t subgraph, const std::vector<Slot>& inputs);
-  /// What a subgraph says of itself, for branches and bodies. @throws ConversionError 2.
+  /// What a subgraph says of itself, for branches and bodies. @throws ConversionError(kCorrupt).
   const fb::SubGraph& subgraph(int64_t index) const;
 
   // Variables. What is written inside of a branch or a loop is refused.
@@ -89,14 +89,14 @@ class Translator {
  private:
   struct Ports;
   /// What an operator's quantized tensors ask for.
-  enum class Arithmetic { kPlain, kBytes, kWords, kFloatsOfWeights };
+  enum class Arithmetic { kPlain, kBytes, kInt16, kFloatsOfWeights };
   Ports choose_ports() const;
   void declare_inputs(const Ports& ports, Scope& scope);
   void translate(Scope& scope);
   void translate_operator(Scope& scope, size_t index);
   std::vector<Slot> translate_call(Scope& scope, const fb::Operator& op, const OperatorRow& row,
                                    const graph::SourceNode& source);
-  bool reads_words(const Scope& scope, const fb::Operator& op) const;
+  bool reads_int16(const Scope& scope, const fb::Operator& op) const;
   bool computes_on_integers(const Scope& scope, const fb::Operator& op,
                             const OperatorRow& row) const;
   Arithmetic arithmetic_of(const Scope& scope, const fb::Operator& op) const;

@@ -112,10 +112,11 @@ class Wide {
 };
 
 /// Of a tensor of int16 or int32 with one scale; none of another.
-struct WideSteps {
+struct WideQuantParams {
   float scale = 1;
   int64_t zero = 0;
 };
-std::optional<WideSteps> wide_steps_of(const ModelFile& file, const fb::Tensor& tensor);
+std::optional<WideQuantParams> wide_quant_params_of(const ModelFile& file,
+                                                    const fb::Tensor& tensor);
 
 }  // namespace ingot::tflite

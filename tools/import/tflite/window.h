@@ -10,7 +10,7 @@ struct Taps {
   int64_t kernel = 1, stride = 1, dilation = 1;
 };
 /// kernel_h ... pad_right for an image [N, H, W, C]. @throws Refused where SAME needs an extent
-/// that is symbolic; ConversionError 2 for numbers out of range.
+/// that is symbolic; ConversionError(kCorrupt) for numbers out of range.
 aten::Attributes window_attributes(Call& call, const graph::Dims& image, const Taps& height,
                                    const Taps& width);
 

@@ -3,8 +3,9 @@
 // instructions of a stack machine with registers. They came from blocks, branches and loops, and
 // are turned into these again (bytecode_blocks.cpp), so that the interpreter follows them as it
 // follows code.
-// Errors   graph::ConversionError: 2 what no writer makes (jumps out of their block, an empty stack
-//          read), 4 instructions that are not supported. All name the method and the instruction.
+// Errors   graph::ConversionError: kCorrupt what no writer makes (jumps out of their block, an
+// empty stack
+//          read), kUnsupported instructions that are not supported. All name the method and the instruction.
 #pragma once
 #include <map>
 #include <memory>

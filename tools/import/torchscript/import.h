@@ -18,9 +18,9 @@ using importer::Program;
 /// program of PyTorch Mobile in FlatBuffers, whatever its name is.
 bool is_torchscript(const importer::OpenedFile& file);
 
-/// @throws graph::ConversionError: 2 corrupt, 4 unsupported (all of it listed in `unsupported`), 5
-/// an input without a shape, an argument without a value, names that the program does not have, or
-/// a program that raises for these inputs; host::Failure for the container.
+/// @throws graph::ConversionError: kCorrupt, kUnsupported (all of it listed in `unsupported`),
+/// kMismatch an input without a shape, an argument without a value, names that the program does not
+/// have, or a program that raises for these inputs; host::Failure for the container.
 Program import_torchscript(const importer::OpenedFile& file, const ImportOptions& options = {});
 
 /// What forward() takes, for people.

@@ -3,9 +3,10 @@
 // that is no tensor is computed, and what happens to tensors becomes the graph. Branches and loops
 // on what is known are taken; on what only the run knows they become the graph's (branches.cpp,
 // loops.cpp).
-// Errors   graph::ConversionError: 2 the program contradicts itself, 4 what is not supported
+// Errors   graph::ConversionError: kCorrupt the program contradicts itself, kUnsupported what is
+// not supported
 //          (gathered in builder.unsupported; this is thrown where nothing can be gathered any
-//          more), 5 the program raises for these inputs.   All name a file and a line of the code.
+//          more), kMismatch the program raises for these inputs.   All name a file and a line of the code.
 #pragma once
 #include <functional>
 #include <map>

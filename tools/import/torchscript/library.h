@@ -29,7 +29,7 @@ class Library {
     explicit operator bool() const { return type || function; }
   };
   /// A class or a function: "__torch__.torch.nn.functional.relu". Nothing where the archive has no
-  /// such thing. @throws graph::ConversionError 2 where the file is no code.
+  /// such thing. @throws graph::ConversionError(kCorrupt) where the file is no code.
   Found find(const std::string& qualified);
 
  private:

@@ -16,7 +16,7 @@ struct PackedParameters : aten::Foreign {
 };
 
 /// From what the class saved as its state; Unreadable where the class is not known.
-/// @throws graph::ConversionError 2 where the state is not that of its class.
+/// @throws graph::ConversionError(kCorrupt) where the state is not that of its class.
 Value packed_parameters(const std::string& type, const Value& state, aten::Builder& builder,
                         const std::string& owner);
 /// Operators of the namespace quantized that make such an object: their names end in _prepack.

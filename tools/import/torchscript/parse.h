@@ -13,8 +13,8 @@ constexpr size_t kMaxCode = size_t{16} << 20;  // bytes of one file
 constexpr int kMaxHeight = 250;                // of an expression's tree, and of blocks in blocks
 
 /// `name` begins every message: "net.pt: code/__torch__.py".
-/// @throws graph::ConversionError 2 with name:line for what is not the language; 4 for a complex
-/// number.
+/// @throws graph::ConversionError(kCorrupt) with name:line for what is not the language;
+/// kUnsupported for a complex number.
 File parse_file(std::string_view source, const std::string& name);
 
 }  // namespace ingot::torchscript

@@ -32,8 +32,8 @@ class Tokens {
  public:
   /// `name` is for messages, "net.pt: code/__torch__.py".
   Tokens(std::string_view source, std::string name) : source_(source), name_(std::move(name)) {}
-  /// @throws graph::ConversionError 2 for a character, a string or an indentation that the language
-  /// does not have; 4 for a number that is none of ours.
+  /// @throws graph::ConversionError(kCorrupt) for a character, a string or an indentation that the
+  /// language does not have; 4 for a number that is none of ours.
   Token next();
 
  private:
@@ -55,7 +55,7 @@ class Tokens {
   bool fresh_line_ = true, anything_ = false;
 };
 
-/// What a string token stands for, without its quotes. @throws graph::ConversionError 2.
+/// What a string token stands for, without its quotes. @throws graph::ConversionError(kCorrupt).
 std::string unquoted(const Token& token, const std::string& place);
 
 }  // namespace ingot::torchscript

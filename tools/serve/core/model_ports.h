@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/serve/core/model_ports.h - inputs, outputs and open dimensions of a model as it is served:
-// what a request may ask for, and which dimension requests are joined along.
+// tools/serve/core/model_ports.h - inputs, outputs and dynamic dimensions of a model as it is
+// served: what a request may ask for, and which dimension requests are joined along.
 // Threads  const calls: any.
 #pragma once
 #include <string>
@@ -20,7 +20,7 @@ struct OpenDimension {
 class ModelPorts {
  public:
   /// @param max_rows of the batch dimension: the first of every input and output, where that is one
-  /// open dimension; none of a model with state
+  /// dynamic dimension; none of a model with state
   ModelPorts(const Model& model, int64_t max_rows);
 
   const std::vector<ingot_value_type>& inputs() const { return inputs_; }

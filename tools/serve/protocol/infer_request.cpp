@@ -34,7 +34,7 @@ enum class Place {
   kSkipped
 };
 
-/// What is said of a tensor beside its name, type and shape.
+/// What is stated of a tensor beside its name, type and shape.
 struct TensorParameters {
   std::string region;
   uint64_t region_offset = 0, region_bytes = 0, binary_bytes = 0;

@@ -9,9 +9,10 @@
 //             architecture has them folded and epsilon is given
 //   shape     then what is the only one of its shape on both sides
 // Never guessed: a weight of the architecture without a tensor, a tensor without a place, and a
-// constant that may have been folded from weights (kept.cpp) are refused, all of them at once,
-// unless `partial` or a pattern says that they are to stay.
-// Errors    graph::ConversionError 5 with a row for each that is missing, unexpected or of another
+// constant that may have been folded from weights (optional_weights.cpp) are refused, all of them
+// at once, unless `partial` or a pattern says that they are to stay.
+// Errors    graph::ConversionError(kMismatch) with a row for each that is missing, unexpected or of
+// another
 //           shape; 4 for what is not understood; those of read_checkpoint().
 #pragma once
 #include <optional>
@@ -36,12 +37,12 @@ struct OverlayOptions {
   bool partial = false;
 };
 
-/// "OLD=NEW". @throws ConversionError 1
+/// "OLD=NEW". @throws ConversionError(kUsage)
 void add_rename(OverlayOptions& options, const std::string& argument);
-/// Names with at most one *. @throws ConversionError 1
+/// Names with at most one *. @throws ConversionError(kUsage)
 void add_allowed(std::vector<std::string>& patterns, const std::string& flag,
                  const std::string& argument);
-/// A positive number. @throws ConversionError 1
+/// A positive number. @throws ConversionError(kUsage)
 void set_batch_norm_epsilon(OverlayOptions& options, const std::string& argument);
 
 /// What was meant, by path_text(): every tensor below the key, and those of them that were used.

@@ -124,7 +124,7 @@ void refuse_unpaired(const Pairing& p) {
   for (const Slot& slot : p.slots) {
     if (slot.filled() || slot.zero || p.fold_slots.count(&slot)) continue;
     if (matches_any(p.options.allow_missing, slot.name)) continue;
-    // is said of that one
+    // is stated of that one
     if (const Slot* original = p.slot(slot.copy_of); original && !original->filled()) continue;
     const auto wrong = p.mismatched.find(slot.name);
     if (wrong == p.mismatched.end() && p.options.partial) continue;

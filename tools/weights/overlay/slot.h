@@ -73,7 +73,7 @@ struct Pairing {
   }
 };
 
-/// Fills by_name. @throws ConversionError 5 where two tensors have one name.
+/// Fills by_name. @throws ConversionError(kMismatch) where two tensors have one name.
 void index_candidates(Pairing& pairing);
 /// How many are NaN or infinite.
 size_t strange_values(const std::vector<double>& numbers);

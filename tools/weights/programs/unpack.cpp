@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 
 namespace ingot::weights {
 

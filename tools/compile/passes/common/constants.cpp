@@ -7,7 +7,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "tools/files/half.h"
-#include "tools/files/large_blocks.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::passes {

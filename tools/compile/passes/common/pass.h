@@ -20,7 +20,7 @@ uint32_t recognize_quantization(Editor& editor, Remarks& remarks);
 uint32_t recognize_quantized_weights(Editor& editor, Remarks& remarks);
 uint32_t expand_quantized_weights(Editor& editor, Remarks& remarks);
 // what is left of those, in f32
-uint32_t spell_out_quantization(Editor& editor, Remarks& remarks);
+uint32_t decompose_quantization(Editor& editor, Remarks& remarks);
 uint32_t inline_constant_conditions(Model& model, Graph& graph);  // before an Editor is open
 uint32_t materialize_weights(Editor& editor, Remarks& remarks);
 uint32_t recognize_activations(Editor& editor, Remarks& remarks);

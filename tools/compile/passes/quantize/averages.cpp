@@ -4,8 +4,8 @@
 
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
-#include "tools/compile/passes/quantize/byte_operands.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
+#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/graph/window.h"
@@ -13,7 +13,7 @@
 namespace ingot::passes::quantize {
 namespace {
 
-ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, int64_t count,
+ValueId averaged(Int8Graph& g, const Node& node, ValueId image, const QuantParams& x, int64_t count,
                  Attributes attributes, const Dims& dims, const Output& to) {
   Editor& e = g.e;
   const auto channels = dims[3].value();
@@ -22,7 +22,7 @@ ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, 
   host::charge_memory(uint64_t(*channels) * uint64_t(count + 8));
   const std::vector<int8_t> ones(size_t(*channels * count), 1);
   const std::vector<int32_t> bias(size_t(*channels), int32_t(-x.zero * count));
-  const std::vector<float> by(size_t(*channels), x.scale / to.steps.scale / float(count));
+  const std::vector<float> by(size_t(*channels), x.scale / to.params.scale / float(count));
   const auto constant = [&](const char* what, Constant made) {
     return e.new_constant(node.name + what, std::move(made));
   };
@@ -40,7 +40,7 @@ ValueId averaged(ByteGraph& g, const Node& node, ValueId image, const Steps& x, 
   return y;
 }
 
-ValueId averaged_windows(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+ValueId averaged_windows(Int8Graph& g, const Node& root, const QuantParams& x, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
   if ((rank != 3 && rank != 4) || !windows_fit(e, root)) return kAbsent;
@@ -57,7 +57,7 @@ ValueId averaged_windows(ByteGraph& g, const Node& root, const Steps& x, const O
 }
 
 /// ReduceMean over dimensions that lie together, with one dimension of channels on either side.
-ValueId averaged_together(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+ValueId averaged_together(Int8Graph& g, const Node& root, const QuantParams& x, const Output& to) {
   Editor& e = g.e;
   const ValueId in = root.inputs[0];
   const Integers axes = root.integers(attr::axes);
@@ -92,7 +92,7 @@ ValueId averaged_together(ByteGraph& g, const Node& root, const Steps& x, const 
 }
 
 /// Over any dimensions: rows of what is averaged, times ones.
-ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+ValueId averaged_rows(Int8Graph& g, const Node& root, const QuantParams& x, const Output& to) {
   Editor& e = g.e;
   const Dims dims = e.dims(root.inputs[0]);
   const Integers axes = root.integers(attr::axes);
@@ -112,7 +112,7 @@ ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Outp
   if (axes.empty()) return kAbsent;
   const std::vector<int8_t> ones(size_t(count), 1);
   const int32_t bias = int32_t(-x.zero * count);
-  const float by = x.scale / to.steps.scale / float(count);
+  const float by = x.scale / to.params.scale / float(count);
   const auto constant = [&](const char* what, Constant made) {
     return e.new_constant(root.name + what, std::move(made));
   };
@@ -132,8 +132,8 @@ ValueId averaged_rows(ByteGraph& g, const Node& root, const Steps& x, const Outp
 
 }  // namespace
 
-ValueId recognize_average(ByteGraph& g, const Node& root, const Output& to) {
-  const auto x = g.steps(root.inputs[0]);
+ValueId recognize_average(Int8Graph& g, const Node& root, const Output& to) {
+  const auto x = g.quant_params(root.inputs[0]);
   if (!x) return kAbsent;
   if (root.op == op::AveragePool) return averaged_windows(g, root, *x, to);
   const ValueId together = averaged_together(g, root, *x, to);

@@ -7,8 +7,8 @@
 
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
-#include "tools/compile/passes/quantize/byte_operands.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
+#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 
@@ -28,7 +28,7 @@ struct Affine {
 
 /// Of a constant that has one number for each element of `axis` of what has `rank` dimensions, or
 /// one for all. `axis` is found where it is -1.
-std::optional<ChannelNumbers> numbers_along(const ByteGraph& g, ValueId id, size_t rank,
+std::optional<ChannelNumbers> numbers_along(const Int8Graph& g, ValueId id, size_t rank,
                                             int64_t* axis) {
   ChannelNumbers all;
   std::vector<int64_t> dims;
@@ -57,7 +57,7 @@ std::optional<ChannelNumbers> numbers_along(const ByteGraph& g, ValueId id, size
 /// What stands between bytes and a value, as one function of each channel.
 class ChannelFunction {
  public:
-  ChannelFunction(const ByteGraph& g, ValueId x) : g_(g), rank_(g.e.rank(x)) {
+  ChannelFunction(const Int8Graph& g, ValueId x) : g_(g), rank_(g.e.rank(x)) {
     is_found_ = rank_ > 0 && walk(x);
     if (axis_ < 0) axis_ = rank_ == 3 || rank_ == 4 ? 1 : int64_t(rank_) - 1;  // one number for all
   }
@@ -84,7 +84,7 @@ class ChannelFunction {
   bool walk(ValueId x) {
     for (size_t i = 0; i < kMaxNodes; i++) {
       host::charge_work(1);
-      if (i > 0 && g_.steps(x)) {
+      if (i > 0 && g_.quant_params(x)) {
         leaf_ = x;
         return true;
       }
@@ -140,7 +140,7 @@ class ChannelFunction {
     return true;
   }
 
-  const ByteGraph& g_;
+  const Int8Graph& g_;
   const size_t rank_;
   bool is_found_ = false;
   ValueId leaf_ = kAbsent;
@@ -161,16 +161,16 @@ ValueId image_along(Editor& e, ValueId bytes, int64_t axis, const Node& node) {
 }
 
 /// Rounded function of each channel of an image of bytes; kAbsent where its numbers leave 32 bits.
-ValueId computed(ByteGraph& g, ValueId image, const Steps& x, const Affine& f, const Output& to,
-                 const Node& node) {
+ValueId computed(Int8Graph& g, ValueId image, const QuantParams& x, const Affine& f,
+                 const Output& to, const Node& node) {
   Editor& e = g.e;
   const int64_t channels = int64_t(f.times.size());
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> multipliers;
   for (size_t c = 0; c < f.times.size(); c++) {
-    const double slope = double(x.scale) * f.times[c] / double(to.steps.scale),
-                 offset = f.plus[c] / double(to.steps.scale);
+    const double slope = double(x.scale) * f.times[c] / double(to.params.scale),
+                 offset = f.plus[c] / double(to.params.scale);
     const bool is_flat = std::fabs(slope) < 1e-9;  // 256 steps of it are none of the output's
     const int weight = is_flat ? 0 : slope < 0 ? -kWeight : kWeight;
     const double by = is_flat ? 1.0 / kWeight : std::fabs(slope) / kWeight;
@@ -198,14 +198,14 @@ ValueId computed(ByteGraph& g, ValueId image, const Steps& x, const Affine& f, c
 }
 
 /// What is above zero, and what is below: each is the zero point where the other is not.
-ValueId parametric(ByteGraph& g, ValueId image, const Steps& x, const ChannelNumbers& slopes,
+ValueId parametric(Int8Graph& g, ValueId image, const QuantParams& x, const ChannelNumbers& slopes,
                    const Output& to, const Node& node) {
   Editor& e = g.e;
   std::vector<int64_t> above, below;
-  const float by = x.scale / to.steps.scale;
+  const float by = x.scale / to.params.scale;
   for (int64_t q = 0; q < 256; q++) {
     const double up = std::nearbyint(double(float(std::max<int64_t>(q - x.zero, 0)) * by));
-    above.push_back(int64_t(std::min<double>(up + double(to.steps.zero), 255)));
+    above.push_back(int64_t(std::min<double>(up + double(to.params.zero), 255)));
     below.push_back(std::min(q, x.zero));
   }
   Output open = to;
@@ -218,9 +218,9 @@ ValueId parametric(ByteGraph& g, ValueId image, const Steps& x, const ChannelNum
                            DType::kU8, e.dims(image), node,
                            {{attr::function, std::string("add")},
                             {attr::requant, std::string("float_even")},
-                            {attr::a_zero, to.steps.zero},
-                            {attr::b_zero, to.steps.zero},
-                            {attr::y_zero, to.steps.zero},
+                            {attr::a_zero, to.params.zero},
+                            {attr::b_zero, to.params.zero},
+                            {attr::y_zero, to.params.zero},
                             {attr::low, to.low},
                             {attr::high, to.high},
                             {attr::a_multiplier, kOne},
@@ -232,7 +232,7 @@ ValueId parametric(ByteGraph& g, ValueId image, const Steps& x, const ChannelNum
 
 }  // namespace
 
-ValueId recognize_channels(ByteGraph& g, ValueId x, const Output& to) {
+ValueId recognize_channels(Int8Graph& g, ValueId x, const Output& to) {
   Editor& e = g.e;
   const ChannelFunction function(g, x);
   if (!function.is_found()) return kAbsent;
@@ -244,7 +244,7 @@ ValueId recognize_channels(ByteGraph& g, ValueId x, const Output& to) {
     return kAbsent;
   const Affine f = function.affine(*channels);
   const Node& node = *e.producer(x);
-  const Steps from = *g.steps(function.leaf());
+  const QuantParams from = *g.quant_params(function.leaf());
   if (function.slopes()) {
     const bool plain =
         std::all_of(f.times.begin(), f.times.end(), [](double n) { return n == 1; }) &&

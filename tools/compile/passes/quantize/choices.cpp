@@ -4,17 +4,17 @@
 // among bytes is the choice among numbers, rounded.
 #include <algorithm>
 
-#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
 
 namespace ingot::passes::quantize {
 
-ValueId recognize_choice(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_choice(Int8Graph& g, const Node& root, const Output& to) {
   const size_t first = root.op == op::Where ? 1 : 0;
-  std::vector<Steps> all;
+  std::vector<QuantParams> all;
   for (size_t i = first; i < root.inputs.size(); i++) {
-    const auto steps = g.steps(root.inputs[i]);
-    if (!steps) return kAbsent;
-    all.push_back(*steps);
+    const auto params = g.quant_params(root.inputs[i]);
+    if (!params) return kAbsent;
+    all.push_back(*params);
   }
   std::vector<ValueId> operands(root.inputs.begin(), root.inputs.begin() + int64_t(first));
   for (size_t i = 0; i < all.size(); i++)
@@ -23,11 +23,11 @@ ValueId recognize_choice(ByteGraph& g, const Node& root, const Output& to) {
 }
 
 /// The largest or the smallest along dimensions.
-ValueId recognize_extreme(ByteGraph& g, const Node& root, const Output& to) {
-  const auto steps = g.steps(root.inputs[0]);
-  if (!steps) return kAbsent;
+ValueId recognize_extreme(Int8Graph& g, const Node& root, const Output& to) {
+  const auto params = g.quant_params(root.inputs[0]);
+  if (!params) return kAbsent;
   std::vector<ValueId> operands = root.inputs;
-  operands[0] = g.rescaled(root.inputs[0], *steps, to, root);
+  operands[0] = g.rescaled(root.inputs[0], *params, to, root);
   return g.e.emit(root.op, operands, DType::kU8, g.e.dims(root.outputs[0]), root, root.attributes);
 }
 

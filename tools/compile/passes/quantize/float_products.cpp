@@ -4,8 +4,8 @@
 // run: (f32(bytes) - zero) * scale, as DequantizeLinear of such is spelled.
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
-#include "tools/compile/passes/quantize/byte_operands.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
+#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 
@@ -21,7 +21,7 @@ struct FloatWeights {
   int64_t outputs = 0;
 };
 
-std::optional<FloatWeights> read_float_weights(const ByteGraph& g, ValueId id,
+std::optional<FloatWeights> read_float_weights(const Int8Graph& g, ValueId id,
                                                const Integers& to_front) {
   const auto found = g.quantized_constant(id);
   if (!found || g.e.rank(id) != to_front.size() || found->scales.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<FloatWeights> read_float_weights(const ByteGraph& g, ValueId id,
 }
 
 /// Of numbers, or integers behind DequantizeLinear; one for each output.
-std::optional<std::vector<float>> read_float_bias(const ByteGraph& g, ValueId id, int64_t outputs) {
+std::optional<std::vector<float>> read_float_bias(const Int8Graph& g, ValueId id, int64_t outputs) {
   std::vector<float> all(size_t(outputs), 0.0f);
   if (id < 0) return all;
   const auto found = g.quantized_constant(id);
@@ -71,7 +71,7 @@ std::optional<std::vector<float>> read_float_bias(const ByteGraph& g, ValueId id
 }
 
 /// f32 made of bytes on steps that the run computes, one of each row or one for all.
-struct RunTimeBytes {
+struct RunTimeInt8 {
   ValueId bytes = kAbsent;                  // u8 or i8
   ValueId scale = kAbsent, zero = kAbsent;  // f32, or any type; kAbsent: 0
   bool in_rows = false;
@@ -83,7 +83,7 @@ bool is_of_rows(const Editor& e, ValueId id, const Dims& dims) {
   rows.back() = Dim(1);
   return e.dims(id) == rows;
 }
-std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
+std::optional<RunTimeInt8> run_time_bytes(const Editor& e, ValueId x) {
   const Node* const times = e.producer_if(x, op::Mul);
   if (!times || e.rank(x) < 1) return std::nullopt;
   const auto source = [&](ValueId id) -> std::optional<ValueId> {
@@ -98,7 +98,7 @@ std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
     return dtype == DType::kU8 || dtype == DType::kI8 ? from : std::nullopt;
   };
   for (const size_t first : {size_t(0), size_t(1)}) {
-    RunTimeBytes found;
+    RunTimeInt8 found;
     found.scale = times->inputs[1 - first];
     ValueId apart = times->inputs[first];
     if (const Node* const sub = e.producer_if(apart, op::Sub))
@@ -120,7 +120,7 @@ std::optional<RunTimeBytes> run_time_bytes(const Editor& e, ValueId x) {
 
 /// The steps that DynamicQuantize gave beside these bytes, where the scale and the zero point are
 /// taken out of them.
-ValueId given_steps(const Editor& e, const RunTimeBytes& x) {
+ValueId given_steps(const Editor& e, const RunTimeInt8& x) {
   const Node* const made = e.producer_if(x.bytes, op::DynamicQuantize);
   if (!made || x.zero < 0) return kAbsent;
   const auto is_number = [&](ValueId id, int64_t at) {
@@ -139,7 +139,7 @@ ValueId given_steps(const Editor& e, const RunTimeBytes& x) {
 }
 
 /// f32 [groups, 2] of u8.
-ValueId steps_of(Editor& e, const RunTimeBytes& x, const Node& node) {
+ValueId steps_of(Editor& e, const RunTimeInt8& x, const Node& node) {
   if (const ValueId steps = given_steps(e, x); steps >= 0) return steps;
   const Dim groups = x.in_rows ? graph::product(e.dims(x.scale)) : Dim(1);
   const Dims column = {groups, Dim(1)};
@@ -166,13 +166,13 @@ ValueId steps_of(Editor& e, const RunTimeBytes& x, const Node& node) {
 
 }  // namespace
 
-bool recognize_float_product(ByteGraph& g, Node& node) {
+bool recognize_float_product(Int8Graph& g, Node& node) {
   Editor& e = g.e;
   if (node.outputs[0] < 0 || (!e.reader_count(node.outputs[0]) && !e.is_output(node.outputs[0])))
     return false;
   const bool image = node.op == op::Conv, is_gemm = node.op == op::Gemm;
   if (!image && !is_gemm && node.op != op::MatMul) return false;
-  const auto x = g.steps(node.inputs[0]);
+  const auto x = g.quant_params(node.inputs[0]);
   const auto made_in_run = x ? std::nullopt : run_time_bytes(e, node.inputs[0]);
   const size_t rank = e.rank(node.inputs[0]);
   if ((!x && !made_in_run) || (image && made_in_run && made_in_run->in_rows) ||

@@ -5,7 +5,7 @@
 
 #include "runtime/op/quantized_elementwise.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/elementwise_steps.h"
 #include "tools/graph/fold/fold_constants.h"
@@ -17,9 +17,9 @@ namespace {
 constexpr size_t kMaxFunctionNodes = 32;
 using Numbers = std::vector<float>;  // one of each byte
 
-Numbers numbers_of(const Steps& steps) {
+Numbers numbers_of(const QuantParams& params) {
   Numbers all;
-  for (int64_t i = 0; i < 256; i++) all.push_back(float(i - steps.zero) * steps.scale);
+  for (int64_t i = 0; i < 256; i++) all.push_back(float(i - params.zero) * params.scale);
   return all;
 }
 
@@ -34,17 +34,17 @@ bool is_of_one_element(const Editor& e, const Node& node) {
 }
 
 /// The numbers of an f32 value for every byte of the one tensor that it is made of.
-class FunctionOfBytes {
+class FunctionOfInt8 {
  public:
-  explicit FunctionOfBytes(const ByteGraph& g) : g_(g) {}
+  explicit FunctionOfInt8(const Int8Graph& g) : g_(g) {}
 
   bool compute(ValueId x) {
     if (made_.count(x)) return true;
     const Editor& e = g_.e;
-    if (const auto steps = g_.steps(x)) {
+    if (const auto params = g_.quant_params(x)) {
       if (leaf_ >= 0) return false;
       leaf_ = x;
-      put(x, numbers_of(*steps));
+      put(x, numbers_of(*params));
       return true;
     }
     const Node* node = e.producer(x);
@@ -92,7 +92,7 @@ class FunctionOfBytes {
     return true;
   }
 
-  const ByteGraph& g_;
+  const Int8Graph& g_;
   size_t nodes_ = 0;
   ValueId leaf_ = kAbsent;
   std::map<ValueId, Constant> made_;
@@ -100,27 +100,28 @@ class FunctionOfBytes {
 
 std::vector<int64_t> limited(const Numbers& numbers, const Output& to) {
   std::vector<int64_t> table;
-  for (const float x : numbers) table.push_back(std::clamp(byte_of(to.steps, x), to.low, to.high));
+  for (const float x : numbers) table.push_back(std::clamp(byte_of(to.params, x), to.low, to.high));
   return table;
 }
 }  // namespace
 
-ValueId recognize_function(ByteGraph& g, ValueId x, const Output& to) {
-  FunctionOfBytes function(g);
+ValueId recognize_function(Int8Graph& g, ValueId x, const Output& to) {
+  FunctionOfInt8 function(g);
   if (!function.compute(x) || g.e.value(x).dtype != DType::kF32) return kAbsent;
   return g.lookup(g.bytes(function.leaf()), limited(function.numbers(x), to), *to.from);
 }
 
-ValueId ByteGraph::rescaled(ValueId x, const Steps& from, const Output& to, const Node& node) {
+ValueId Int8Graph::rescaled(ValueId x, const QuantParams& from, const Output& to,
+                            const Node& node) {
   return lookup(bytes(x), limited(numbers_of(from), to), node);
 }
 
-ValueId recognize_concat(ByteGraph& g, const Node& root, const Output& to) {
-  std::vector<Steps> all;
+ValueId recognize_concat(Int8Graph& g, const Node& root, const Output& to) {
+  std::vector<QuantParams> all;
   for (const ValueId part : root.inputs) {
-    const auto steps = g.steps(part);
-    if (!steps) return kAbsent;
-    all.push_back(*steps);
+    const auto params = g.quant_params(part);
+    if (!params) return kAbsent;
+    all.push_back(*params);
   }
   std::vector<ValueId> parts;
   for (size_t i = 0; i < all.size(); i++)
@@ -129,22 +130,22 @@ ValueId recognize_concat(ByteGraph& g, const Node& root, const Output& to) {
                   {{attr::axis, root.integer(attr::axis, 0)}});
 }
 
-ValueId recognize_sum(ByteGraph& g, const Node& root, const Output& to) {
-  const auto a = g.steps(root.inputs[0]), b = g.steps(root.inputs[1]);
+ValueId recognize_sum(Int8Graph& g, const Node& root, const Output& to) {
+  const auto a = g.quant_params(root.inputs[0]), b = g.quant_params(root.inputs[1]);
   if (!a || !b) return kAbsent;
   Attributes attributes = {{attr::requant, std::string("float_even")},
                            {attr::a_zero, a->zero},
                            {attr::b_zero, b->zero},
-                           {attr::y_zero, to.steps.zero},
+                           {attr::y_zero, to.params.zero},
                            {attr::low, to.low},
                            {attr::high, to.high}};
   if (root.op == op::Mul) {
-    const float scale = a->scale * b->scale / to.steps.scale;
+    const float scale = a->scale * b->scale / to.params.scale;
     if (!std::isnormal(scale) || scale > 16384) return kAbsent;
     attributes[attr::function] = std::string("mul");
     attributes[attr::scale] = double(scale);
   } else {
-    const float by_a = a->scale / to.steps.scale, by_b = b->scale / to.steps.scale,
+    const float by_a = a->scale / to.params.scale, by_b = b->scale / to.params.scale,
                 larger = std::max(by_a, by_b);
     if (!(larger >= 1.0f / 1024 && larger < 512)) return kAbsent;
     const int shift = quantized_sum_shift(DType::kU8) - std::ilogb(larger);
@@ -166,9 +167,9 @@ ValueId recognize_sum(ByteGraph& g, const Node& root, const Output& to) {
 }
 
 /// Softmax of the last dimension.
-ValueId recognize_rows(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_rows(Int8Graph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
-  const auto x = g.steps(root.inputs[0]);
+  const auto x = g.quant_params(root.inputs[0]);
   const size_t rank = e.rank(root.inputs[0]);
   if (!x || rank < 1 || to.low != 0 || to.high != 255) return kAbsent;
   const int64_t axis = root.integer(attr::axis, int64_t(rank) - 1);
@@ -181,8 +182,9 @@ ValueId recognize_rows(ByteGraph& g, const Node& root, const Output& to) {
     if (i != axis) last.push_back(i);
   last.push_back(axis);
   const ValueId rows = e.transpose(g.bytes(root.inputs[0]), last, root);
-  const ValueId y = e.emit(op::QuantizedSoftmax, {rows, exponents}, DType::kU8, e.dims(rows), root,
-                           {{attr::scale, double(to.steps.scale)}, {attr::y_zero, to.steps.zero}});
+  const ValueId y =
+      e.emit(op::QuantizedSoftmax, {rows, exponents}, DType::kU8, e.dims(rows), root,
+             {{attr::scale, double(to.params.scale)}, {attr::y_zero, to.params.zero}});
   return e.transpose(y, inverse(last), root);
 }
 

@@ -7,8 +7,8 @@
 
 #include "runtime/op/requantize.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
-#include "tools/compile/passes/quantize/byte_operands.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
+#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/graph/window.h"
@@ -26,7 +26,7 @@ struct Weights {
 };
 
 /// Weights of which dimension `channels` counts the outputs; `to_front` brings it to the front.
-std::optional<Weights> read_weights(const ByteGraph& g, ValueId w, const Integers& to_front) {
+std::optional<Weights> read_weights(const Int8Graph& g, ValueId w, const Integers& to_front) {
   const auto found = g.quantized_constant(w);
   if (!found || g.e.rank(w) != to_front.size()) return std::nullopt;
   const Constant& integers = *found->integers;
@@ -49,7 +49,7 @@ std::optional<Weights> read_weights(const ByteGraph& g, ValueId w, const Integer
 }
 
 /// A bias of floating point, or of integers with whatever scale, on the steps of the sums.
-std::optional<std::vector<int64_t>> read_bias(const ByteGraph& g, ValueId bias, const Weights& w,
+std::optional<std::vector<int64_t>> read_bias(const Int8Graph& g, ValueId bias, const Weights& w,
                                               float x_scale) {
   std::vector<int64_t> sums(size_t(w.outputs), 0);
   if (bias < 0) return sums;
@@ -84,8 +84,8 @@ std::optional<std::vector<int64_t>> read_bias(const ByteGraph& g, ValueId bias, 
 
 /// Operands 2 and 3: the bias, with the zero point of x in it, and the multipliers. False where
 /// they leave their range.
-bool add_channels(ByteGraph& g, const Weights& w, const std::vector<int64_t>& bias, const Steps& x,
-                  const Output& to, std::vector<ValueId>* operands) {
+bool add_channels(Int8Graph& g, const Weights& w, const std::vector<int64_t>& bias,
+                  const QuantParams& x, const Output& to, std::vector<ValueId>* operands) {
   const int64_t products = w.outputs ? w.values.elements() / w.outputs : 0;
   if (products < 1 || products > quantized::kMaxProducts) return false;
   host::charge_work(uint64_t(w.values.elements()) / 8);
@@ -98,7 +98,7 @@ bool add_channels(ByteGraph& g, const Weights& w, const std::vector<int64_t>& bi
     if (start < std::numeric_limits<int32_t>::min() || start > std::numeric_limits<int32_t>::max())
       return false;
     whole.push_back(int32_t(start));
-    multipliers.push_back(x.scale * w.scale(o) / to.steps.scale);
+    multipliers.push_back(x.scale * w.scale(o) / to.params.scale);
     if (!std::isfinite(multipliers.back())) return false;
   }
   const std::string name = to.from->name;
@@ -110,7 +110,7 @@ bool add_channels(ByteGraph& g, const Weights& w, const std::vector<int64_t>& bi
 }
 
 /// The operator, over an image of bytes and weights [O, kh, kw, I / groups].
-ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps& x,
+ValueId convolved(Int8Graph& g, const Node& root, const Output& to, const QuantParams& x,
                   const Weights& w, const std::vector<ValueId>& numbers, ValueId image,
                   Attributes attributes) {
   Editor& e = g.e;
@@ -127,10 +127,10 @@ ValueId convolved(ByteGraph& g, const Node& root, const Output& to, const Steps&
 
 }  // namespace
 
-ValueId recognize_convolution(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_convolution(Int8Graph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
-  const auto x = g.steps(root.inputs[0]);
+  const auto x = g.quant_params(root.inputs[0]);
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
       root.integers(attr::kernel_shape).size() != rank - 2 || !windows_fit(e, root))
     return kAbsent;
@@ -149,7 +149,7 @@ ValueId recognize_convolution(ByteGraph& g, const Node& root, const Output& to) 
 namespace {
 
 /// [I, O / groups, kh, kw] as weights of that convolution.
-std::optional<Weights> read_turned_weights(const ByteGraph& g, const Node& root) {
+std::optional<Weights> read_turned_weights(const Int8Graph& g, const Node& root) {
   const bool rows = g.e.rank(root.inputs[1]) == 3;
   auto w = read_weights(g, root.inputs[1], rows ? Integers{1, 2, 0} : Integers{1, 2, 3, 0});
   if (!w) return std::nullopt;
@@ -187,7 +187,7 @@ std::optional<Margin> margin_of(const graph::WindowSide& s, const Dim& in, const
   return Margin{reach - s.begin, *behind.value()};
 }
 
-ValueId spread_out(Editor& e, ValueId image, const Node& root, const Steps& x,
+ValueId spread_out(Editor& e, ValueId image, const Node& root, const QuantParams& x,
                    const graph::Window2d& taps, Margin* h, Margin* w) {
   const Dims dims = e.dims(image);
   const int64_t rows = taps.h.stride, columns = taps.w.stride;
@@ -221,10 +221,10 @@ ValueId spread_out(Editor& e, ValueId image, const Node& root, const Steps& x,
 
 }  // namespace
 
-ValueId recognize_transposed_convolution(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_transposed_convolution(Int8Graph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   const size_t rank = e.rank(root.inputs[0]);
-  const auto x = g.steps(root.inputs[0]);
+  const auto x = g.quant_params(root.inputs[0]);
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
       root.integers(attr::kernel_shape).size() != rank - 2)
     return kAbsent;
@@ -253,12 +253,13 @@ ValueId recognize_transposed_convolution(ByteGraph& g, const Node& root, const O
 namespace {
 
 /// Of two tensors that the run computes. The second may lie transposed, which spares turning it.
-ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, const Output& to) {
+ValueId multiplied_matrices(Int8Graph& g, const Node& root, const QuantParams& x,
+                            const Output& to) {
   Editor& e = g.e;
   const ValueId a = root.inputs[0], b = root.inputs[1];
   const graph::Dims left = e.dims(a), right = e.dims(b);
-  const Steps y = *g.steps(b);
-  const float scale = x.scale * y.scale / to.steps.scale;
+  const QuantParams y = *g.quant_params(b);
+  const float scale = x.scale * y.scale / to.params.scale;
   const auto depth = left.back().value();
   if (left.size() < 2 || left.size() != right.size() || !std::isnormal(scale) || !depth ||
       *depth > quantized::kMaxProducts ||
@@ -274,7 +275,7 @@ ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, cons
   }
   Attributes attributes = {
       {attr::trans_b, int64_t(transposed)}, {attr::a_zero, x.zero}, {attr::b_zero, y.zero},
-      {attr::y_zero, to.steps.zero},        {attr::low, to.low},    {attr::high, to.high},
+      {attr::y_zero, to.params.zero},       {attr::low, to.low},    {attr::high, to.high},
       {attr::scale, double(scale)}};
   return e.emit(op::QuantizedMatMul, {g.bytes(a), second}, DType::kU8, e.dims(root.outputs[0]),
                 root, std::move(attributes));
@@ -282,7 +283,7 @@ ValueId multiplied_matrices(ByteGraph& g, const Node& root, const Steps& x, cons
 
 }  // namespace
 
-ValueId recognize_product(ByteGraph& g, const Node& root, const Output& to) {
+ValueId recognize_product(Int8Graph& g, const Node& root, const Output& to) {
   Editor& e = g.e;
   ValueId a = root.inputs[0], bias = kAbsent;
   bool transposed = false;
@@ -302,9 +303,9 @@ ValueId recognize_product(ByteGraph& g, const Node& root, const Output& to) {
     if (product->inputs.size() > 2) bias = product->inputs[2];
     if (bias >= 0 && product->number(attr::beta, 1) != 1) return kAbsent;
   }
-  const auto x = g.steps(a);
+  const auto x = g.quant_params(a);
   if (!x || e.rank(a) < 2) return kAbsent;
-  if (&root == product && root.op == op::MatMul && g.steps(root.inputs[1]) &&
+  if (&root == product && root.op == op::MatMul && g.quant_params(root.inputs[1]) &&
       !g.quantized_constant(root.inputs[1]))
     return multiplied_matrices(g, root, *x, to);
   const auto w = read_weights(g, product->inputs[1], transposed ? Integers{0, 1} : Integers{1, 0});
@@ -322,7 +323,7 @@ ValueId recognize_product(ByteGraph& g, const Node& root, const Output& to) {
 }
 
 /// What ceil_mode adds is padding, which is no maximum.
-ValueId largest_bytes(ByteGraph& g, const Node& node, ValueId bytes) {
+ValueId largest_bytes(Int8Graph& g, const Node& node, ValueId bytes) {
   Editor& e = g.e;
   const ValueId image = image_of(e, bytes, node);
   const Dims dims = image_dims(e.dims(node.outputs[0]));

@@ -8,7 +8,7 @@
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/match.h"
 #include "tools/compile/passes/common/pass.h"
-#include "tools/compile/passes/quantize/byte_operands.h"
+#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 

@@ -9,14 +9,14 @@
 
 #include "tools/compile/passes/common/match.h"
 #include "tools/compile/passes/common/pass.h"
-#include "tools/compile/passes/quantize/byte_graph.h"
+#include "tools/compile/passes/quantize/int8_graph.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::passes {
 namespace quantize {
 namespace {
 
-using Rule = ValueId (*)(ByteGraph&, const Node&, const Output&);
+using Rule = ValueId (*)(Int8Graph&, const Node&, const Output&);
 const std::map<graph::Operator, Rule>& rules() {
   static const std::map<graph::Operator, Rule> kRules = {
       {op::Conv, recognize_convolution},
@@ -47,7 +47,7 @@ struct Chain {
 bool is_limit(const Node& node) { return node.op == op::Relu || node.op == op::Clip; }
 
 void narrow(const Node& limit, Output* to) {
-  const Steps& steps = to->steps;
+  const QuantParams& steps = to->params;
   const auto least = [&](double x) { to->low = std::max(to->low, byte_of(steps, float(x))); };
   if (limit.op == op::Relu) return least(0);
   if (limit.has(attr::min)) least(limit.number(attr::min, 0));
@@ -56,13 +56,14 @@ void narrow(const Node& limit, Output* to) {
   to->low = std::min(to->low, to->high);  // of a Clip whose ends are turned round, the upper counts
 }
 
-Chain chain_behind(const ByteGraph& g, ValueId x) {
+Chain chain_behind(const Int8Graph& g, ValueId x) {
   Chain chain{x, {}};
   bool is_limited = false, is_open = true;  // open: nothing behind the last limit was looked at
   for (;;) {
     host::charge_work(1);
     Node* const node = g.e.producer(chain.root);
-    if (!node || !g.e.read_once(chain.root) || (is_open && g.steps(chain.root))) return chain;
+    if (!node || !g.e.read_once(chain.root) || (is_open && g.quant_params(chain.root)))
+      return chain;
     const bool limit = is_open = is_limit(*node);
     // A limit behind Pad is one of what is padded, too.
     if (!limit && (!g.moves(*node) || node->op == op::Split || (is_limited && node->op == op::Pad)))
@@ -108,7 +109,7 @@ class Recognition {
       return false;
     }
     for (size_t i = chain.nodes.size(); i-- > 0;)
-      if (!is_limit(*chain.nodes[i])) bytes = g.moved(*chain.nodes[i], bytes, to.steps, 0);
+      if (!is_limit(*chain.nodes[i])) bytes = g.moved(*chain.nodes[i], bytes, to.params, 0);
     replace(quantize, bytes);
     std::vector<Node*> gone = chain.nodes;
     if (root) gone.push_back(root);
@@ -142,7 +143,7 @@ class Recognition {
       root = e.producer(root->inputs[0]);
     if (!root || root->op == op::Dequantize) return;
     for (const ValueId in : root->inputs)
-      if (g.steps(in)) {
+      if (g.quant_params(in)) {
         in_floats_[text(root->op)]++;
         return;
       }
@@ -183,7 +184,7 @@ class Recognition {
     }
     for (const auto* nodes : {&g.quantizes(), &g.dequantizes()})
       for (Node* node : *nodes)
-        if (plain.count(node)) spell_out(e, *node);
+        if (plain.count(node)) decompose(e, *node);
   }
 
   void note(uint32_t found) {
@@ -216,7 +217,7 @@ class Recognition {
   }
 
   Editor& e;
-  ByteGraph g;
+  Int8Graph g;
   std::vector<const Node*> open_;  // Quantizes with no integers behind
   std::map<std::string, int> in_floats_;
 };
