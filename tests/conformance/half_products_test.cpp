@@ -133,7 +133,7 @@ TEST_CASE("halves: every convolution of the other suite, where it may be of halv
     const std::string name = expected_name(precision, "conv2d_direct");
     int taken = 0;
     for (const Conv2dCase& c : kConv2dCases)
-      taken += run_conv2d(c, true, {2e-6, 6e-6}, halves) == name;
+      taken += run_conv2d(c, true, {2e-6, 6e-6}, precision) == name;
     if (multiplies(precision)) CHECK(taken > 5);
   }
 }

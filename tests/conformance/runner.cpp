@@ -348,7 +348,7 @@ std::string run_case(const Case& test) {
   CHECK(find_kernel(*oracle, test.op, with_oracle.arguments)
             ->run(with_oracle.arguments, Team{})
             .ok());
-  std::vector<Tensor> references[5];  // by family, then by halves
+  std::vector<Tensor> references[5];  // by family, then by precision
   std::string best;
   Case given = work;
   if (!test.oracle_inputs.empty()) given.inputs = test.oracle_inputs;
@@ -360,9 +360,9 @@ std::string run_case(const Case& test) {
         find_kernel(*table, test.op, Bound(test.attributes, work.inputs, work.outputs).arguments);
     REQUIRE_MESSAGE(kernel != nullptr, "no kernel");
     best = kernel->name;
-    const ReducedPrecision halves = reduced_precision_of(*kernel);
+    const ReducedPrecision precision = reduced_precision_of(*kernel);
     std::vector<Tensor>& reference =
-        references[halves == ReducedPrecision::kNone ? family(*table) : 2 + int(halves)];
+        references[precision == ReducedPrecision::kNone ? family(*table) : 2 + int(precision)];
     if (kernels_run.again(kernel, &reference)) continue;
     for (int threads = 1; threads <= 3; threads++) {
       CAPTURE(threads);
@@ -373,9 +373,9 @@ std::string run_case(const Case& test) {
       check_guards(work.inputs);
       if (reference.empty()) {
         reference = outputs;
-        CHECK((halves == ReducedPrecision::kBf16 && !test.rounded_inputs.empty()
+        CHECK((precision == ReducedPrecision::kBf16 && !test.rounded_inputs.empty()
                    ? rounded_fault(test, outputs)
-                   : first_fault(test, *table, outputs, expected, references[0], halves)) == "");
+                   : first_fault(test, *table, outputs, expected, references[0], precision)) == "");
       } else {
         compare_bits(outputs, reference);
       }

@@ -136,6 +136,7 @@ def write_table(figures):
 
 def write_model(figures):
     lines = [
+        "// SPDX-License-Identifier: Apache-2.0",
         "// tools/diagnose/gpu_cost/loop_instructions.inl - written by loops_gate.py --update: sm_87",
         "// by CUDA 11.8",
         "// clang-format off",

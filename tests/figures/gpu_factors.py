@@ -17,7 +17,8 @@ import re
 import sys
 
 ROW = re.compile(r'\{"([^"]+)", "([^"]+)", ([\d.]+), (\d+)\},')
-HEAD = """// tools/diagnose/gpu_cost/measured.inl - written by tests/figures/gpu_factors.py: measured
+HEAD = """// SPDX-License-Identifier: Apache-2.0
+// tools/diagnose/gpu_cost/measured.inl - written by tests/figures/gpu_factors.py: measured
 // by predicted, and of how many networks
 """
 
