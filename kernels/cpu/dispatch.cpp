@@ -37,8 +37,9 @@ bool system_keeps(uint32_t registers) {
 }
 
 bool has_avx2() {
-  const bool fma = Cpuid(1, 0).c >> 12 & 1, avx2 = Cpuid(7, 0).b >> 5 & 1;
-  return fma && avx2 && system_keeps(0x06);  // XMM, YMM
+  const uint32_t parts = 1u << 12 | 1u << 29;  // FMA, F16C
+  const bool avx2 = Cpuid(7, 0).b >> 5 & 1;
+  return (Cpuid(1, 0).c & parts) == parts && avx2 && system_keeps(0x06);  // XMM, YMM
 }
 #endif
 #if INGOT_HAVE_AVXVNNI

@@ -2,6 +2,7 @@
 // kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one
 // instruction set.
 #include "kernels/cpu/attention/attention.inl"
+#include "kernels/cpu/block_linear/block_linear.inl"
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
 #include "kernels/cpu/conv_transpose2d/conv_transpose2d.inl"
@@ -34,6 +35,7 @@ constexpr KernelEntry kProductKernels[] = {
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
      conv_transpose2d_supports, conv_transpose2d_f32<V>},
     INGOT_QUANTIZED_PRODUCTS,
+    INGOT_BLOCK_PRODUCTS,
     {},
 };
 

@@ -2,6 +2,7 @@
 // kernels/cpu/vector_kernels.inl - elementwise, reductions, softmax, norms, recurrent cells and
 // data movement: the list of kernels for one instruction set. The last row is empty. What has no
 // use for vectors is in scalar_kernels.inl.
+#include "kernels/cpu/block_linear/block_rows.inl"
 #include "kernels/cpu/concat/concat.inl"
 #include "kernels/cpu/copy/copy.inl"
 #include "kernels/cpu/elementwise/elementwise.inl"
@@ -47,6 +48,9 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kGather, "gather", &kGatherContract, nullptr, tensors::gather<V>},
     {OpCode::kRandom, "random", &kRandomContract, nullptr, random::random<V>},
     {OpCode::kFft, "fft", &kFftContract, nullptr, fft::fft<V>},
+    {OpCode::kBlockQuantize, "block_quantize", &kBlockQuantizeContract, nullptr,
+     blocks::quantize<V>},
+    {OpCode::kBlockGather, "block_gather", &kBlockGatherContract, nullptr, blocks::gather_rows<V>},
     INGOT_QUANTIZED_TENSORS,
     {},
 };

@@ -83,7 +83,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
     const char* field;
     uint64_t most, found;
   } ranges[] = {{"values[].dtype", uint64_t(DType::kBool), uint64_t(from->dtype())},
-                {"values[].packing", uint64_t(Packing::kPanels16x4), uint64_t(from->packing())},
+                {"values[].packing", uint64_t(Packing::kBlocks32), uint64_t(from->packing())},
                 {"values[].kind", uint64_t(ValueKind::kState), uint64_t(from->kind())},
                 {"values[].alias", uint64_t(AliasKind::kInPlace), uint64_t(from->alias())},
                 {"values[].dims: rank", kMaxRank, rank},

@@ -3,6 +3,7 @@
 // each of them.
 #pragma once
 #include "runtime/op/attention.h"
+#include "runtime/op/block_linear.h"
 #include "runtime/op/concat.h"
 #include "runtime/op/control.h"
 #include "runtime/op/conv2d.h"

@@ -30,7 +30,8 @@ enum class Packing : uint8_t {
   kWinogradF43 = 2,
   kDepthwise16 = 3,
   kVector16 = 4,
-  kPanels16x4 = 5
+  kPanels16x4 = 5,
+  kBlocks32 = 6
 };
 
 constexpr int kMaxRank = 8;

@@ -20,7 +20,8 @@ inline double weight(const TensorView& w, int64_t o, int64_t tap, int64_t c, int
     case Packing::kDense:
     case Packing::kVector16:
     case Packing::kWinogradF43:
-    case Packing::kPanels16x4: break;
+    case Packing::kPanels16x4:
+    case Packing::kBlocks32: break;
   }
   return double(p[o * taps * channels + k]);
 }

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "state"};
 constexpr const char* kPackings[] = {"dense",       "panels16", "winograd_f43",
-                                     "depthwise16", "vector16", "panels16x4"};
+                                     "depthwise16", "vector16", "panels16x4", "blocks32"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
 
 /// Numbers, and names or expressions where a dimension is symbolic.

@@ -108,7 +108,8 @@ std::vector<float> pack_weights(Packing packing, std::span<const int64_t> dims,
     case Packing::kDepthwise16: return pack_depthwise16(dense, first, rest);
     case Packing::kVector16: return pack_vector16(dense);
     case Packing::kDense: break;
-    case Packing::kPanels16x4: throw std::invalid_argument("pack_weights: panels16x4 are bytes");
+    case Packing::kPanels16x4:
+    case Packing::kBlocks32: throw std::invalid_argument("pack_weights: panels of bytes");
   }
   return {dense.begin(), dense.end()};
 }

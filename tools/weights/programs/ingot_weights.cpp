@@ -205,7 +205,7 @@ class Reader {
     const fb::Value* value = program_->values()->Get(id);
     const auto packing = Packing(uint8_t(value->packing()));
     if (value->kind() != fb::ValueKind::constant || uint8_t(value->dtype()) == 0 ||
-        uint8_t(value->dtype()) >= std::size(kElements) || packing > Packing::kPanels16x4)
+        uint8_t(value->dtype()) >= std::size(kElements) || packing > Packing::kBlocks32)
       refuse(where + " lies in value " + std::to_string(id) + ", which is no constant");
     out.known = true;
     out.type = kElements[uint8_t(value->dtype())];

@@ -1,0 +1,139 @@
+// kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the threads.
+// Several rows read a panel that is expanded to bytes once for a chunk of them; one row reads the
+// file's bytes. Contract: runtime/op/block_linear.h.
+#pragma once
+#include "kernels/cpu/block_linear/tile.inl"
+#include "kernels/cpu/gemm/gemm.inl"
+#include "kernels/cpu/simd/share.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace blocks {
+
+struct BlockJob {
+  const uint8_t* weights;
+  BlockRows x;
+  int64_t outputs;
+  float* y;
+  int64_t y_stride;
+  const float *bias, *residual;
+  int64_t residual_stride;
+};
+
+/// The sums of a row and a panel -> y.
+template <class V>
+void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* sums) {
+  const int64_t first = panel * kOutputs, count = min_of(job.outputs - first, kOutputs);
+  float* const y = job.y + row * job.y_stride + first;
+  const float *const bias = job.bias ? job.bias + first : nullptr,
+              *const residual = job.residual ? job.residual + row * job.residual_stride + first
+                                             : nullptr;
+  for (int64_t i = 0; i < count; i += V::kLanes) {
+    const int64_t n = min_of(count - i, V::kLanes);
+    typename V::F v = V::load(sums + i);
+    if (bias) v = V::add(v, V::load_partial(bias + i, n));
+    if (residual) v = V::add(v, V::load_partial(residual + i, n));
+    V::store_partial(y + i, v, n);
+  }
+}
+
+/// Rows of a chunk, so that their bytes stay in the second-level cache.
+inline int64_t chunk_rows(int64_t row_bytes) {
+  const int64_t fit = (int64_t{768} << 10) / (row_bytes > 0 ? row_bytes : 1);
+  return fit < 48                           ? 48
+         : fit > block_weights::kChunkRows ? block_weights::kChunkRows
+                                            : fit / 12 * 12;
+}
+
+template <class V, BlockType t, int R>
+INGOT_INLINE int64_t tiles(const Expanded& e, const BlockRows& x, Range rows, int64_t from,
+                           int64_t first, int64_t units, float* sums) {
+  for (; from + R <= rows.end; from += R)
+    tile<V, t, R>(e, x, from, first, units, sums + (from - rows.begin) * kOutputs);
+  return from;
+}
+
+template <class V, BlockType t>
+void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scratch) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int64_t kMost = block_weights::kSliceK / f.unit, kPanelBlock = kOutputs * f.bytes;
+  const Expanded e = expanded_at(scratch);
+  float* const sums = reinterpret_cast<float*>(static_cast<uint8_t*>(scratch) +
+                                               block_weights::kExpandedSums);
+  const int64_t units = job.x.units, chunk = chunk_rows(job.x.stride);
+  for (int64_t from = rows.begin; from < rows.end; from += chunk) {
+    const Range some = {from, min_of(rows.end, from + chunk)};
+    for (int64_t panel = panels.begin; panel < panels.end; panel++) {
+      std::memset(sums, 0, size_t((some.end - some.begin) * kOutputs) * sizeof(float));
+      for (int64_t first = 0; first < units; first += kMost) {
+        const int64_t count = min_of(kMost, units - first);
+        for (int64_t i = 0; i < count; i++)
+          expand_block<t>(job.weights + (panel * units + first + i) * kPanelBlock, e, i);
+        int64_t at = tiles<V, t, kTileRows>(e, job.x, some, from, first, count, sums);
+        if constexpr (kTileRows > 2) at = tiles<V, t, 2>(e, job.x, some, at, first, count, sums);
+        tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
+      }
+      for (int64_t row = some.begin; row < some.end; row++)
+        finish_row<V>(job, row, panel, sums + (row - some.begin) * kOutputs);
+    }
+  }
+}
+
+template <class V, BlockType t>
+void block_linear_of(const BlockJob& job, int64_t rows, const Team& team) {
+  constexpr BlockFormat f = block_format(t);
+  const int64_t panels = ceil_div(job.outputs, kOutputs);
+  if (rows == 1) {
+    const Range mine = part(panels, team.id, team.size);
+    for (int64_t panel = mine.begin; panel < mine.end; panel++) {
+      alignas(64) float sums[kOutputs];
+      const uint8_t* const p = job.weights + panel * job.x.units * kOutputs * f.bytes;
+      row_times_panel<V, t>(p, job.x, sums);
+      finish_row<V>(job, 0, panel, sums);
+    }
+    return;
+  }
+  Range mine{0, rows}, cut{0, panels};
+  if (panels >= team.size)
+    cut = part(panels, team.id, team.size);
+  else
+    mine = part(rows, team.id, team.size);
+  rows_times_panels<V, t>(job, mine, cut, team.scratch);
+}
+
+}  // namespace blocks
+
+template <class V>
+Status block_linear(const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  const TensorView *const bias = a.optional(2), *const residual = a.optional(3);
+  if (y.elements() == 0) return {};
+  const BlockType type = a.as<BlockLinearAttributes>().type;
+  const BlockFormat f = block_format(type);
+  const int64_t units = w.dims[1] / f.bytes;
+  const blocks::BlockJob job = {w.as<const uint8_t>(),
+                                {x.as<const uint8_t>(), x.row_stride, units * f.unit, units},
+                                y.row_length(),
+                                y.as<float>(),
+                                y.row_stride,
+                                bias ? bias->as<const float>() : nullptr,
+                                residual ? residual->as<const float>() : nullptr,
+                                residual ? int64_t{residual->row_stride} : 0};
+  switch (type) {
+    case BlockType::kQ4_0: blocks::block_linear_of<V, BlockType::kQ4_0>(job, y.rows(), team); break;
+    case BlockType::kQ4_1: blocks::block_linear_of<V, BlockType::kQ4_1>(job, y.rows(), team); break;
+    case BlockType::kQ5_0: blocks::block_linear_of<V, BlockType::kQ5_0>(job, y.rows(), team); break;
+    case BlockType::kQ5_1: blocks::block_linear_of<V, BlockType::kQ5_1>(job, y.rows(), team); break;
+    case BlockType::kQ8_0: blocks::block_linear_of<V, BlockType::kQ8_0>(job, y.rows(), team); break;
+    case BlockType::kQ4_K: blocks::block_linear_of<V, BlockType::kQ4_K>(job, y.rows(), team); break;
+    case BlockType::kQ5_K: blocks::block_linear_of<V, BlockType::kQ5_K>(job, y.rows(), team); break;
+    case BlockType::kQ6_K: blocks::block_linear_of<V, BlockType::kQ6_K>(job, y.rows(), team); break;
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace ingot::cpu
+
+#define INGOT_BLOCK_PRODUCTS \
+  { OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V> }

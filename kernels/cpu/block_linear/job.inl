@@ -1,0 +1,64 @@
+// kernels/cpu/block_linear/job.inl - what the tiles of products with weights in blocks share.
+// Contract: runtime/op/block_linear.h.
+#pragma once
+#include <cstring>
+
+#include "kernels/cpu/simd/half.inl"
+#include "kernels/cpu/simd/inline.h"
+#include "runtime/op/block_linear.h"
+
+namespace ingot::cpu {
+namespace {
+namespace blocks {
+
+using block_weights::kOutputs;
+
+/// Rows of BlockQuantize.
+struct BlockRows {
+  const uint8_t* bytes;
+  int64_t stride, k, units;
+  INGOT_INLINE const int8_t* codes(int64_t row) const {
+    return reinterpret_cast<const int8_t*>(bytes + row * stride);
+  }
+  INGOT_INLINE const float* scales(int64_t row) const {
+    return reinterpret_cast<const float*>(bytes + row * stride + k);
+  }
+  /// i32 or f32, as the type has it.
+  INGOT_INLINE const uint8_t* words(int64_t row) const {
+    return bytes + row * stride + k + 4 * units;
+  }
+};
+INGOT_INLINE int32_t start_at(const uint8_t* words, int64_t i) {
+  int32_t word;
+  std::memcpy(&word, words + 4 * i, 4);
+  return word;
+}
+INGOT_INLINE float minimum_at(const uint8_t* words, int64_t i) {
+  float word;
+  std::memcpy(&word, words + 4 * i, 4);
+  return word;
+}
+/// Four bytes of a row, for a broadcast.
+INGOT_INLINE int32_t quad(const int8_t* p) {
+  int32_t four;
+  std::memcpy(&four, p, 4);
+  return four;
+}
+
+/// A slice of a panel: codes [32 k][group][half][16][4] from zero on (signed where tiles multiply
+/// so), scales and minima f32 [sub][32], minima negative in types of 256.
+struct Expanded {
+  uint8_t* codes;
+  float *scales, *minima;
+};
+inline Expanded expanded_at(void* scratch) {
+  uint8_t* const p = static_cast<uint8_t*>(scratch);
+  return {p, reinterpret_cast<float*>(p + block_weights::kExpandedScales),
+          reinterpret_cast<float*>(p + block_weights::kExpandedMinima)};
+}
+
+constexpr int subs_of(const BlockFormat& f) { return f.unit / f.sub; }
+
+}  // namespace blocks
+}  // namespace
+}  // namespace ingot::cpu

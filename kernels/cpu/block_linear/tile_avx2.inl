@@ -1,0 +1,322 @@
+// kernels/cpu/block_linear/tile_avx2.inl - products of bytes in 256 bits: four rows times 16
+// outputs, sums of floats in L1. With AVX-VNNI by its dot products. Without, maddubs adds two
+// products of u8 and i8 in 16 bits, which hold the sums of several groups: activations are -127 ..
+// 127, so after n groups of four k a sum is at most
+//   4 bits: 2n * 15 * 127 = 3810 n  <= 32767 for n <= 8, all of 32 k
+//   5 bits: 2n * 31 * 127 = 7874 n  <= 32767 for n <= 4
+//   6 bits: 2n * 63 * 127 = 16002 n <= 32767 for n <= 2
+//   8 bits: |w|, at most 128, by x with w's sign: 2 * 128 * 127 = 32512
+// and maddubs never saturates. A file can hold -128 as an activation only in a row that it computes
+// itself, which BlockQuantize never gives.
+#pragma once
+#include "kernels/cpu/block_linear/job.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace blocks {
+
+constexpr int kTileRows = 4;
+#if defined(INGOT_SIMD_VNNI)
+constexpr bool kDots = true;
+#else
+constexpr bool kDots = false;
+#endif
+
+/// Codes are multiplied with their sign.
+constexpr bool is_signed(const BlockFormat& f) { return f.bits == 8 && !kDots; }
+/// Groups whose products are summed in 16 bits.
+constexpr int groups_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1; }
+
+INGOT_INLINE __m256i vector_at(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+}
+INGOT_INLINE __m256 halves_at(const uint8_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+INGOT_INLINE __m256i bytes_at(const uint8_t* p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+
+/// 8 outputs (quarter h of the panel) of group g of the codes of 32 k at `c`.
+template <BlockType t, int g, int h>
+INGOT_INLINE __m256i codes_of(const uint8_t* c) {
+  constexpr BlockFormat f = block_format(t);
+  if constexpr (f.bits == 8) {
+    const __m256i v = vector_at(c + g * 128 + h * 32);
+    return kDots ? _mm256_xor_si256(v, _mm256_set1_epi8(-128)) : v;
+  }
+  constexpr int kLow = f.bits == 5 ? 128 : 0;
+  __m256i v = vector_at(c + kLow + g % 4 * 128 + h * 32);
+  if constexpr (g >= 4) v = _mm256_srli_epi16(v, 4);
+  v = _mm256_and_si256(v, _mm256_set1_epi8(15));
+  if constexpr (f.bits == 5) {  // a bit a byte: 32 bits to all lanes, its byte, its bit
+    int32_t bits;
+    std::memcpy(&bits, c + g * 16 + h * 4, 4);
+    const __m256i byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
+                                            0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x(int64_t(0x8040201008040201));
+    const __m256i own =
+        _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), byte), bit);
+    v = _mm256_or_si256(v, _mm256_and_si256(_mm256_cmpeq_epi8(own, bit), _mm256_set1_epi8(16)));
+  }
+  if constexpr (f.bits == 6) {
+    __m256i high = vector_at(c + 512 + g / 4 * 128 + h * 32);
+    if constexpr (g % 4 == 0) high = _mm256_slli_epi16(high, 4);
+    if constexpr (g % 4 == 1) high = _mm256_slli_epi16(high, 2);
+    if constexpr (g % 4 == 3) high = _mm256_srli_epi16(high, 2);
+    v = _mm256_or_si256(v, _mm256_and_si256(high, _mm256_set1_epi8(48)));
+  }
+  return v;
+}
+
+INGOT_INLINE __m256 six_bits(const uint8_t* low, const uint8_t* high, int j) {
+  const __m256i l = _mm256_srl_epi32(bytes_at(low + j % 4 * 32), _mm_cvtsi32_si128(j / 4 * 4));
+  const __m256i h = _mm256_srl_epi32(bytes_at(high + j / 4 * 32), _mm_cvtsi32_si128(j % 4 * 2));
+  return _mm256_cvtepi32_ps(
+      _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi32(15)),
+                      _mm256_slli_epi32(_mm256_and_si256(h, _mm256_set1_epi32(3)), 4)));
+}
+
+/// Scales and minima of a panel's block: [sub][32].
+template <BlockType t>
+INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
+  constexpr BlockFormat f = block_format(t);
+  INGOT_UNROLL for (int h = 0; h < 4; h++) {
+    const __m256 d = halves_at(p + h * 16);
+    if constexpr (!f.is_super()) {
+      _mm256_storeu_ps(scales + h * 8, d);
+      if constexpr (f.has_min) _mm256_storeu_ps(minima + h * 8, halves_at(p + 64 + h * 16));
+    } else if constexpr (f.bits == 6) {
+      for (int j = 0; j < 16; j++) {
+        const __m256i s = _mm256_cvtepi8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 64 + j * 32 + h * 8)));
+        _mm256_storeu_ps(scales + j * 32 + h * 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(s)));
+      }
+    } else {
+      const __m256 m = _mm256_xor_ps(_mm256_set1_ps(-0.0f), halves_at(p + 64 + h * 16));
+      for (int j = 0; j < 8; j++) {
+        _mm256_storeu_ps(scales + j * 32 + h * 8,
+                         _mm256_mul_ps(d, six_bits(p + 128 + h * 8, p + 384 + h * 8, j)));
+        _mm256_storeu_ps(minima + j * 32 + h * 8,
+                         _mm256_mul_ps(m, six_bits(p + 256 + h * 8, p + 448 + h * 8, j)));
+      }
+    }
+  }
+}
+
+template <BlockType t, int g = 0>
+INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
+  const auto store = [&](int h, __m256i v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + g * 128 + h * 32), v);
+  };
+  store(0, codes_of<t, g, 0>(c)), store(1, codes_of<t, g, 1>(c));
+  store(2, codes_of<t, g, 2>(c)), store(3, codes_of<t, g, 3>(c));
+  if constexpr (g < 7) expand_codes<t, g + 1>(c, to);
+}
+template <BlockType t>
+void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kSubs = subs_of(f);
+  scales_of<t>(panel, e.scales + unit * kSubs * kOutputs, e.minima + unit * kSubs * kOutputs);
+  uint8_t* const to = e.codes + unit * f.unit * kOutputs;
+  for (int i = 0; i < f.unit / 32; i++)
+    expand_codes<t>(panel + f.header_bytes() + i * f.code_bytes(), to + i * 1024);
+}
+
+/// sum (16 bits) = or += pairs of products. Statements, since GCC 12 moves all products before the
+/// sums and keeps the tile on the stack.
+INGOT_INLINE void start_pairs(__m256i& sum, __m256i w, __m256i x) {
+  asm("vpmaddubsw %2, %1, %0" : "=x"(sum) : "x"(w), "x"(x));
+}
+INGOT_INLINE void add_pairs(__m256i& sum, __m256i w, __m256i x) {
+  __m256i t;
+  asm("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0" : "+x"(sum), "=&x"(t) : "x"(w), "x"(x));
+}
+/// sum (32 bits) += four products of bytes with signs; w_abs = |w|.
+INGOT_INLINE void add_signed(__m256i& sum, __m256i w, __m256i w_abs, __m256i x, __m256i ones) {
+  __m256i t;
+  asm("vpsignb %2, %4, %1\n\tvpmaddubsw %1, %3, %1\n\tvpmaddwd %5, %1, %1\n\tvpaddd %1, %0, %0"
+      : "+x"(sum), "=&x"(t)
+      : "x"(w), "x"(w_abs), "x"(x), "x"(ones));
+}
+#if defined(INGOT_SIMD_VNNI)
+INGOT_INLINE void dot(__m256i& sum, __m256i codes, __m256i x) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(x));
+}
+#else
+INGOT_INLINE void dot(__m256i&, __m256i, __m256i) {}
+#endif
+
+/// Units of R rows times 16 outputs: half of a panel.
+template <BlockType t, int R>
+INGOT_INLINE void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first,
+                            int64_t units, int half, float* sums) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr bool kSigned = is_signed(f);
+  constexpr int kSubs = subs_of(f), kGroups = f.sub / 4,
+                kFlush = kDots || kSigned ? kGroups : groups_in_16_bits(f.bits),
+                kSteps = kFlush < kGroups ? kFlush : kGroups;
+  const int64_t stride = x.stride;
+  const int8_t* q = x.codes(row) + first * f.unit;
+  const uint8_t* const scales = reinterpret_cast<const uint8_t*>(x.scales(row) + first);
+  const uint8_t* words = x.words(row) + 4 * first * kSubs;
+  const uint8_t* w = e.codes + half * 64;
+  const float *own = e.scales + half * 16, *minima = e.minima + half * 16;
+  const __m256i ones = _mm256_set1_epi16(1);
+  sums += half * 16;
+  alignas(64) float inner[R][16];
+  alignas(64) int32_t part[R][16];
+  for (int64_t unit = 0; unit < units; unit++) {
+    if constexpr (f.is_super()) std::memset(inner, 0, sizeof inner);
+    for (int j = 0; j < kSubs; j++, words += 4, own += kOutputs, minima += kOutputs) {
+      INGOT_UNROLL for (int g0 = 0; g0 < kGroups; g0 += kSteps) {
+        __m256i c[R][2];
+        INGOT_UNROLL for (int r = 0; r < R; r++) {
+          if constexpr (kDots || kSigned)
+            c[r][0] = c[r][1] = kSigned || f.has_min
+                                    ? _mm256_setzero_si256()
+                                    : _mm256_set1_epi32(start_at(words + r * stride, 0));
+        }
+        INGOT_UNROLL for (int g = g0; g < g0 + kSteps; g++, w += 128) {
+          const __m256i w0 = vector_at(w), w1 = vector_at(w + 32);
+          const __m256i a0 = kSigned ? _mm256_abs_epi8(w0) : w0,
+                        a1 = kSigned ? _mm256_abs_epi8(w1) : w1;
+          INGOT_UNROLL for (int r = 0; r < R; r++) {
+            const __m256i v = _mm256_set1_epi32(quad(q + r * stride + g * 4));
+            if constexpr (kDots)
+              dot(c[r][0], w0, v), dot(c[r][1], w1, v);
+            else if constexpr (kSigned)
+              add_signed(c[r][0], w0, a0, v, ones), add_signed(c[r][1], w1, a1, v, ones);
+            else if (g == g0)
+              start_pairs(c[r][0], w0, v), start_pairs(c[r][1], w1, v);
+            else
+              add_pairs(c[r][0], w0, v), add_pairs(c[r][1], w1, v);
+          }
+        }
+        INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
+          __m256i sum = c[r][i];
+          __m256i* const kept = reinterpret_cast<__m256i*>(part[r] + i * 8);
+          if constexpr (!kDots && !kSigned) {
+            sum = _mm256_madd_epi16(sum, ones);
+            if (g0 > 0)
+              sum = _mm256_add_epi32(sum, *kept);
+            else if (f.zero)
+              sum = _mm256_add_epi32(sum, _mm256_set1_epi32(start_at(words + r * stride, 0)));
+            if (g0 + kSteps < kGroups) {
+              *kept = sum;
+              continue;
+            }
+          }
+          __m256 s = _mm256_loadu_ps(own + i * 8);
+          if constexpr (!f.is_super())
+            s = _mm256_mul_ps(s, _mm256_set1_ps(minimum_at(scales + r * stride, unit)));
+          float* const to = f.is_super() ? inner[r] + i * 8 : sums + r * kOutputs + i * 8;
+          __m256 y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s, _mm256_loadu_ps(to));
+          if constexpr (f.has_min)
+            y = _mm256_fmadd_ps(_mm256_loadu_ps(minima + i * 8),
+                                _mm256_set1_ps(minimum_at(words + r * stride, 0)), y);
+          _mm256_storeu_ps(to, y);
+        }
+      }
+      q += f.sub;
+    }
+    if constexpr (f.is_super())
+      INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
+        float* const to = sums + r * kOutputs + i * 8;
+        _mm256_storeu_ps(
+            to, _mm256_fmadd_ps(_mm256_load_ps(inner[r] + i * 8),
+                                _mm256_set1_ps(minimum_at(scales + r * stride, unit)),
+                                _mm256_loadu_ps(to)));
+      }
+  }
+}
+template <class, BlockType t, int R>
+void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
+          float* sums) {
+  half_tile<t, R>(e, x, row, first, units, 0, sums);
+  half_tile<t, R>(e, x, row, first, units, 1, sums);
+}
+
+/// Groups [g, last) of quarter h of the codes at c times those of a row, in 32 bits.
+template <BlockType t, int g, int last, int h>
+INGOT_INLINE void add_groups(const uint8_t* c, const int8_t* q, __m256i& sum, __m256i& pairs) {
+  constexpr BlockFormat f = block_format(t);
+  const __m256i v = _mm256_set1_epi32(quad(q + g * 4)), w = codes_of<t, g, h>(c);
+  if constexpr (kDots) {
+    dot(sum, w, v);
+  } else {
+    constexpr int kFlush = groups_in_16_bits(f.bits);
+    const __m256i product = is_signed(f)
+                                ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(v, w))
+                                : _mm256_maddubs_epi16(w, v);
+    pairs = g % kFlush ? _mm256_add_epi16(pairs, product) : product;
+    if constexpr ((g + 1) % kFlush == 0 || g + 1 == last)
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  if constexpr (g + 1 < last) add_groups<t, g + 1, last, h>(c, q, sum, pairs);
+}
+template <BlockType t, int h, int from, int to>
+INGOT_INLINE __m256i quarter_of(const uint8_t* c, const int8_t* q, __m256i start) {
+  __m256i sum = start, pairs = start;
+  add_groups<t, from, to, h>(c, q, sum, pairs);
+  return sum;
+}
+
+/// One row times a panel as it lies in the file.
+template <class, BlockType t>
+void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int64_t kAhead = 4096;
+  const int8_t* q = x.codes(0);
+  const float* const scales = x.scales(0);
+  const uint8_t* words = x.words(0);
+  alignas(64) float own[kSubs * kOutputs], minima[kSubs * kOutputs];
+  __m256 acc[4];
+  INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_setzero_ps();
+  for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
+    scales_of<t>(p, own, minima);
+    const __m256 scale = _mm256_set1_ps(scales[unit]);
+    __m256 inner[4];
+    INGOT_UNROLL for (int h = 0; h < 4; h++) inner[h] = _mm256_setzero_ps();
+    for (int i = 0; i < f.unit / 32; i++, q += 32) {
+      const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
+      constexpr int kRead = f.is_super() ? f.code_bytes() : kBytes;
+      INGOT_UNROLL for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
+      INGOT_UNROLL for (int j = 0; j < kIn32; j++, words += 4) {
+        const __m256i start = f.has_min || is_signed(f) ? _mm256_setzero_si256()
+                                                        : _mm256_set1_epi32(start_at(words, 0));
+        __m256i products[4];
+        constexpr int kMiddle = kIn32 == 1 ? 8 : 4;
+        if (j == 0) {
+          products[0] = quarter_of<t, 0, 0, kMiddle>(c, q, start);
+          products[1] = quarter_of<t, 1, 0, kMiddle>(c, q, start);
+          products[2] = quarter_of<t, 2, 0, kMiddle>(c, q, start);
+          products[3] = quarter_of<t, 3, 0, kMiddle>(c, q, start);
+        } else {
+          products[0] = quarter_of<t, 0, 4, 8>(c, q, start);
+          products[1] = quarter_of<t, 1, 4, 8>(c, q, start);
+          products[2] = quarter_of<t, 2, 4, 8>(c, q, start);
+          products[3] = quarter_of<t, 3, 4, 8>(c, q, start);
+        }
+        const int at = (i * kIn32 + j) * kOutputs;
+        INGOT_UNROLL for (int h = 0; h < 4; h++) {
+          __m256& sum = f.is_super() ? inner[h] : acc[h];
+          __m256 s = _mm256_load_ps(own + at + h * 8);
+          if constexpr (!f.is_super()) s = _mm256_mul_ps(s, scale);
+          sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(products[h]), s, sum);
+          if constexpr (f.has_min)
+            sum = _mm256_fmadd_ps(_mm256_load_ps(minima + at + h * 8),
+                                  _mm256_set1_ps(minimum_at(words, 0)), sum);
+        }
+      }
+    }
+    if constexpr (f.is_super())
+      INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_fmadd_ps(inner[h], scale, acc[h]);
+  }
+  INGOT_UNROLL for (int h = 0; h < 4; h++) _mm256_storeu_ps(sums + h * 8, acc[h]);
+}
+
+}  // namespace blocks
+}  // namespace
+}  // namespace ingot::cpu
