@@ -1,0 +1,103 @@
+// kernels/cpu/bench/block_bench.cpp - speed of products with weights in blocks, one thread:
+// ingot_block_bench [ISA]. G multiply-adds a second for prompts of 512 rows and, for one row, GB of
+// weights a second from memory and from the cache.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "runtime/op/block_linear.h"
+
+using namespace ingot;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Memory {
+  std::vector<uint8_t> bytes;
+  explicit Memory(size_t n) : bytes(n + 64) {}
+  uint8_t* data() {
+    return reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(bytes.data()) + 63) / 64 * 64);
+  }
+};
+
+TensorView view_of(DType dtype, int64_t rows, int64_t length, void* data,
+                   Packing packing = Packing::kDense) {
+  TensorView v;
+  v.dtype = dtype, v.packing = packing, v.rank = 2;
+  v.dims[0] = rows, v.dims[1] = length, v.row_stride = length, v.data = data;
+  return v;
+}
+
+/// Weights of several layers of one shape, used in turn.
+struct Layers {
+  BlockType type;
+  int64_t k, outputs, bytes, count;
+  Memory weights;
+  Layers(BlockType t, int64_t inputs, int64_t o, int64_t all_bytes)
+      : type(t),
+        k(inputs),
+        outputs(o),
+        bytes((o + 31) / 32 * 32 * block_weights::weight_row_bytes(block_format(t), inputs)),
+        count(all_bytes / bytes > 0 ? all_bytes / bytes : 1),
+        weights(size_t(bytes * count)) {
+    std::memset(weights.data(), 0x11, size_t(bytes * count));  // scales of 6e-4
+  }
+};
+
+/// Best seconds of one call.
+double best_seconds(const KernelTable& table, Layers& layers, int64_t rows) {
+  const BlockFormat f = block_format(layers.type);
+  const int64_t row = block_weights::quantized_row_bytes(f, layers.k);
+  Memory x(size_t(rows * row)), y(size_t(rows * layers.outputs * 4)),
+      scratch(block_weights::kExpandedBytes);
+  std::memset(x.data(), 1, size_t(rows * row));
+  const BlockLinearAttributes t = {layers.type};
+  Team team;
+  team.scratch = scratch.data();
+  double best = 1e9;
+  const double end = now() + 0.4;
+  for (int64_t i = 0; i < 3 || now() < end; i++) {
+    const TensorView inputs[] = {
+        view_of(DType::kU8, rows, row, x.data()),
+        view_of(DType::kU8, layers.outputs, block_weights::weight_row_bytes(f, layers.k),
+                layers.weights.data() + i % layers.count * layers.bytes, Packing::kBlocks32)};
+    const TensorView output = view_of(DType::kF32, rows, layers.outputs, y.data());
+    const OpArguments a = {&t, inputs, &output, 2, 1};
+    const KernelEntry* const kernel = find_kernel(table, OpCode::kBlockLinear, a);
+    const double began = now();
+    (void)kernel->run(a, team);
+    const double seconds = now() - began;
+    best = seconds < best ? seconds : best;
+  }
+  return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const KernelTable* const table = cpu_kernels(argc > 1 ? argv[1] : nullptr);
+  if (!table) return std::fprintf(stderr, "no such instruction set here\n"), 1;
+  constexpr const char* kNames[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"};
+  const int64_t shapes[][2] = {{576, 576}, {576, 1536}, {1536, 576}, {2048, 8192}, {8192, 2048}};
+  std::printf("%s: k, outputs; G multiply-adds/s of 512 rows, of 4 rows; GB/s of one row, memory, cache\n",
+              table->isa);
+  for (int type = 0; type < kBlockTypes; type++)
+    for (const auto& shape : shapes) {
+      if (shape[0] % block_format(BlockType(type)).unit != 0) continue;
+      Layers few(BlockType(type), shape[0], shape[1], 1),
+          many(BlockType(type), shape[0], shape[1], int64_t{128} << 20);
+      const double products = double(shape[0] * shape[1]);
+      std::printf("%s %5d %5d   %6.1f %6.1f   %5.1f %5.1f\n", kNames[type], int(shape[0]),
+                  int(shape[1]), 512 * products / best_seconds(*table, few, 512) * 1e-9,
+                  4 * products / best_seconds(*table, few, 4) * 1e-9,
+                  double(many.bytes) / best_seconds(*table, many, 1) * 1e-9,
+                  double(few.bytes) / best_seconds(*table, few, 1) * 1e-9);
+      std::fflush(stdout);
+    }
+}
