@@ -56,7 +56,11 @@ double best_seconds(const KernelTable& table, Layers& layers, int64_t rows) {
   const int64_t row = block_weights::quantized_row_bytes(f, layers.k);
   Memory x(size_t(rows * row)), y(size_t(rows * layers.outputs * 4)),
       scratch(block_weights::kExpandedBytes);
-  std::memset(x.data(), 1, size_t(rows * row));
+  for (int64_t i = 0; i < rows * row; i += 4) {  // codes of 1; scales and words of 0.01
+    const float number = 0.01f;
+    std::memset(x.data() + i, 1, 4);
+    if (i % row >= layers.k) std::memcpy(x.data() + i, &number, 4);
+  }
   const BlockLinearAttributes t = {layers.type};
   Team team;
   team.scratch = scratch.data();

@@ -170,6 +170,8 @@ INGOT_INLINE void half_tile(const Expanded& e, const BlockRows& x, int64_t row, 
     if constexpr (f.is_super()) std::memset(inner, 0, sizeof inner);
     for (int j = 0; j < kSubs; j++, words += 4, own += kOutputs, minima += kOutputs) {
       INGOT_UNROLL for (int g0 = 0; g0 < kGroups; g0 += kSteps) {
+        // sums of floats stay in memory: GCC 12 would keep them in the registers of the weights
+        asm volatile("" ::: "memory");
         __m256i c[R][2];
         INGOT_UNROLL for (int r = 0; r < R; r++) {
           if constexpr (kDots || kSigned)
