@@ -109,6 +109,12 @@ bool check_block_gather(const OpArguments& a, Violation* v) {
 
 }  // namespace
 
+const char* block_type_name(BlockType type) {
+  static constexpr const char* kNames[kBlockTypes] = {"q4_0", "q4_1", "q5_0", "q5_1",
+                                                      "q8_0", "q4_k", "q5_k", "q6_k"};
+  return int(type) < kBlockTypes ? kNames[int(type)] : nullptr;
+}
+
 const OpContract kBlockQuantizeContract = {
     OpCode::kBlockQuantize, 1, 1, 1, 1, 1, check_block_quantize, nullptr, nullptr, 0x1u, 0x0u};
 const OpContract kBlockLinearContract = {OpCode::kBlockLinear,

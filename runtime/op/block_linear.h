@@ -81,6 +81,9 @@ constexpr BlockFormat block_format(BlockType type) {
   return {};
 }
 
+/// As the schema names it; null for a type that is none.
+const char* block_type_name(BlockType type);
+
 namespace block_weights {
 
 constexpr int kOutputs = 32;  // of a panel

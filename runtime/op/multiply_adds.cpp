@@ -2,6 +2,7 @@
 // runtime/op/multiply_adds.cpp - see multiply_adds.h.
 #include "runtime/op/multiply_adds.h"
 
+#include "runtime/op/block_linear.h"
 #include "runtime/op/chain.h"
 #include "runtime/op/matmul.h"
 #include "runtime/op/quantized_chain.h"
@@ -62,6 +63,10 @@ uint64_t multiply_adds(OpCode op, const OpArguments& a) {
     case OpCode::kQuantizedConv2d: return rows(y) * elements(a, 1);
     case OpCode::kLinear:
     case OpCode::kQuantizedLinear: return uint64_t(y.elements()) * uint64_t(x.row_length());
+    case OpCode::kBlockLinear: {
+      const BlockFormat f = block_format(a.as<BlockLinearAttributes>().type);
+      return uint64_t(y.elements()) * uint64_t(a.inputs[1].row_length() / f.bytes * f.unit);
+    }
     case OpCode::kConvTranspose2d: return rows(x) * elements(a, 1);
     case OpCode::kMatMul: return of_matrices(a, a.as<MatMulAttributes>().trans_a);
     case OpCode::kQuantizedMatMul: return of_matrices(a, false);

@@ -42,6 +42,9 @@ const std::map<std::string, std::string> kNoKernel = {
 const std::map<std::string, std::string> kNoGpuKernel = {
     {"If", "the session runs it, or a node of the GPU's graph"},
     {"Loop", "the session runs it, or a node of the GPU's graph"},
+    {"BlockGather", "language models run on the CPU"},
+    {"BlockLinear", "language models run on the CPU"},
+    {"BlockQuantize", "language models run on the CPU"},
     {"Custom", "an operator of the application's computes on the CPU"},
     {"Fft", "front ends of sound, before the network: the CPU runs it"},
     {"Random", "a counter and a key: the CPU draws while it waits"},

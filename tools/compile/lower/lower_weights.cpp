@@ -6,9 +6,11 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/op/linear.h"
+#include "tools/compile/lower/block_packing.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/packing.h"
 #include "tools/files/spill_file.h"
+#include "tools/graph/block_type.h"
 
 namespace ingot::convert {
 namespace {
@@ -32,6 +34,8 @@ void Lowering::lower_weights(const graph::Node& node, LoweredInstruction* instru
     case OpCode::kConv2d: return lower_conv2d(node, instruction);
     case OpCode::kConvTranspose2d: return lower_conv_transpose2d(node, instruction);
     case OpCode::kLinear: return lower_linear(node, instruction);
+    case OpCode::kBlockLinear: return lower_blocks(node, 1, instruction);
+    case OpCode::kBlockGather: return lower_blocks(node, 0, instruction);
     case OpCode::kRecurrent: return lower_recurrent(node, instruction);
     case OpCode::kQuantizedConv2d: return lower_quantized_conv2d(node, instruction);
     case OpCode::kQuantizedLinear: return lower_quantized_linear(node, instruction);
@@ -132,6 +136,26 @@ void Lowering::lower_linear(const graph::Node& node, LoweredInstruction* instruc
   instruction->inputs = {value(node.inputs[0]), weights, bias_vector(node, 2, w.dims[0])};
   for (size_t i = 3; i < node.inputs.size(); i++)
     instruction->inputs.push_back(i == 3 ? value(node.inputs[i]) : panels_of(node, i));
+}
+
+/// Operands as they are but `weights`, which go into panels.
+void Lowering::lower_blocks(const graph::Node& node, size_t weights,
+                            LoweredInstruction* instruction) {
+  const BlockType type = graph::find_block_type(node.text(attr::type)).value();
+  for (size_t i = 0; i < node.inputs.size(); i++) {
+    if (i != weights) {
+      instruction->inputs.push_back(value(node.inputs[i]));
+      continue;
+    }
+    const graph::Constant w = weight(node, i, 2, DType::kU8);
+    instruction->inputs.push_back(packed(
+        node.inputs[i], Packing::kBlocks32, w.dims,
+        [w, type] {
+          const std::span<const uint8_t> rows = w.as<uint8_t>().part(0, w.elements());
+          return pack_blocks32(type, rows, w.dims[0], w.dims[1]);
+        },
+        DType::kU8));
+  }
 }
 
 namespace {

@@ -86,7 +86,7 @@ void Evaluator::run(const graph::Node& node) {
   std::vector<Tensor> results;
   for (auto family : {evaluate_elementwise, evaluate_spatial, evaluate_frame, evaluate_rows,
                       evaluate_movement, evaluate_indexed, evaluate_recurrent, evaluate_attention,
-                      evaluate_quantized, evaluate_dynamic}) {
+                      evaluate_quantized, evaluate_dynamic, evaluate_blocks}) {
     results = family(*this, node);
     if (!results.empty()) break;
   }

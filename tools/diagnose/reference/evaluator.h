@@ -91,6 +91,7 @@ std::vector<Tensor> evaluate_indexed(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_quantized(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_dynamic(Evaluator& e, const graph::Node& node);
+std::vector<Tensor> evaluate_blocks(Evaluator& e, const graph::Node& node);
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const graph::Node& node);
 /// The activation of a core-form producer; empty when it has none.
 std::function<double(double)> activation_of(const graph::Node& node);

@@ -46,6 +46,7 @@ const InferTable& infer_table() {
     add_score_rules(table);
     add_state_rules(table);
     add_block_rules(table);
+    add_weight_block_rules(table);
     add_product_rules(table);
     add_custom_rules(table);
     add_tree_rules(table);

@@ -292,6 +292,7 @@ void add_contrib_rules(InferTable& table);
 void add_contrib_attention_rules(InferTable& table);
 void add_loss_rules(InferTable& table);
 void add_quantized_rules(InferTable& table);
+void add_weight_block_rules(InferTable& table);
 void add_custom_rules(InferTable& table);
 
 }  // namespace ingot::graph

@@ -149,7 +149,8 @@ void add_movement_rules(Rules& rules) {
   rules[op::Linear] = rules[op::Quantize] = rules[op::Dequantize] = rules[op::QuantizedConv2d] =
       rules[op::QuantizedLinear] = rules[op::Lookup] = rules[op::QuantizedElementwise] =
           rules[op::QuantizedPool2d] = rules[op::QuantizedSoftmax] = rules[op::DynamicQuantize] =
-              rules[op::QuantizedMatMul] = rules[op::Custom] = as_it_is;
+              rules[op::QuantizedMatMul] = rules[op::Custom] = rules[op::BlockQuantize] =
+                  rules[op::BlockLinear] = rules[op::BlockGather] = as_it_is;
   rules[op::GatherND] = rules[op::ScatterND] = rules[op::ScatterElements] =
       rules[op::GatherElements] = renamed;
 }

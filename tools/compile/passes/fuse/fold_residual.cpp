@@ -11,7 +11,8 @@ namespace {
 
 bool can_add(const Editor& e, ValueId id, const Dims& dims) {
   Node* maker = e.producer(id);
-  return maker && (maker->op == op::Conv2d || maker->op == op::Linear) &&
+  return maker &&
+         (maker->op == op::Conv2d || maker->op == op::Linear || maker->op == op::BlockLinear) &&
          (maker->inputs.size() <= 3 || maker->inputs[3] < 0) && e.read_once(id) &&
          same(e.dims(id), dims);
 }
