@@ -2,7 +2,11 @@
 // kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one
 // instruction set.
 #include "kernels/cpu/attention/attention.inl"
+#if defined(INGOT_SIMD_AVX512)
+#include "kernels/cpu/block_linear/without_vnni.inl"
+#else
 #include "kernels/cpu/block_linear/block_linear.inl"
+#endif
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
 #include "kernels/cpu/conv_transpose2d/conv_transpose2d.inl"
@@ -35,7 +39,7 @@ constexpr KernelEntry kProductKernels[] = {
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
      conv_transpose2d_supports, conv_transpose2d_f32<V>},
     INGOT_QUANTIZED_PRODUCTS,
-    INGOT_BLOCK_PRODUCTS,
+    INGOT_BLOCK_PRODUCTS
     {},
 };
 

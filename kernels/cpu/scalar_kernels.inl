@@ -3,6 +3,7 @@
 // elements, trees, and what the session or the application runs. A library has these once, every
 // instruction set's table falls back to them. The last row is empty.
 #pragma once
+#include "kernels/cpu/block_linear/block_linear.inl"
 #include "kernels/cpu/data_dependent/nms.inl"
 #include "kernels/cpu/data_dependent/nonzero.inl"
 #include "kernels/cpu/data_dependent/unique.inl"
@@ -32,6 +33,7 @@ constexpr KernelEntry kPlainKernels[] = {
      tensors::non_max_suppression<V>},
     {OpCode::kTreeEnsemble, "tree_ensemble", &kTreeEnsembleContract, nullptr,
      tensors::tree_ensemble<V>},
+    {OpCode::kBlockLinear, "block_linear_plain", &kBlockLinearContract, nullptr, block_linear<V>},
     {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
     // the session runs these two; the rows carry the contracts
     {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},

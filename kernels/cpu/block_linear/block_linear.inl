@@ -69,9 +69,11 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
         const int64_t count = min_of(kMost, units - first);
         for (int64_t i = 0; i < count; i++)
           expand_block<t>(job.weights + (panel * units + first + i) * kPanelBlock, e, i);
-        int64_t at = tiles<V, t, kTileRows>(e, job.x, some, from, first, count, sums);
-        if constexpr (kTileRows > 2) at = tiles<V, t, 2>(e, job.x, some, at, first, count, sums);
-        tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
+        [[maybe_unused]] int64_t at =
+            tiles<V, t, kTileRows>(e, job.x, some, from, first, count, sums);
+        if constexpr (kFewRows > 1)
+          at = tiles<V, t, kFewRows>(e, job.x, some, at, first, count, sums);
+        if constexpr (kTileRows > 1) tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
       }
       for (int64_t row = some.begin; row < some.end; row++)
         finish_row<V>(job, row, panel, sums + (row - some.begin) * kOutputs);
@@ -135,5 +137,11 @@ Status block_linear(const OpArguments& a, const Team& team) {
 }  // namespace
 }  // namespace ingot::cpu
 
+// The row of a table whose instruction set has a tile of its own; plain.inl has one for all others.
+#if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
+    defined(INGOT_SIMD_I8MM)
 #define INGOT_BLOCK_PRODUCTS \
-  { OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V> }
+  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V>},
+#else
+#define INGOT_BLOCK_PRODUCTS
+#endif

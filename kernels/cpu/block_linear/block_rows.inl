@@ -8,37 +8,44 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-/// The largest magnitude of `unit` numbers as bits: not a number is above infinity, and that above
-/// all others.
+/// The largest of the lanes, which are not negative.
 template <class V>
-INGOT_INLINE uint32_t largest_bits(const float* x, int unit) {
-  typename V::I most = V::isplat(0);
-  for (int i = 0; i < unit; i += V::kLanes)
-    most = V::imax(most, V::iand(V::as_int(V::load(x + i)), V::isplat(0x7fffffff)));
+INGOT_INLINE int32_t largest_lane(typename V::I v) {
   alignas(64) int32_t lanes[V::kLanes];
-  V::istore(lanes, most);
-  int32_t bits = 0;
-  for (int i = 0; i < V::kLanes; i++) bits = lanes[i] > bits ? lanes[i] : bits;
-  return uint32_t(bits);
+  V::istore(lanes, v);
+  INGOT_UNROLL for (int half = V::kLanes / 2; half > 0; half /= 2)
+      INGOT_UNROLL for (int i = 0; i < half; i++) lanes[i] =
+          lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  return lanes[0];
 }
 
-template <class V>
-void quantize_unit(const BlockFormat& f, const float* x, int8_t* q, float* scale, uint8_t* words) {
-  constexpr uint32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
-  const uint32_t most = largest_bits<V>(x, f.unit);
-  const bool finite = most < kInfinity, counts = finite && most >= kLeast;
-  *scale = !finite ? bits_float(0x7fc00000) : counts ? bits_float(most) / 127.0f : 0.0f;
-  if (counts) {
-    const typename V::F inverse = V::splat(127.0f / bits_float(most));
-    for (int i = 0; i < f.unit; i += V::kLanes)
-      V::istore_u8(reinterpret_cast<uint8_t*>(q) + i,
-                   V::to_int_nearest(V::mul(V::load(x + i), inverse)));
-  } else {
-    std::memset(q, 0, size_t(f.unit));
-  }
+/// One unit. Magnitudes are compared as bits: not a number is above infinity, and that above all
+/// others.
+template <class V, BlockType t>
+INGOT_INLINE void quantize_unit(const float* x, int8_t* q, float* scale, uint8_t* words) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
+  constexpr int kStep = V::kLanes < f.sub ? V::kLanes : f.sub;
+  typename V::I most = V::isplat(0);
+  for (int i = 0; i < f.unit; i += kStep)
+    most = V::imax(most, V::iand(V::as_int(V::load(x + i)), V::isplat(0x7fffffff)));
+  const int32_t bits = largest_lane<V>(most);
+  const bool finite = bits < kInfinity, counts = finite && bits >= kLeast;
+  const float amax = bits_float(uint32_t(bits));
+  *scale = !finite ? bits_float(0x7fc00000) : counts ? amax / 127.0f : 0.0f;
+  const typename V::F inverse = V::splat(counts ? 127.0f / amax : 0.0f);
+  if (!counts) std::memset(q, 0, f.unit);
   for (int sub = 0; sub < f.unit; sub += f.sub, words += 4) {
     int32_t sum = 0;
-    for (int i = sub; i < sub + f.sub; i++) sum += q[i];
+    if (counts) {
+      typename V::I all = V::isplat(0);
+      for (int i = sub; i < sub + f.sub; i += kStep) {
+        const typename V::I codes = V::to_int_nearest(V::mul(V::load(x + i), inverse));
+        V::istore_u8(reinterpret_cast<uint8_t*>(q) + i, codes);
+        all = V::iadd(all, codes);
+      }
+      sum = V::isum(all);
+    }
     const int32_t start = -f.zero * sum;
     const float minimum = f.is_super() ? float(sum) : *scale * float(sum);
     if (f.has_min)
@@ -48,20 +55,34 @@ void quantize_unit(const BlockFormat& f, const float* x, int8_t* q, float* scale
   }
 }
 
-template <class V>
-Status quantize(const OpArguments& a, const Team& team) {
-  const BlockFormat f = block_format(a.as<BlockQuantizeAttributes>().type);
-  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+template <class V, BlockType t>
+void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
+  constexpr BlockFormat f = block_format(t);
   const int64_t k = x.row_length(), units = k / f.unit;
-  const tensors::Part mine =
-      tensors::part_of(team, x.rows() * units, 1, 4096 / (f.unit ? f.unit : 1));
+  if (units == 0) return;
+  const tensors::Part mine = tensors::part_of(team, x.rows() * units, 1, 4096 / f.unit);
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t row = i / units, unit = i % units;
     uint8_t* const to = y.as<uint8_t>() + row * y.row_stride;
-    quantize_unit<V>(f, x.as<const float>() + row * x.row_stride + unit * f.unit,
-                     reinterpret_cast<int8_t*>(to) + unit * f.unit,
-                     reinterpret_cast<float*>(to + k) + unit,
-                     to + k + 4 * units + unit * subs_of(f) * 4);
+    quantize_unit<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit,
+                        reinterpret_cast<int8_t*>(to) + unit * f.unit,
+                        reinterpret_cast<float*>(to + k) + unit,
+                        to + k + 4 * units + unit * subs_of(f) * 4);
+  }
+}
+
+template <class V>
+Status quantize(const OpArguments& a, const Team& team) {
+  const TensorView &x = a.inputs[0], &y = a.outputs[0];
+  switch (a.as<BlockQuantizeAttributes>().type) {
+    case BlockType::kQ4_0: quantize_rows<V, BlockType::kQ4_0>(x, y, team); break;
+    case BlockType::kQ4_1:
+    case BlockType::kQ5_1: quantize_rows<V, BlockType::kQ4_1>(x, y, team); break;  // alike
+    case BlockType::kQ5_0: quantize_rows<V, BlockType::kQ5_0>(x, y, team); break;
+    case BlockType::kQ8_0: quantize_rows<V, BlockType::kQ8_0>(x, y, team); break;
+    case BlockType::kQ4_K:
+    case BlockType::kQ5_K: quantize_rows<V, BlockType::kQ4_K>(x, y, team); break;  // alike
+    case BlockType::kQ6_K: quantize_rows<V, BlockType::kQ6_K>(x, y, team); break;
   }
   return {};
 }

@@ -1,13 +1,15 @@
 // kernels/cpu/block_linear/tile.inl - the tile of the instruction set.
-//   kTileRows        rows of a tile
+//   kTileRows        rows of a tile; kFewRows: of one for those that are left, 1 at least
 //   expand_block     one block of a panel into the thread's scratch
 //   tile             rows times an expanded panel, added to sums [rows][32]
 //   row_times_panel  one row times a panel as it lies in the file
 #pragma once
 #if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
 #include "kernels/cpu/block_linear/tile_vnni.inl"
-#elif defined(INGOT_SIMD_AVX512) || defined(INGOT_SIMD_AVX2)
+#elif defined(INGOT_SIMD_AVX2)
 #include "kernels/cpu/block_linear/tile_avx2.inl"
+#elif defined(INGOT_SIMD_DOTPROD) || defined(INGOT_SIMD_I8MM)
+#include "kernels/cpu/block_linear/tile_neon.inl"
 #else
 #include "kernels/cpu/block_linear/tile_lanes.inl"
 #endif

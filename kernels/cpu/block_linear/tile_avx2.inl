@@ -15,7 +15,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4;
+constexpr int kTileRows = 4, kFewRows = 1;
 #if defined(INGOT_SIMD_VNNI)
 constexpr bool kDots = true;
 #else
@@ -149,7 +149,7 @@ INGOT_INLINE void dot(__m256i&, __m256i, __m256i) {}
 
 /// Units of R rows times 16 outputs: half of a panel.
 template <BlockType t, int R>
-INGOT_INLINE void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first,
+void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first,
                             int64_t units, int half, float* sums) {
   constexpr BlockFormat f = block_format(t);
   constexpr bool kSigned = is_signed(f);
@@ -235,8 +235,7 @@ INGOT_INLINE void half_tile(const Expanded& e, const BlockRows& x, int64_t row, 
 template <class, BlockType t, int R>
 void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
           float* sums) {
-  half_tile<t, R>(e, x, row, first, units, 0, sums);
-  half_tile<t, R>(e, x, row, first, units, 1, sums);
+  for (int half = 0; half < 2; half++) half_tile<t, R>(e, x, row, first, units, half, sums);
 }
 
 /// Groups [g, last) of quarter h of the codes at c times those of a row, in 32 bits.

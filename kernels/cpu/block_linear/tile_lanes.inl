@@ -7,7 +7,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 1;
+constexpr int kTileRows = 1, kFewRows = 1;
 
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {

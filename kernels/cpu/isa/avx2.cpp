@@ -6,3 +6,11 @@
 #define INGOT_ISA_PRODUCTS 64
 #define INGOT_ISA_TABLE kAvx2Kernels
 #include "kernels/cpu/kernel_table.inl"
+
+namespace ingot::cpu {
+
+Status avx2_block_linear(const OpArguments& a, const Team& team) {
+  return block_linear<V>(a, team);
+}
+
+}  // namespace ingot::cpu

@@ -10,7 +10,7 @@
 namespace ingot::cpu {
 namespace {
 
-constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS, INGOT_BLOCK_PRODUCTS, {}};
+constexpr KernelEntry kQuantizedKernels[] = {INGOT_QUANTIZED_PRODUCTS, INGOT_BLOCK_PRODUCTS{}};
 constexpr auto kEntries = rows_of(kQuantizedKernels);
 
 }  // namespace

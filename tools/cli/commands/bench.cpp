@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/commands/bench_generation.h"
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
@@ -27,7 +28,7 @@ using host::Array;
 using Json = nlohmann::ordered_json;
 
 struct BenchArguments {
-  std::string file, inputs, seconds = "2";
+  std::string file, inputs, seconds = "2", prompt, generate;
   bool json = false, prefault = false;
   SessionArguments session;
 };
@@ -189,7 +190,22 @@ void print_text(const Json& r, const std::string& file) {
   fputs(table.text().c_str(), stdout);
 }
 
+/// Of a language model.
+int bench_tokens(const BenchArguments& a) {
+  if (!a.inputs.empty())
+    host::fail(host::Exit::kUsage, "bench: --prompt and --generate make their own inputs");
+  GenerationBench b;
+  b.file = a.file, b.json = a.json;
+  if (!a.prompt.empty()) b.prompt = int64_t(parse_real("--prompt", a.prompt, 1, 1 << 30));
+  if (!a.generate.empty()) b.generate = int64_t(parse_real("--generate", a.generate, 0, 1 << 30));
+  b.seconds = parse_real("--seconds", a.seconds, 0, 86400);
+  b.open = a.session.open_settings(), b.session = a.session.session_settings();
+  if (a.prefault) b.session.flags |= INGOT_PREFAULT;
+  return bench_generation(b);
+}
+
 int bench(const BenchArguments& a) {
+  if (!a.prompt.empty() || !a.generate.empty()) return bench_tokens(a);
   SessionSettings settings = a.session.session_settings();
   const SessionSettings usual = settings;
   settings.flags |= INGOT_CALLER_BINDS_PORTS;
@@ -291,7 +307,8 @@ void add_bench(CLI::App& app, Action* chosen) {
   CLI::App* command = add_command(app, chosen, "bench", "Time a model on inputs made for it",
                                   "  ingot bench model.ingot\n"
                                   "  ingot bench model.ingot --threads 1 --seconds 5 --json\n"
-                                  "  ingot bench ocr.ingot --dim N=1 --dim W=320",
+                                  "  ingot bench ocr.ingot --dim N=1 --dim W=320\n"
+                                  "  ingot bench smollm2.ingot --prompt 512 --generate 64",
                                   [a] { return bench(*a); });
   takes_plugins(command);
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
@@ -300,6 +317,10 @@ void add_bench(CLI::App& app, Action* chosen) {
       ->capture_default_str();
   reads_file(command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")
                  ->type_name("IN.npz"));
+  command->add_option("--prompt", a->prompt, "tokens of the prompt of a language model")
+      ->type_name("N");
+  command->add_option("--generate", a->generate, "tokens that it generates behind it")
+      ->type_name("N");
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_flag("--prefault", a->prefault,
                     "touch every page when loading, so that the first run has no page faults");

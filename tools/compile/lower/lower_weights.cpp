@@ -141,7 +141,7 @@ void Lowering::lower_linear(const graph::Node& node, LoweredInstruction* instruc
 /// Operands as they are but `weights`, which go into panels.
 void Lowering::lower_blocks(const graph::Node& node, size_t weights,
                             LoweredInstruction* instruction) {
-  const BlockType type = graph::find_block_type(node.text(attr::type)).value();
+  const BlockType type = graph::find_block_type(node.text(attr::type, "")).value();
   for (size_t i = 0; i < node.inputs.size(); i++) {
     if (i != weights) {
       instruction->inputs.push_back(value(node.inputs[i]));

@@ -70,7 +70,7 @@ Operand weights_of(Evaluator& e, const Node& node, size_t i, BlockType type) {
 std::vector<Tensor> evaluate_blocks(Evaluator& e, const Node& node) {
   if (node.op != op::BlockQuantize && node.op != op::BlockLinear && node.op != op::BlockGather)
     return {};
-  const BlockType type = graph::find_block_type(node.text(attr::type)).value();
+  const BlockType type = graph::find_block_type(node.text(attr::type, "")).value();
   const BlockFormat f = block_format(type);
   Dimensions dims = e.in(node, node.op == op::BlockGather ? 1 : 0).dims;
   if (node.op == op::BlockQuantize) {

@@ -7,7 +7,7 @@ namespace ingot::graph {
 namespace {
 
 BlockFormat format_of(const NodeContext& context) {
-  const std::string name = context.node.text(attr::type);
+  const std::string name = context.node.text(attr::type, "");
   if (const std::optional<BlockType> type = find_block_type(name)) return block_format(*type);
   context.corrupt("its blocks are of type '" + name + "', which is unknown");
 }

@@ -1,0 +1,235 @@
+// kernels/cpu/block_linear/tile_neon.inl - products of bytes by the dot products of 64-bit Arm, of
+// signed bytes (FEAT_DotProd) or of unsigned by signed ones (FEAT_I8MM): four rows times 16 outputs,
+// four groups of a row in a register, sums of floats in L1.
+#pragma once
+#include "kernels/cpu/block_linear/job.inl"
+
+namespace ingot::cpu {
+namespace {
+namespace blocks {
+
+constexpr int kTileRows = 4, kFewRows = 1;
+
+#if defined(INGOT_SIMD_I8MM)
+constexpr bool kSignedCodes = false;
+using Codes = uint8x16_t;
+INGOT_INLINE Codes load_codes(const uint8_t* p) { return vld1q_u8(p); }
+INGOT_INLINE Codes codes_from(uint8x16_t bytes) { return bytes; }
+template <int lane>
+INGOT_INLINE void dot(int32x4_t& sum, Codes w, int8x16_t x) {
+  sum = vusdotq_laneq_s32(sum, w, x, lane);
+}
+#else
+constexpr bool kSignedCodes = true;
+using Codes = int8x16_t;
+INGOT_INLINE Codes load_codes(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
+INGOT_INLINE Codes codes_from(uint8x16_t bytes) { return vreinterpretq_s8_u8(bytes); }
+template <int lane>
+INGOT_INLINE void dot(int32x4_t& sum, Codes w, int8x16_t x) {
+  sum = vdotq_laneq_s32(sum, w, x, lane);
+}
+#endif
+/// Codes are multiplied with their sign: words, of zero 128, are not wanted.
+constexpr bool is_signed(const BlockFormat& f) { return f.bits == 8 && kSignedCodes; }
+
+INGOT_INLINE float32x4_t halves_at(const uint8_t* p) {
+  uint16_t bits[4];
+  std::memcpy(bits, p, 8);
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(bits)));
+}
+INGOT_INLINE int32x4_t start_of(const BlockFormat& f, const uint8_t* words) {
+  return vdupq_n_s32(f.has_min || is_signed(f) ? 0 : start_at(words, 0));
+}
+
+/// Four outputs (eighth v of the panel) of group g of the codes of 32 k at `c`.
+template <BlockType t, int g>
+INGOT_INLINE Codes codes_of(const uint8_t* c, int v) {
+  constexpr BlockFormat f = block_format(t);
+  const int h = v / 4, at = v % 4 * 16;
+  if constexpr (f.bits == 8) {
+    const uint8x16_t bytes = vld1q_u8(c + (g * 2 + h) * 64 + at);
+    return codes_from(kSignedCodes ? bytes : veorq_u8(bytes, vdupq_n_u8(128)));
+  }
+  constexpr int kLow = f.bits == 5 ? 128 : 0;
+  uint8x16_t codes = vld1q_u8(c + kLow + (g % 4 * 2 + h) * 64 + at);
+  codes = g >= 4 ? vshrq_n_u8(codes, 4) : vandq_u8(codes, vdupq_n_u8(15));
+  if constexpr (f.bits == 5) {
+    const uint8_t* const fifths = c + (g * 2 + h) * 8 + at / 8;
+    const uint8x16_t own = vcombine_u8(vld1_dup_u8(fifths), vld1_dup_u8(fifths + 1));
+    const uint8x8_t bit = vcreate_u8(0x8040201008040201);
+    codes = vorrq_u8(codes, vandq_u8(vtstq_u8(own, vcombine_u8(bit, bit)), vdupq_n_u8(16)));
+  }
+  if constexpr (f.bits == 6) {
+    uint8x16_t high = vld1q_u8(c + 512 + (g / 4 * 2 + h) * 64 + at);
+    if constexpr (g % 4 == 0) high = vshlq_n_u8(high, 4);
+    if constexpr (g % 4 == 1) high = vshlq_n_u8(high, 2);
+    if constexpr (g % 4 == 3) high = vshrq_n_u8(high, 2);
+    codes = vorrq_u8(codes, vandq_u8(high, vdupq_n_u8(48)));
+  }
+  return codes_from(codes);
+}
+
+/// Scales and minima of a panel's block: [sub][32].
+template <BlockType t>
+void scales_of(const uint8_t* p, float* scales, float* minima) {
+  constexpr BlockFormat f = block_format(t);
+  for (int v = 0; v < 8; v++) {
+    const float32x4_t d = halves_at(p + v * 8);
+    if constexpr (!f.is_super()) {
+      vst1q_f32(scales + v * 4, d);
+      if constexpr (f.has_min) vst1q_f32(minima + v * 4, halves_at(p + 64 + v * 8));
+    } else {
+      const float32x4_t m = f.has_min ? vnegq_f32(halves_at(p + 64 + v * 8)) : d;
+      for (int j = 0; j < subs_of(f); j++) {
+        int32_t s[4], least[4];
+        for (int i = 0; i < 4; i++) {
+          const block_weights::SubScale sub = block_weights::sub_scale_at(f, p, v * 4 + i, j);
+          s[i] = sub.scale, least[i] = sub.minimum;
+        }
+        vst1q_f32(scales + j * 32 + v * 4, vmulq_f32(d, vcvtq_f32_s32(vld1q_s32(s))));
+        if constexpr (f.has_min)
+          vst1q_f32(minima + j * 32 + v * 4, vmulq_f32(m, vcvtq_f32_s32(vld1q_s32(least))));
+      }
+    }
+  }
+}
+
+template <BlockType t, int g = 0>
+INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
+  for (int v = 0; v < 8; v++) {
+    const Codes codes = codes_of<t, g>(c, v);
+    std::memcpy(to + g * 128 + v * 16, &codes, 16);
+  }
+  if constexpr (g < 7) expand_codes<t, g + 1>(c, to);
+}
+template <BlockType t>
+void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kSubs = subs_of(f);
+  scales_of<t>(panel, e.scales + unit * kSubs * kOutputs, e.minima + unit * kSubs * kOutputs);
+  uint8_t* const to = e.codes + unit * f.unit * kOutputs;
+  for (int i = 0; i < f.unit / 32; i++)
+    expand_codes<t>(panel + f.header_bytes() + i * f.code_bytes(), to + i * 1024);
+}
+
+/// Group `lane` of the 16 bytes in x of each row.
+template <int lane, int R>
+INGOT_INLINE void add_group(const uint8_t* w, const int8x16_t (&x)[R], int32x4_t (&sums)[R][4]) {
+  INGOT_UNROLL for (int v = 0; v < 4; v++) {
+    const Codes codes = load_codes(w + v * 16);
+    INGOT_UNROLL for (int r = 0; r < R; r++) dot<lane>(sums[r][v], codes, x[r]);
+  }
+}
+
+/// Units of R rows times 16 outputs: half of a panel.
+template <BlockType t, int R>
+void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
+               int half, float* sums) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kSubs = subs_of(f);
+  const int64_t stride = x.stride;
+  const int8_t* q = x.codes(row) + first * f.unit;
+  const uint8_t* const scales = reinterpret_cast<const uint8_t*>(x.scales(row) + first);
+  const uint8_t* words = x.words(row) + 4 * first * kSubs;
+  const uint8_t* w = e.codes + half * 64;
+  const float *own = e.scales + half * 16, *minima = e.minima + half * 16;
+  sums += half * 16;
+  float inner[R][16];
+  for (int64_t unit = 0; unit < units; unit++) {
+    if constexpr (f.is_super()) std::memset(inner, 0, sizeof inner);
+    for (int j = 0; j < kSubs; j++, words += 4, own += kOutputs, minima += kOutputs) {
+      int32x4_t c[R][4];
+      INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int v = 0; v < 4; v++) c[r][v] =
+          start_of(f, words + r * stride);
+      for (int k = 0; k < f.sub; k += 16, w += 512) {
+        int8x16_t four[R];
+        INGOT_UNROLL for (int r = 0; r < R; r++) four[r] = vld1q_s8(q + r * stride + k);
+        add_group<0>(w, four, c), add_group<1>(w + 128, four, c);
+        add_group<2>(w + 256, four, c), add_group<3>(w + 384, four, c);
+      }
+      q += f.sub;
+      INGOT_UNROLL for (int r = 0; r < R; r++) {
+        const float32x4_t scale = vdupq_n_f32(minimum_at(scales + r * stride, unit)),
+                          word = vdupq_n_f32(f.has_min ? minimum_at(words + r * stride, 0) : 0);
+        float* const to = f.is_super() ? inner[r] : sums + r * kOutputs;
+        INGOT_UNROLL for (int v = 0; v < 4; v++) {
+          float32x4_t s = vld1q_f32(own + v * 4);
+          if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
+          float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(c[r][v]), s);
+          if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + v * 4), word);
+          vst1q_f32(to + v * 4, y);
+        }
+      }
+    }
+    if constexpr (f.is_super())
+      for (int r = 0; r < R; r++)
+        for (int v = 0; v < 4; v++) {
+          float* const to = sums + r * kOutputs + v * 4;
+          vst1q_f32(to, vfmaq_f32(vld1q_f32(to), vld1q_f32(inner[r] + v * 4),
+                                  vdupq_n_f32(minimum_at(scales + r * stride, unit))));
+        }
+  }
+}
+template <class, BlockType t, int R>
+void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
+          float* sums) {
+  for (int half = 0; half < 2; half++) half_tile<t, R>(e, x, row, first, units, half, sums);
+}
+
+/// Group g of the codes at c, of which x has four groups, for 32 outputs.
+template <BlockType t, int g>
+INGOT_INLINE void add_panel(const uint8_t* c, int8x16_t x, int32x4_t (&sums)[8]) {
+  INGOT_UNROLL for (int v = 0; v < 8; v++) dot<g % 4>(sums[v], codes_of<t, g>(c, v), x);
+}
+
+/// One row times a panel as it lies in the file.
+template <class, BlockType t>
+void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int64_t kAhead = 2048;
+  const int8_t* q = x.codes(0);
+  const uint8_t* words = x.words(0);
+  float own[kSubs * kOutputs], minima[kSubs * kOutputs], inner[kOutputs];
+  std::memset(sums, 0, kOutputs * sizeof(float));
+  for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
+    scales_of<t>(p, own, minima);
+    const float32x4_t scale = vdupq_n_f32(x.scales(0)[unit]);
+    std::memset(inner, 0, sizeof inner);
+    float* const to = f.is_super() ? inner : sums;
+    for (int i = 0; i < f.unit / 32; i++, q += 32) {
+      const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
+      constexpr int kRead = f.is_super() ? f.code_bytes() : kBytes;
+      for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
+      for (int j = 0; j < kIn32; j++, words += 4) {
+        int32x4_t products[8];
+        INGOT_UNROLL for (int v = 0; v < 8; v++) products[v] = start_of(f, words);
+        const int8x16_t low = vld1q_s8(q), high = vld1q_s8(q + 16);
+        if (j == 0) {
+          add_panel<t, 0>(c, low, products), add_panel<t, 1>(c, low, products);
+          add_panel<t, 2>(c, low, products), add_panel<t, 3>(c, low, products);
+        }
+        if (j == kIn32 - 1) {
+          add_panel<t, 4>(c, high, products), add_panel<t, 5>(c, high, products);
+          add_panel<t, 6>(c, high, products), add_panel<t, 7>(c, high, products);
+        }
+        const int at = (i * kIn32 + j) * kOutputs;
+        const float32x4_t word = vdupq_n_f32(f.has_min ? minimum_at(words, 0) : 0);
+        INGOT_UNROLL for (int v = 0; v < 8; v++) {
+          float32x4_t s = vld1q_f32(own + at + v * 4);
+          if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
+          float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(products[v]), s);
+          if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + at + v * 4), word);
+          vst1q_f32(to + v * 4, y);
+        }
+      }
+    }
+    if constexpr (f.is_super())
+      for (int v = 0; v < kOutputs; v += 4)
+        vst1q_f32(sums + v, vfmaq_f32(vld1q_f32(sums + v), vld1q_f32(inner + v), scale));
+  }
+}
+
+}  // namespace blocks
+}  // namespace
+}  // namespace ingot::cpu

@@ -1,0 +1,108 @@
+// ingot bench --prompt N --generate M - tokens a second of a language model.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/commands/bench_generation.h"
+#include "tools/cli/output/json_text.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/cli/reports/memory_parts.h"
+#include "tools/session/generation.h"
+
+namespace ingot::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds_since(uint64_t began) { return double(ingot_clock_ns() - began) / 1e9; }
+
+/// Tokens of the middle of the vocabulary, the same on every machine.
+std::vector<int32_t> prompt_of(int64_t tokens, int64_t vocabulary) {
+  std::vector<int32_t> ids;
+  uint32_t state = 1;
+  for (int64_t i = 0; i < tokens; i++) {
+    state = state * 1664525u + 1013904223u;
+    ids.push_back(int32_t(state % uint32_t(std::max<int64_t>(vocabulary, 1))));
+  }
+  return ids;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int bench_generation(const GenerationBench& a) {
+  const uint64_t began = ingot_clock_ns();
+  Engine engine(a.file, a.open);
+  Generation generation(&engine, a.session);
+  const double load = seconds_since(began);
+  if (a.prompt + a.generate > generation.context())
+    host::fail(host::Exit::kMismatch,
+               a.file + ": " + std::to_string(a.prompt + a.generate) +
+                   " tokens, its context has room for " + std::to_string(generation.context()) +
+                   "; convert it with a larger --context");
+  const std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
+  Progress progress("bench");
+  std::vector<double> prompt_rates, generate_rates;
+  double first = 0;
+  const uint64_t start = ingot_clock_ns();
+  // three rounds at least, the first of which fills caches and counts for none
+  for (int round = 0; round < 3 || seconds_since(start) < a.seconds; round++) {
+    progress.show(std::to_string(round) + " rounds", seconds_since(start) / a.seconds);
+    generation.rewind(0);
+    uint64_t at = ingot_clock_ns();
+    std::span<const float> logits = generation.feed(prompt);
+    const double prompt_seconds = seconds_since(at);
+    if (round == 0) first = load + prompt_seconds;
+    at = ingot_clock_ns();
+    for (int64_t i = 0; i < a.generate; i++) {
+      const int32_t token = greedy_token(logits, a.file);
+      logits = generation.feed({&token, 1});
+    }
+    const double generate_seconds = seconds_since(at);
+    if (round == 0) continue;
+    prompt_rates.push_back(double(a.prompt) / prompt_seconds);
+    generate_rates.push_back(double(a.generate) / generate_seconds);
+  }
+  const ingot_placement placement = engine.placement();
+  const ingot_requirements need = engine.requirements();
+  const Json report = {{"file", a.file},
+                       {"prompt", a.prompt},
+                       {"generate", a.generate},
+                       {"prompt_tps", median(prompt_rates)},
+                       {"generate_tps", a.generate ? median(generate_rates) : 0},
+                       {"prompt_tps_best", *std::max_element(prompt_rates.begin(), prompt_rates.end())},
+                       {"generate_tps_best",
+                        a.generate ? *std::max_element(generate_rates.begin(), generate_rates.end())
+                                   : 0},
+                       {"rounds", prompt_rates.size()},
+                       {"load_ms", load * 1e3},
+                       {"first_token_ms", first * 1e3},
+                       {"threads", placement.threads},
+                       {"isa", placement.isa},
+                       {"arena_bytes", need.arena_bytes},
+                       {"memory", memory_json(need)},
+                       {"file_bytes", engine.summary().file_bytes},
+                       {"version", ingot_version()}};
+  if (a.json) {
+    printf("%s\n", json_text(report).c_str());
+    return 0;
+  }
+  Table table({"", ">tokens/s", ">best"});
+  const auto row = [&](const std::string& name, const char* key) {
+    table.row({name, number(report[key].get<double>(), 4),
+               number(report[std::string(key) + "_best"].get<double>(), 4)});
+  };
+  row("prompt of " + std::to_string(a.prompt), "prompt_tps");
+  if (a.generate) row(std::to_string(a.generate) + " generated", "generate_tps");
+  fputs(table.text().c_str(), stdout);
+  printf("%s, %d thread%s; first token after %s; arena %s\n", placement.isa, placement.threads,
+         placement.threads == 1 ? "" : "s", short_time(first * 1e3).c_str(),
+         short_bytes(need.arena_bytes).c_str());
+  return 0;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,98 @@
+#include "tools/session/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+using host::fail;
+
+constexpr const char* kLength = "T";  // the symbol of tokens in a run
+
+uint32_t port_of(const std::vector<std::string>& names, const std::string& name,
+                 const std::string& file) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    fail(Exit::kMismatch, file + ": is no language model: it has no port '" + name +
+                              "'; convert one from a GGUF file or a Hugging Face folder");
+  return uint32_t(found - names.begin());
+}
+
+/// The bound of tokens in a run.
+int64_t most_of(const Engine& engine) {
+  for (uint32_t i = 0; i < engine.summary().symbol_count; i++) {
+    const auto symbol = engine.model().symbol(i);
+    if (symbol && std::strcmp(symbol->name, kLength) == 0) return symbol->high;
+  }
+  return 1;
+}
+
+/// Rows of the largest cache.
+int64_t context_of(const Engine& engine) {
+  int64_t rows = 0;
+  for (uint32_t i = 0; i < engine.summary().state_count; i++) {
+    const ingot_value_type type = engine.state(i).type;
+    if (type.rank > 0) rows = std::max<int64_t>(rows, type.dims[0]);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Generation::Generation(Engine* engine, SessionSettings settings) : engine_(engine) {
+  tokens_ = port_of(engine->input_names(), "tokens", engine->path());
+  place_ = port_of(engine->input_names(), "position", engine->path());
+  logits_ = port_of(engine->output_names(), "logits", engine->path());
+  const ingot_value_type logits = engine->output(logits_);
+  vocabulary_ = logits.rank > 0 ? logits.dims[logits.rank - 1] : 0;
+  most_tokens_ = most_of(*engine);
+  context_ = context_of(*engine);
+  settings.flags |= INGOT_REBINDABLE;
+  engine->bind_dims({{kLength, 1}});
+  engine->create_session(settings);
+}
+
+void Generation::run_part(std::span<const int32_t> ids) {
+  Session& session = engine_->session();
+  if (int64_t(ids.size()) != bound_) {
+    const auto bound = session.rebind(kLength, int64_t(ids.size()));
+    if (!bound) fail_with(engine_->path(), bound.error());
+    bound_ = int64_t(ids.size());
+  }
+  std::memcpy(session.input(tokens_).value().data, ids.data(), ids.size_bytes());
+  std::memcpy(session.input(place_).value().data, &position_, sizeof position_);
+  engine_->run();
+  position_ += int64_t(ids.size());
+}
+
+std::span<const float> Generation::feed(std::span<const int32_t> ids) {
+  if (int64_t(ids.size()) > context_ - position_)
+    fail(Exit::kMismatch, engine_->path() + ": " + std::to_string(ids.size()) + " tokens behind " +
+                              std::to_string(position_) + ", its context has room for " +
+                              std::to_string(context_ - position_) +
+                              "; convert it with a larger --context");
+  if (ids.empty()) return {};
+  while (!ids.empty()) {
+    const size_t part = std::min(ids.size(), size_t(most_tokens_));
+    run_part(ids.first(part));
+    ids = ids.subspan(part);
+  }
+  const ingot_tensor logits = engine_->session().output(logits_).value();
+  return {static_cast<const float*>(logits.data), size_t(vocabulary_)};
+}
+
+int32_t greedy_token(std::span<const float> logits, const std::string& where) {
+  size_t best = 0;
+  for (size_t i = 0; i < logits.size(); i++) {
+    if (std::isnan(logits[i]))
+      fail(Exit::kMismatch, where + ": the logit of token " + std::to_string(i) +
+                                " is not a number; the model or its weights are damaged");
+    if (logits[i] > logits[best]) best = i;
+  }
+  return int32_t(best);
+}
+
+}  // namespace ingot::cli
