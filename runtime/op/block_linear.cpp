@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/block_linear.cpp - the contracts of products with weights in blocks.
 #include "runtime/op/block_linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/op/block_linear.h - products with weights in blocks, as language models are published:
 // BlockQuantize, BlockLinear, BlockGather.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlockQuantize, BlockLinear, BlockGather: every type of block, rows, tails, long rows, epilogues,
 // numbers that are none; that rows do not change each other's bits; that packing keeps GGUF's bits.
 #include "runtime/op/block_linear.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/op/block_linear.h"
 #include "tests/format/refuse_table.h"
 
 namespace ingot::test {
@@ -327,6 +328,50 @@ void add_words(RefuseTable* t) {
   t->dtype("y_u8", 3, kU8);
 }
 
+void add_blocks(RefuseTable* t) {
+  t->base("block_linear", [] {  // k = 64
+    return one_instruction(BlockLinearAttributes{BlockType::kQ4_1},
+                           {input("x", {2, 80}, DType::kU8),
+                            constant("w", {33, 40}, Packing::kBlocks32, DType::kU8),
+                            input("b", {33}), input("r", {2, 33})},
+                           {output("y", {2, 33})});
+  });
+  using L = BlockLinearAttributes;
+  t->attributes<L>("type_unknown", [](L& a) { a.type = BlockType(8); });
+  t->attributes<L>("type_of_other_bytes", [](L& a) { a.type = BlockType::kQ5_0; });
+  t->attributes<L>("type_of_256", [](L& a) { a.type = BlockType::kQ4_K; });
+  t->dims("x_columns", 0, {2, 79});
+  t->dims("x_scalar", 0, {});
+  t->dims("weights_half_a_block", 1, {33, 30});
+  t->dims("bias_length", 2, {32});
+  t->dims("residual_rows", 3, {3, 33});
+  t->dims("y_columns", 4, {2, 64});
+  t->dtype("weights_i8", 1, DType::kI8);
+  t->spec("weights_dense", [](ProgramSpec& p) { p.values[1].packing = Packing::kDense; });
+
+  t->base("block_quantize", [] {
+    return one_instruction(BlockQuantizeAttributes{BlockType::kQ6_K}, {input("x", {3, 256})},
+                           {output("y", {3, 324}, DType::kU8)});
+  });
+  using Q = BlockQuantizeAttributes;
+  t->attributes<Q>("type_unknown", [](Q& a) { a.type = BlockType(255); });
+  t->attributes<Q>("type_of_other_bytes", [](Q& a) { a.type = BlockType::kQ5_K; });
+  t->dims("x_columns", 0, {3, 255});
+  t->dtype("y_f32", 1, DType::kF32);
+
+  t->base("block_gather", [] {
+    return one_instruction(BlockGatherAttributes{BlockType::kQ8_0},
+                           {constant("w", {40, 34}, Packing::kBlocks32, DType::kU8),
+                            input("i", {3}, DType::kI32)},
+                           {output("y", {3, 32})});
+  });
+  using G = BlockGatherAttributes;
+  t->attributes<G>("type_unknown", [](G& a) { a.type = BlockType(9); });
+  t->dims("weights_half_a_block", 0, {40, 17});
+  t->dims("y_columns", 2, {3, 64});
+  t->dtype("indices_f32", 1, DType::kF32);
+}
+
 }  // namespace
 
 void add_quantized_cases(RefuseTable* t) {
@@ -337,6 +382,7 @@ void add_quantized_cases(RefuseTable* t) {
   add_chains(t);
   add_dynamic(t);
   add_words(t);
+  add_blocks(t);
 }
 
 }  // namespace ingot::test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/graph/block_type.h - types of weights in blocks by their names.
 #pragma once
 #include <optional>

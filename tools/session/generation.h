@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/session/generation.h - a decoder token by token: the session of a file with the ports of
 // docs/llm.md (tokens, position, logits) and its caches.
 #pragma once

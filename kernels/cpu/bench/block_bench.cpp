@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/bench/block_bench.cpp - speed of products with weights in blocks, one thread:
 // ingot_block_bench [ISA]. G multiply-adds a second for prompts of 512 rows and, for one row, GB of
 // weights a second from memory and from the cache.

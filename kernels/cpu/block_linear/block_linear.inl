@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the threads.
 // Several rows read a panel that is expanded to bytes once for a chunk of them; one row reads the
 // file's bytes. Contract: runtime/op/block_linear.h.
@@ -137,7 +138,7 @@ Status block_linear(const OpArguments& a, const Team& team) {
 }  // namespace
 }  // namespace ingot::cpu
 
-// The row of a table whose instruction set has a tile of its own; plain.inl has one for all others.
+// The row of a table whose instruction set has a tile of its own; scalar_kernels.inl has one for all others.
 #if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
     defined(INGOT_SIMD_I8MM)
 #define INGOT_BLOCK_PRODUCTS \

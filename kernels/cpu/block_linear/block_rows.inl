@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/block_rows.inl - BlockQuantize: activations for products with weights in
 // blocks; BlockGather: rows of such weights. Contract: runtime/op/block_linear.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/job.inl - what the tiles of products with weights in blocks share.
 // Contract: runtime/op/block_linear.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile.inl - the tile of the instruction set.
 //   kTileRows        rows of a tile; kFewRows: of one for those that are left, 1 at least
 //   expand_block     one block of a panel into the thread's scratch

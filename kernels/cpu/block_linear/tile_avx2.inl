@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile_avx2.inl - products of bytes in 256 bits: four rows times 16
 // outputs, sums of floats in L1. With AVX-VNNI by its dot products. Without, maddubs adds two
 // products of u8 and i8 in 16 bits, which hold the sums of several groups: activations are -127 ..

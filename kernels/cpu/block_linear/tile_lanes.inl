@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile_lanes.inl - one row times a panel of 32 outputs without an
 // instruction for products of bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile_neon.inl - products of bytes by the dot products of 64-bit Arm, of
 // signed bytes (FEAT_DotProd) or of unsigned by signed ones (FEAT_I8MM): four rows times 16 outputs,
 // four groups of a row in a register, sums of floats in L1.

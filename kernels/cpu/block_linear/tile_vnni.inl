@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile_vnni.inl - the dot products of AVX-512 VNNI: six rows times 32
 // outputs, 12 sums of integers and 12 of floats, two vectors of weights, one of the activations: 27
 // of 32 registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/without_vnni.inl - BlockLinear of AVX-512 without VNNI: avx2's.
 #pragma once
 #include "runtime/op/block_linear.h"

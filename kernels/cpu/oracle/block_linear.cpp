@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/oracle/block_linear.cpp - weights in blocks, one by one in double. BlockQuantize is
 // defined in f32, and computed so.
 #include "runtime/op/block_linear.h"

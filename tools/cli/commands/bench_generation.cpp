@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot bench --prompt N --generate M - tokens a second of a language model.
 #include <algorithm>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/cli/commands/bench_generation.h - ingot bench of a language model.
 #pragma once
 #include <string>

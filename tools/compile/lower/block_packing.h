@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/compile/lower/block_packing.h - weights in blocks, from a GGUF's order of bits to that of
 // packing blocks32 and back. Orders: runtime/op/block_linear.h.
 #pragma once

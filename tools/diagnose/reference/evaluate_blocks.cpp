@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_blocks.cpp - weights in blocks: a node of core form, which the
 // oracle's kernels run.
 #include <cstring>
