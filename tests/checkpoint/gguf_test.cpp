@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block types against the format's reference decoder, whose figures are below; the file around
 // them, cut at every place.
+#include "tools/checkpoint/flat/gguf.h"
+
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <fstream>
 
-#include "tools/checkpoint/flat/gguf_blocks.h"
 #include "tools/checkpoint/tensors/compare_tensors.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
@@ -102,6 +103,115 @@ TEST_CASE("a small GGUF file, whole and cut") {
   for (size_t cut = 1; cut < whole.size(); cut++) {
     write(file.path(), whole.substr(0, cut));
     CHECK_THROWS_AS((void)read_checkpoint(file.path()), host::Failure);
+  }
+}
+
+namespace {
+
+/// A file of this metadata, `pairs` of them, and no tensors.
+std::string metadata_file(const std::string& body, uint64_t pairs) {
+  return "GGUF" + le(3, 4) + le(0, 8) + le(pairs, 8) + body;
+}
+std::string texts(const std::string& key, std::initializer_list<const char*> items) {
+  std::string out = text(key) + le(9, 4) + le(8, 4) + le(items.size(), 8);
+  for (const char* item : items) out += text(item);
+  return out;
+}
+std::string floats(const std::string& key, std::initializer_list<float> items) {
+  std::string out = text(key) + le(9, 4) + le(6, 4) + le(items.size(), 8);
+  for (const float item : items) {
+    uint32_t bits;
+    std::memcpy(&bits, &item, 4);
+    out += le(bits, 4);
+  }
+  return out;
+}
+std::string refusal(const std::string& path) {
+  try {
+    (void)GgufFile::open(path);
+  } catch (const host::Failure& failure) {
+    return failure.message();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("gguf metadata is read by key, each type as itself") {
+  const host::TemporaryPath path(".gguf");
+  write(path.path(),
+        metadata_file(text("a.name") + le(8, 4) + text("llama") + text("a.count") + le(4, 4) +
+                          le(32, 4) + text("a.negative") + le(5, 4) + le(0xfffffffb, 4) +
+                          text("a.base") + le(6, 4) + le(0x461c4000, 4) + text("a.flag") +
+                          le(7, 4) + le(1, 1) + texts("a.words", {"x", "", "yz"}) +
+                          floats("a.scores", {0.5f, -2}) + text("a.kinds") + le(9, 4) + le(5, 4) +
+                          le(2, 8) + le(3, 4) + le(0xffffffff, 4) + text("a.nested") + le(9, 4) +
+                          le(9, 4) + le(1, 8) + le(8, 4) + le(1, 8) + text("deep"),
+                      9));
+  const GgufFile file = GgufFile::open(path.path());
+  CHECK(file.keys().size() == 9);
+  CHECK(file.text("a.name") == "llama");
+  CHECK(file.integer("a.count") == 32);
+  CHECK(file.integer("a.negative") == -5);
+  CHECK(file.number("a.count") == 32.0);
+  CHECK(file.number("a.base") == 10000.0);
+  CHECK(file.flag("a.flag") == true);
+  CHECK(file.texts("a.words") == std::vector<std::string>{"x", "", "yz"});
+  CHECK(file.numbers("a.scores") == std::vector<double>{0.5, -2});
+  CHECK(file.integers("a.kinds") == std::vector<int64_t>{3, -1});
+  CHECK(file.numbers("a.kinds") == std::vector<double>{3, -1});
+  CHECK_FALSE(file.text("a.other").has_value());
+  CHECK(file.texts("a.other").empty());
+  CHECK_THROWS_AS((void)file.integer("a.base"), host::Failure);
+  CHECK_THROWS_AS((void)file.integer("a.flag"), host::Failure);
+  CHECK_THROWS_AS((void)file.text("a.count"), host::Failure);
+  CHECK_THROWS_AS((void)file.number("a.words"), host::Failure);
+  CHECK_THROWS_AS((void)file.texts("a.scores"), host::Failure);
+  CHECK_THROWS_AS((void)file.texts("a.nested"), host::Failure);
+  CHECK_THROWS_AS((void)file.integers("a.scores"), host::Failure);
+  const Checkpoint facts = read_checkpoint(path.path());
+  CHECK(facts.facts.size() == 13);
+  CHECK(std::get<std::string>(facts.facts.back().value) == "deep");
+  CHECK(path_text(facts.facts.back().path) == "a.nested/0/0");
+}
+
+TEST_CASE("gguf metadata that lies is refused by what it says") {
+  const host::TemporaryPath path(".gguf");
+  struct Case {
+    const char* name;
+    std::string bytes;
+    const char* word;
+  };
+  std::string nested = text("n") + le(9, 4);
+  for (int i = 0; i < 40; i++) nested += le(9, 4) + le(1, 8);
+  const Case cases[] = {
+      {"a list of 2^60 numbers",
+       metadata_file(text("n") + le(9, 4) + le(4, 4) + le(uint64_t{1} << 60, 8), 1), "an array of"},
+      {"a list of 2^40 texts",
+       metadata_file(text("n") + le(9, 4) + le(8, 4) + le(uint64_t{1} << 40, 8), 1), "an array of"},
+      {"a text of 2^63 bytes", metadata_file(text("n") + le(8, 4) + le(uint64_t{1} << 63, 8), 1),
+       "a text of"},
+      {"arrays that nest 40 deep", metadata_file(nested, 1), "nest too deep"},
+      {"an unknown type", metadata_file(text("n") + le(13, 4) + le(0, 8), 1), "unknown type 13"},
+      {"a list of an unknown type",
+       metadata_file(text("n") + le(9, 4) + le(99, 4) + le(1, 8) + le(0, 8), 1), "unknown type 99"},
+      {"one key twice",
+       metadata_file(text("n") + le(7, 4) + le(1, 1) + text("n") + le(7, 4) + le(0, 1), 2),
+       "'n' twice"},
+      {"an alignment of 3", metadata_file(text("general.alignment") + le(4, 4) + le(3, 4), 1),
+       "an alignment of 3"},
+      {"2^62 pairs", metadata_file("", uint64_t{1} << 62), "facts"},
+      {"one tensor twice",
+       "GGUF" + le(3, 4) + le(2, 8) + le(0, 8) + text("t") + le(1, 4) + le(1, 8) + le(0, 4) +
+           le(0, 8) + text("t") + le(1, 4) + le(1, 8) + le(0, 4) + le(0, 8) + std::string(64, '\0'),
+       "'t' twice"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    write(path.path(), c.bytes);
+    const std::string message = refusal(path.path());
+    CHECK(message.find(c.word) != std::string::npos);
+    CHECK(message.find(path.path()) == 0);
   }
 }
 
