@@ -39,6 +39,7 @@ TOOLS = [
     "import/keras",
     "import/tflite",
     "import/flux",
+    "import/decoder",
     "weights/programs",
     "weights/overlay",
     "compile/passes/common",

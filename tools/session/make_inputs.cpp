@@ -2,7 +2,9 @@
 #include "tools/session/make_inputs.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "runtime/op/elementwise.h"
 #include "tools/session/program_view.h"
@@ -25,6 +27,19 @@ template <class T>
 void fill_integers(host::Array* array, Random* random, int64_t bound, int64_t otherwise = 1) {
   for (int64_t i = 0; i < array->elements(); i++)
     array->as<T>()[i] = bound > 0 ? T(random->next() % uint64_t(bound)) : T(otherwise);
+}
+
+/// What the file says that every element of an integer input is in a usual run, if it does.
+std::optional<int64_t> typical(const Engine& engine, uint32_t i) {
+  const ingot_value_type port = engine.input(i);
+  const std::string key = std::string("ingot.typical.") + port.name;
+  char text[24] = {};
+  uint64_t length = 0;
+  if (!is_integer(port.dtype) ||
+      ingot_model_metadata(engine.model().get(), key.c_str(), text, sizeof text - 1, &length,
+                           nullptr) != INGOT_OK)
+    return std::nullopt;
+  return strtoll(text, nullptr, 10);
 }
 
 }  // namespace
@@ -98,10 +113,11 @@ host::Array make_input(const Engine& engine, uint32_t i, const ingot_tensor& lik
   array.dims.assign(like.dims, like.dims + like.rank);
   array.bytes.resize(size_t(array.elements()) * ingot_dtype_bytes(like.dtype));
   Random random{i + 1 + (draw << 32)};
-  const int64_t bound = index_bound(engine, i);
+  const std::optional<int64_t> usual = typical(engine, i);
+  const int64_t bound = usual ? 0 : index_bound(engine, i);
   const int64_t n = array.elements();
   const int64_t compared = bound == 0 && is_integer(like.dtype) ? compared_with(engine, i) : 0;
-  const int64_t otherwise = compared ? compared : 1;
+  const int64_t otherwise = usual ? *usual : compared ? compared : 1;
   switch (array.dtype) {
     case DType::kF32:
       for (int64_t k = 0; k < n; k++) array.as<float>()[k] = random.unit();

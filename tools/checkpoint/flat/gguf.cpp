@@ -6,7 +6,6 @@
 
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
-#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 
 namespace ingot::checkpoint {
@@ -266,14 +265,6 @@ FactValue gguf_scalar(GgufType type, const uint8_t** at) {
     case GgufType::kF64: return as<double>(bits);
     case GgufType::kBool: return bits != 0;
     default: return int64_t(bits);
-  }
-}
-
-void decode_gguf_blocks(const GgufBlock& block, const uint8_t* begin, uint64_t bytes, float* out) {
-  constexpr uint64_t kPiece = 4096;
-  for (uint64_t i = 0; i < bytes / block.bytes; i++, out += block.elements) {
-    block.decode(begin + i * block.bytes, out);
-    if (i % kPiece == kPiece - 1) host::note_touched(kPiece * (block.bytes + 4 * block.elements));
   }
 }
 

@@ -89,7 +89,5 @@ class GgufFile {
 
 /// One number or text at `*at`, which moves behind it. @pre validated, no array.
 FactValue gguf_scalar(GgufType type, const uint8_t** at);
-/// Row-major f32 elements of a block type. @pre `out` has room for block.elements of each.
-void decode_gguf_blocks(const GgufBlock& block, const uint8_t* begin, uint64_t bytes, float* out);
 
 }  // namespace ingot::checkpoint

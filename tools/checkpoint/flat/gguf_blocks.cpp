@@ -154,4 +154,9 @@ const GgufBlock* find_gguf_block(uint32_t type) {
   return nullptr;
 }
 
+void decode_gguf_blocks(const GgufBlock& block, const uint8_t* begin, uint64_t bytes, float* out) {
+  for (uint64_t at = 0; at < bytes; at += block.bytes, out += block.elements)
+    block.decode(begin + at, out);
+}
+
 }  // namespace ingot::checkpoint

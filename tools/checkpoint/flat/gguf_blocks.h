@@ -15,5 +15,7 @@ struct GgufBlock {
 };
 /// Null for a number that names no block type known here.
 const GgufBlock* find_gguf_block(uint32_t type);
+/// The elements of whole blocks. @pre `out` has room for block.elements of each.
+void decode_gguf_blocks(const GgufBlock& block, const uint8_t* begin, uint64_t bytes, float* out);
 
 }  // namespace ingot::checkpoint

@@ -69,6 +69,8 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   options.dims = a.dims;
   if (!a.max_elements.empty())
     options.max_elements = parse_integer("--max-elements", a.max_elements, 1, int64_t(1) << 40);
+  if (!a.context.empty())
+    options.context = parse_integer("--context", a.context, 1, int64_t(1) << 24);
   a.check_together();
   return options;
 }

@@ -114,6 +114,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
     importer::add_input_type(wanted, argument);
   for (const std::string& argument : options.arguments) importer::add_argument(wanted, argument);
   wanted.max_elements = options.max_elements;
+  wanted.context = options.context;
   wanted.expected_inputs = options.expected_inputs;
   wanted.signature = options.signature;
   importer::set_exact_to(wanted, options.exact_to);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tools/files/failure.h"
+#include "tools/import/decoder/import.h"
 #include "tools/import/flux/import.h"
 #ifdef INGOT_HAVE_JSON
 #include "tools/import/keras/import.h"
@@ -26,7 +27,8 @@ using importer::OpenedFile;
 using importer::Program;
 
 constexpr uint32_t bit_of(ExactTo to) { return 1u << int(to); }
-constexpr uint32_t kTypes = 1 << 8, kSignature = 1 << 9, kItsOwn = bit_of(ExactTo::kDefault),
+constexpr uint32_t kTypes = 1 << 8, kSignature = 1 << 9, kContext = 1 << 10,
+                   kItsOwn = bit_of(ExactTo::kDefault),
                    kTfliteIntegers = kItsOwn | bit_of(ExactTo::kLitert) |
                                      bit_of(ExactTo::kBuiltin) | bit_of(ExactTo::kTflm);
 constexpr const char* kHasNoIntegers = "is for quantized models of TFLite and ONNX";
@@ -58,6 +60,9 @@ constexpr Importer kImporters[] = {
     {"pt2", pt2::is_exported_program, without_states<pt2::import_pt2>, pt2::describe_pt2, kItsOwn,
      kHasNoIntegers, nullptr},
 #ifdef INGOT_HAVE_JSON
+    {"hugging face", decoder::is_hugging_face, decoder::import_hugging_face, nullptr,
+     kItsOwn | kContext, kHasNoIntegers,
+     "a language model has its own weights; convert it without --weights"},
     {"keras", keras::is_keras_model, keras::import_keras, nullptr, kItsOwn, kHasNoIntegers,
      nullptr},
 #endif
@@ -73,6 +78,8 @@ constexpr Importer kImporters[] = {
      kHasNoIntegers,
      "--weights over a Flux chain is not supported, because its layers have numbers and no names; "
      "load the weights with Flux.loadmodel!(chain, state) and save the chain again"},
+    {"gguf", decoder::is_gguf, decoder::import_gguf, nullptr, kItsOwn | kContext, kHasNoIntegers,
+     "a language model has its own weights; convert it without --weights"},
     {"onnx", [](const OpenedFile& file) { return file.kind == FileKind::kOnnx; }, import_onnx,
      [](const OpenedFile& file) { return onnx::describe_onnx(file.path); },
      kItsOwn | bit_of(ExactTo::kOnnx), "an ONNX model has the integers of onnx", nullptr},
@@ -90,18 +97,18 @@ constexpr Importer kImporters[] = {
                                        "); choose one: ingot convert " + file.path +
                                        " --member NAME");
   const std::string kind = host::kind_text(file.path, file.kind);
-  for (const FileKind weights :
-       {FileKind::kZip, FileKind::kHdf5, FileKind::kBson, FileKind::kPickle, FileKind::kSafetensors,
-        FileKind::kGguf, FileKind::kDistributed})
+  for (const FileKind weights : {FileKind::kZip, FileKind::kHdf5, FileKind::kBson,
+                                 FileKind::kPickle, FileKind::kSafetensors, FileKind::kDistributed})
     if (file.kind == weights)
       host::fail(Exit::kUnsupported, where + "is " + kind +
                                          ", which has weights and no program; convert the "
                                          "network's ONNX model, .pt2, TorchScript, Keras or "
                                          "Flux file with them: ingot convert NETWORK --weights " +
                                          file.path);
-  host::fail(
-      Exit::kCorrupt,
-      where + "expected an ONNX, TorchScript, .pt2, Keras, TFLite or Flux model, found " + kind);
+  host::fail(Exit::kCorrupt,
+             where +
+                 "expected an ONNX, TorchScript, .pt2, Keras, TFLite, Flux or GGUF model, found " +
+                 kind);
 }
 
 const Importer& importer_of(const OpenedFile& file) {
@@ -117,6 +124,9 @@ Source::Source(importer::OpenedFile file)
 
 uint64_t Source::bytes() const {
   const uint64_t own = host::file_bytes(path());
+#ifdef INGOT_HAVE_JSON
+  if (decoder::is_hugging_face(file_)) return own + decoder::hugging_face_bytes(path());
+#endif
   return own + (file_.kind == FileKind::kOnnx ? onnx::external_data_bytes(path()) : 0);
 }
 
@@ -127,6 +137,8 @@ Program Source::import(const ImportOptions& options) const {
   const uint32_t takes = importer_->takes;
   refuse_unless(options.signature.empty() || takes & kSignature, Exit::kMismatch,
                 "--signature is for TFLite models; this one has none");
+  refuse_unless(options.context == 0 || takes & kContext, Exit::kMismatch,
+                "--context is for language models; this one has no cache of tokens");
   refuse_unless(takes & bit_of(options.exact_to), Exit::kMismatch,
                 std::string("--exact-to ") + importer::exact_to_name(options.exact_to) + ": " +
                     importer_->why_exact_to);

@@ -101,8 +101,20 @@ void with_scores(NodeContext& context, ValueId k, ValueId v, double scale) {
   context.same(0, y);
 }
 
+/// In normal form from the importer on, or since an earlier walk.
+void normal_attention(NodeContext& context) {
+  if (context.settled()) return;
+  const Dims q = context.dims(0);
+  const Dim width = width_of(context.dims(2), context.node.integer(attr::kv_heads, 1));
+  if (q.size() == 4)
+    context.set(0, context.dtype(0), {q[0], q[1], q[2], width});
+  else
+    context.set(0, context.dtype(0),
+                {q[0], q[1], Dim(context.node.integer(attr::heads, 1)) * width});
+}
+
 void attention(NodeContext& context) {
-  if (context.node.has(attr::heads)) return;  // in normal form since an earlier walk
+  if (context.node.has(attr::heads)) return normal_attention(context);
   const int64_t heads = heads_of(context, 0, attr::q_num_heads),
                 kv_heads = heads_of(context, 1, attr::kv_num_heads);
   if (heads_of(context, 2, attr::kv_num_heads) != kv_heads || kv_heads < 1 || heads % kv_heads != 0)

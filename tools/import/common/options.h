@@ -37,6 +37,8 @@ struct ImportOptions {
   /// are no tensors ("16000", "0.5", "True").
   std::map<std::string, DType> input_types;
   std::map<std::string, std::string> arguments;
+  /// Of a language model: tokens that its caches of keys and values hold; 0: as the importer says.
+  int64_t context = 0;
   /// Only of a model that has integers.
   ExactTo exact_to = ExactTo::kDefault;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a

@@ -15,6 +15,11 @@ using graph::fail_corrupt;
 using graph::fail_mismatch;
 using graph::fail_unsupported;
 
+namespace {
+// Of a model with more of them the notes do not name each.
+constexpr size_t kNamedStates = 8;
+}  // namespace
+
 Weight transposed(const Weight& weight, const std::vector<int64_t>& perm) {
   const size_t rank = perm.size();
   std::vector<int64_t> strides(rank, 1);
@@ -170,7 +175,7 @@ graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> output
     const std::string name = model.values[size_t(before)].name;
     states_.push_back({name, name + ".next"});
     outputs.emplace_back(states_.back().output, next);
-    b.note("state '" + name + "' is kept from run to run");
+    if (kept_.size() <= kNamedStates) b.note("state '" + name + "' is kept from run to run");
   }
   std::set<ValueId> taken(model.graph.inputs.begin(), model.graph.inputs.end());
   for (auto [name, id] : outputs) {

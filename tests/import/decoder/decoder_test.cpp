@@ -1,0 +1,326 @@
+// tests/import/decoder/decoder_test.cpp - a GGUF file as a program: its ports, its state, the order
+// of its rows, and what is refused, each by its name.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "tools/files/failure.h"
+#include "tools/files/output_file.h"
+#include "tools/files/work_budget.h"
+#include "tools/import/decoder/import.h"
+#include "tools/import/decoder/rope.h"
+
+using namespace ingot;
+using graph::Dim;
+using graph::Dims;
+
+namespace {
+
+std::string le(uint64_t value, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
+  return out;
+}
+std::string text(const std::string& s) { return le(s.size(), 8) + s; }
+std::string whole(uint32_t n) { return le(4, 4) + le(n, 4); }
+std::string word(const std::string& s) { return le(8, 4) + text(s); }
+std::string real(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return le(6, 4) + le(bits, 4);
+}
+
+/// A file that a case changes: values of the metadata as they lie, and dims of tensors of f32.
+struct Source {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::vector<uint64_t>> tensors;  // slowest first
+
+  std::string bytes() const {
+    std::string head = "GGUF" + le(3, 4) + le(tensors.size(), 8) + le(metadata.size(), 8);
+    for (const auto& [key, value] : metadata) head += text(key) + value;
+    std::string data;
+    float next = 0;
+    for (const auto& [name, dims] : tensors) {
+      head += text(name) + le(dims.size(), 4);
+      uint64_t count = 1;
+      for (size_t d = dims.size(); d-- > 0;) head += le(dims[d], 8), count *= dims[d];
+      head += le(0, 4) + le(data.size(), 8);
+      for (uint64_t i = 0; i < count; i++, next++) {
+        const float x = next / 1024;
+        data.append(reinterpret_cast<const char*>(&x), 4);
+      }
+      data.resize((data.size() + 31) / 32 * 32, '\0');
+    }
+    head.resize((head.size() + 31) / 32 * 32, '\0');
+    return head + data;
+  }
+};
+
+/// Llama of two layers, 8 wide, two heads of 4 and one of keys, 10 tokens.
+Source llama() {
+  Source s;
+  s.metadata = {{"general.architecture", word("llama")},
+                {"llama.block_count", whole(2)},
+                {"llama.context_length", whole(64)},
+                {"llama.embedding_length", whole(8)},
+                {"llama.feed_forward_length", whole(12)},
+                {"llama.attention.head_count", whole(2)},
+                {"llama.attention.head_count_kv", whole(1)},
+                {"llama.attention.layer_norm_rms_epsilon", real(1e-5f)}};
+  s.tensors = {{"token_embd.weight", {10, 8}}, {"output_norm.weight", {8}}};
+  for (const std::string layer : {"blk.0.", "blk.1."})
+    for (const auto& [name, dims] :
+         std::map<std::string, std::vector<uint64_t>>{{"attn_norm", {8}},
+                                                      {"attn_q", {8, 8}},
+                                                      {"attn_k", {4, 8}},
+                                                      {"attn_v", {4, 8}},
+                                                      {"attn_output", {8, 8}},
+                                                      {"ffn_norm", {8}},
+                                                      {"ffn_gate", {12, 8}},
+                                                      {"ffn_up", {12, 8}},
+                                                      {"ffn_down", {8, 12}}})
+      s.tensors[layer + name + ".weight"] = dims;
+  return s;
+}
+
+importer::Program import(const std::string& bytes, const importer::ImportOptions& options = {}) {
+  const host::TemporaryPath file(".gguf");
+  std::ofstream(file.path(), std::ios::binary) << bytes;
+  const host::WorkBudget budget(file.path(), bytes.size());
+  return decoder::import_gguf(importer::OpenedFile(file.path()), options);
+}
+/// Exit code and line of a refusal.
+std::string refusal(const Source& source, const importer::ImportOptions& options = {}) {
+  try {
+    (void)import(source.bytes(), options);
+  } catch (const graph::ConversionError& error) {
+    return std::to_string(error.exit_code) + " " + error.message;
+  } catch (const host::Failure& failure) {
+    return std::to_string(failure.exit()) + " " + failure.message();
+  }
+  return "imported";
+}
+
+const graph::Value& named(const graph::Model& model, const std::string& name) {
+  for (const graph::Value& value : model.values)
+    if (value.name == name) return value;
+  throw std::runtime_error("no value " + name);
+}
+int count(const graph::Model& model, graph::Operator op) {
+  int all = 0;
+  for (const graph::Node& node : model.graph.nodes) all += node.op == op && !node.dead;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("decoder: ports are tokens, a position and logits, keys and values are state") {
+  const importer::Program program = import(llama().bytes());
+  const graph::Model& m = program.model;
+  const Dims& tokens = named(m, "tokens").dims;
+  REQUIRE(tokens.size() == 2);
+  CHECK(tokens[1] == Dim::symbol("T", 1, 64));
+  CHECK(m.symbols.at("T").high == 64);
+  CHECK(named(m, "position").dtype == DType::kI64);
+  CHECK(named(m, "position").dims == Dims{Dim(1)});
+  CHECK(named(m, "logits").dims == Dims{Dim(1), Dim(10)});
+  REQUIRE(program.states.size() == 4);
+  CHECK(program.states[0].input == "keys.0");
+  CHECK(program.states[3].input == "values.1");
+  CHECK(named(m, "keys.0").dims == Dims{Dim(64), Dim(4)});
+  CHECK(m.graph.inputs.size() == 6);
+  CHECK(m.graph.outputs.size() == 5);
+  CHECK(count(m, op::Attention) == 2);
+  CHECK(count(m, op::ScatterND) == 4);
+  CHECK(m.metadata.at("ingot.decoder.context") == "64");
+}
+
+TEST_CASE("decoder: the context and the tokens of a run have bounds") {
+  importer::ImportOptions options;
+  options.context = 16;
+  importer::Program program = import(llama().bytes(), options);
+  CHECK(named(program.model, "values.0").dims == Dims{Dim(16), Dim(4)});
+  CHECK(program.model.symbols.at("T").high == 16);
+  options.dims["T"] = {1, 8};
+  CHECK(import(llama().bytes(), options).model.symbols.at("T").high == 8);
+  options.dims["T"] = {1, 17};
+  CHECK(refusal(llama(), options).find("1 to 16 tokens") != std::string::npos);
+  options.dims["T"] = {0, 8};
+  CHECK(refusal(llama(), options).find("1 to 16 tokens") != std::string::npos);
+  options.dims.clear();
+  options.context = 65;  // beyond what it was trained on: a warning with both numbers
+  program = import(llama().bytes(), options);
+  std::string notes;
+  for (const std::string& note : program.model.notes) notes += note + "\n";
+  CHECK(notes.find("65 is beyond the 64") != std::string::npos);
+}
+
+TEST_CASE("decoder: rows of neighbors are put in the order of halves") {
+  using decoder::halves_of_neighbors;
+  CHECK(halves_of_neighbors(0, 1, 4, 4) == std::vector<int64_t>{0, 2, 1, 3});
+  CHECK(halves_of_neighbors(8, 2, 4, 4) == std::vector<int64_t>{8, 10, 9, 11, 12, 14, 13, 15});
+  CHECK(halves_of_neighbors(0, 1, 6, 4) == std::vector<int64_t>{0, 2, 1, 3, 4, 5});
+  const importer::Program program = import(llama().bytes());
+  const graph::Value& k = named(program.model, "blk.0.attn_k.weight");
+  REQUIRE(k.constant->elements() == 32);
+  const auto have = k.constant->as<float>();
+  const float row = 8.f / 1024;  // what a row of the source is more than the one before
+  CHECK(have[8] == have[0] + 2 * row);
+  CHECK(have[16] == have[0] + row);
+  CHECK(have[24] == have[0] + 3 * row);
+}
+
+TEST_CASE("decoder: angles of every kind of scaling") {
+  decoder::RopeNumbers n;
+  n.width = 4;
+  decoder::RopeTables plain = decoder::rope_tables(n, 3);
+  CHECK(plain.cosine[0] == 1);
+  CHECK(plain.sine[2 * 2] == doctest::Approx(std::sin(2.0)));
+  CHECK(plain.sine[2 * 2 + 1] == doctest::Approx(std::sin(2.0 / 100)));
+  n.divisor = 2;
+  CHECK(decoder::rope_tables(n, 3).sine[4] == plain.sine[2]);
+  n.divisor = 1;
+  n.divisors = {1, 4};
+  CHECK(decoder::rope_tables(n, 3).sine[5] == doctest::Approx(std::sin(2.0 / 400)));
+  n.divisors.clear();
+  n.is_yarn = true, n.divisor = 4, n.original_context = 64;
+  const decoder::RopeTables yarn = decoder::rope_tables(n, 3);
+  CHECK(yarn.sine[5] == doctest::Approx(std::sin(2.0 / 400)));  // low frequencies are divided
+  CHECK(yarn.sine[4] == plain.sine[4]);                         // high ones are not
+}
+
+TEST_CASE("decoder: what does not fit is refused by its name") {
+  struct Case {
+    const char* name;
+    void (*change)(Source&);
+    std::vector<const char*> words;
+  };
+  const Case cases[] = {
+      {"an unknown architecture",
+       [](Source& s) { s.metadata["general.architecture"] = word("lama"); },
+       {"4 ", "'lama'", "nearest is 'llama'"}},
+      {"no architecture",
+       [](Source& s) { s.metadata.erase("general.architecture"); },
+       {"4 ", "general.architecture", "--weights"}},
+      {"a missing tensor",
+       [](Source& s) { s.tensors.erase("blk.1.attn_k.weight"); },
+       {"5 ", "'blk.1.attn_k.weight' is missing", "[4, 8]"}},
+      {"a tensor of another name",
+       [](Source& s) {
+         s.tensors.erase("blk.1.ffn_up.weight");
+         s.tensors["blk.1.ffn_upp.weight"] = {12, 8};
+       },
+       {"5 ", "'blk.1.ffn_up.weight' is missing", "there is 'blk.1.ffn_upp.weight'",
+        "'blk.1.ffn_upp.weight' is not expected"}},
+      {"a wrong shape",
+       [](Source& s) {
+         s.tensors["blk.0.ffn_down.weight"] = {12, 8};
+       },
+       {"5 ", "'blk.0.ffn_down.weight' is [12, 8], expected [8, 12]"}},
+      {"an embedding of another width",
+       [](Source& s) {
+         s.tensors["token_embd.weight"] = {10, 6};
+       },
+       {"5 ", "'token_embd.weight' is [10, 6], expected [10, 8]"}},
+      {"no embedding",
+       [](Source& s) { s.tensors.erase("token_embd.weight"); },
+       {"5 ", "'token_embd.weight' is missing"}},
+      {"an unexpected tensor",
+       [](Source& s) { s.tensors["blk.0.attn_sinks.weight"] = {2}; },
+       {"5 ", "'blk.0.attn_sinks.weight' is not expected"}},
+      {"a missing number",
+       [](Source& s) { s.metadata.erase("llama.embedding_length"); },
+       {"2 ", "'llama.embedding_length'"}},
+      {"an unknown number",
+       [](Source& s) { s.metadata["llama.attention.twist"] = whole(2); },
+       {"4 ", "'llama.attention.twist' is not known"}},
+      {"experts",
+       [](Source& s) { s.metadata["llama.expert_count"] = whole(8); },
+       {"4 ", "expert_count", "experts are not built"}},
+      {"an unknown rope",
+       [](Source& s) { s.metadata["llama.rope.scaling.type"] = word("spiral"); },
+       {"4 ", "'spiral'", "longrope"}},
+      {"a vocabulary beyond the embedding",
+       [](Source& s) {
+         std::string tokens = le(9, 4) + le(8, 4) + le(11, 8);
+         for (int i = 0; i < 11; i++) tokens += text("t");
+         s.metadata["tokenizer.ggml.tokens"] = tokens;
+       },
+       {"5 ", "11 tokens", "10 rows"}},
+      {"layers beyond the tensors",
+       [](Source& s) { s.metadata["llama.block_count"] = whole(900); },
+       {"4 ", "block_count", "900"}},
+      {"layers beyond reason",
+       [](Source& s) { s.metadata["llama.block_count"] = whole(4000000000u); },
+       {"4 ", "block_count", "4000000000"}},
+      {"a width beyond reason",
+       [](Source& s) { s.metadata["llama.embedding_length"] = whole(4000000000u); },
+       {"4 ", "embedding_length"}},
+      {"no heads",
+       [](Source& s) { s.metadata["llama.attention.head_count"] = whole(0); },
+       {"4 ", "head_count"}},
+      {"heads that do not share",
+       [](Source& s) { s.metadata["llama.attention.head_count_kv"] = whole(3); },
+       {"4 ", "head_count_kv", "divisor"}},
+      {"more heads than width",
+       [](Source& s) { s.metadata["llama.attention.head_count"] = whole(16); },
+       {"4 ", "head_count", "at most the width 8"}},
+      {"an odd rotation",
+       [](Source& s) { s.metadata["llama.rope.dimension_count"] = whole(3); },
+       {"4 ", "dimension_count", "odd"}},
+      {"a rotation beyond the head",
+       [](Source& s) { s.metadata["llama.rope.dimension_count"] = whole(64); },
+       {"4 ", "dimension_count"}},
+      {"a base that is no number",
+       [](Source& s) { s.metadata["llama.rope.freq_base"] = real(__builtin_nanf("")); },
+       {"4 ", "freq_base", "not finite"}},
+      {"a number as a text",
+       [](Source& s) { s.metadata["llama.block_count"] = word("2"); },
+       {"2 ", "llama.block_count", "whole number"}},
+      {"a part of a split file",
+       [](Source& s) { s.metadata["split.count"] = whole(2), s.metadata["split.no"] = whole(1); },
+       {"5 ", "not its first"}},
+      {"the first part under another name",
+       [](Source& s) { s.metadata["split.count"] = whole(2), s.metadata["split.no"] = whole(0); },
+       {"5 ", "-00001-of-00002.gguf"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Source source = llama();
+    c.change(source);
+    const std::string said = refusal(source);
+    CAPTURE(said);
+    CHECK(said.find('\n') == std::string::npos);
+    CHECK(said.find(c.words[0]) == 0);
+    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("decoder: every cut of a file and every byte of its head is a graph or a refusal") {
+  const std::string whole_file = llama().bytes();
+  const size_t head = whole_file.find("blk.0.ffn_gate.weight");
+  for (size_t cut = 0; cut < head; cut += 7) {
+    try {
+      (void)import(whole_file.substr(0, cut));
+    } catch (const graph::ConversionError& error) {
+      CHECK(error.exit_code != host::Exit::kInternal);
+    } catch (const host::Failure& failure) {
+      CHECK(failure.exit() != host::Exit::kInternal);
+    }
+  }
+  for (size_t at = 8; at < head; at++)
+    for (const char change : {'\x01', '\x80'}) {
+      std::string mutant = whole_file;
+      mutant[at] = char(mutant[at] ^ change);
+      try {
+        (void)import(mutant);
+      } catch (const graph::ConversionError& error) {
+        CHECK(error.exit_code != host::Exit::kInternal);
+      } catch (const host::Failure& failure) {
+        CHECK(failure.exit() != host::Exit::kInternal);
+      }
+    }
+}

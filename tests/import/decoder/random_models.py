@@ -1,0 +1,536 @@
+"""Models of random weights in `transformers`, one of each architecture that the decoder's table has,
+and the same as metadata and tensors of GGUF.
+
+`MODELS` has, by name, what makes a model: Row(architecture, class, configuration, ...).
+"""
+
+import dataclasses
+import typing
+
+import numpy as np
+import torch
+import transformers
+
+SIZES = {
+    "vocab_size": 97,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+LLAMA = {
+    "model.embed_tokens.weight": "token_embd.weight",
+    "model.norm.weight": "output_norm.weight",
+    "model.norm.bias": "output_norm.bias",
+    "lm_head.weight": "output.weight",
+    "lm_head.bias": "output.bias",
+}
+LLAMA_LAYER = {
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.qkv_proj": "attn_qkv",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "mlp.gate_up_proj": "ffn_up",
+}
+# Norms behind attention and feed-forward.
+AFTER = {
+    "post_attention_layernorm": "post_attention_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+BOTH = {**AFTER, "pre_feedforward_layernorm": "ffn_norm"}
+
+
+@dataclasses.dataclass
+class Row:
+    architecture: str  # of the GGUF file
+    kind: str  # "Llama": LlamaConfig, LlamaForCausalLM
+    options: dict = dataclasses.field(default_factory=dict)  # of the configuration, over SIZES
+    layer: dict = dataclasses.field(default_factory=dict)  # names of a layer, over LLAMA_LAYER
+    names: dict = dataclasses.field(default_factory=dict)  # other names, over LLAMA
+    layers: str = "model.layers."  # what names of layers begin with
+    metadata: dict = dataclasses.field(default_factory=dict)  # over those of all
+    permuted: bool = False  # q and k are turned as neighbors in the file, as halves in the model
+    norm_shift: float = 0  # added to weights of norms
+    change: typing.Callable = None  # (name, array, configuration) -> array
+    tensors: dict = dataclasses.field(default_factory=dict)  # that only the file has
+    drop: tuple = ()  # metadata that the file does not have
+    quantized: bool = False  # matrices as Q8_0, which the model then has too
+
+
+def transpose(name, array, config):
+    return array.T if array.ndim == 2 and name.startswith("transformer.h.") else array
+
+
+def neox_qkv(name, array, config):
+    """Rows of q, k and v of each head together become those of all heads."""
+    if "query_key_value" not in name:
+        return array
+    heads = config.num_attention_heads
+    parts = array.reshape(heads, 3, -1, *array.shape[1:])
+    return np.concatenate([parts[:, i].reshape(-1, *array.shape[1:]) for i in range(3)])
+
+
+def nemotron_norm(name, array, config):
+    return array + 1 if "norm.weight" in name else array
+
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+SHORT, LONG = [1.0 + i / 16 for i in range(8)], [1.0 + i for i in range(8)]
+LAYER_NORM = {"attention.layer_norm_epsilon": 1e-5}
+NO_RMS = ("attention.layer_norm_rms_epsilon",)
+GEMMA = {"head_dim": 32, "hidden_activation": "gelu_pytorch_tanh"}
+GPT2_NAMES = {
+    "transformer.wte.weight": "token_embd.weight",
+    "transformer.wpe.weight": "position_embd.weight",
+    "transformer.ln_f.weight": "output_norm.weight",
+    "transformer.ln_f.bias": "output_norm.bias",
+}
+GPT2_LAYER = {
+    "ln_1": "attn_norm",
+    "attn.c_attn": "attn_qkv",
+    "attn.c_proj": "attn_output",
+    "ln_2": "ffn_norm",
+    "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down",
+}
+NEOX_NAMES = {
+    "gpt_neox.embed_in.weight": "token_embd.weight",
+    "gpt_neox.final_layer_norm.weight": "output_norm.weight",
+    "gpt_neox.final_layer_norm.bias": "output_norm.bias",
+    "lm_head.weight": "output.weight",
+    "embed_out.weight": "output.weight",
+}
+NEOX_LAYER = {
+    "input_layernorm": "attn_norm",
+    "attention.query_key_value": "attn_qkv",
+    "attention.dense": "attn_output",
+    "self_attention.query_key_value": "attn_qkv",
+    "self_attention.dense": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.dense_h_to_4h": "ffn_up",
+    "mlp.dense_4h_to_h": "ffn_down",
+}
+
+MODELS = {
+    "llama": Row("llama", "Llama", permuted=True),
+    "llama, Q8_0": Row("llama", "Llama", permuted=True, quantized=True),
+    "llama, tied": Row("llama", "Llama", {"tie_word_embeddings": True}, permuted=True),
+    "llama, biases": Row(
+        "llama", "Llama", {"attention_bias": True, "mlp_bias": True}, permuted=True
+    ),
+    "llama, wide heads": Row(
+        "llama",
+        "Llama",
+        {"head_dim": 32},
+        metadata={"attention.key_length": 32, "attention.value_length": 32},
+        permuted=True,
+    ),
+    "llama, linear": Row(
+        "llama",
+        "Llama",
+        {"rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}},
+        metadata={"rope.scaling.type": "linear", "rope.scaling.factor": 4.0},
+        permuted=True,
+    ),
+    "llama 3": Row("llama", "Llama", {"rope_parameters": LLAMA3}, permuted=True),
+    "llama, yarn": Row(
+        "llama",
+        "Llama",
+        {
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "rope_theta": 10000.0,
+                "factor": 4.0,
+                "original_max_position_embeddings": 32,
+            }
+        },
+        metadata={
+            "rope.scaling.type": "yarn",
+            "rope.scaling.factor": 4.0,
+            "rope.scaling.original_context_length": 32,
+        },
+        permuted=True,
+    ),
+    "mistral": Row("llama", "Mistral", {"sliding_window": None}, permuted=True),
+    "smollm3": Row("smollm3", "SmolLM3", {"num_hidden_layers": 5}, permuted=True),
+    "granite": Row(
+        "granite",
+        "Granite",
+        {
+            "embedding_multiplier": 6.0,
+            "residual_multiplier": 0.22,
+            "attention_multiplier": 0.3,
+            "logits_scaling": 5.0,
+        },
+        metadata={
+            "embedding_scale": 6.0,
+            "residual_scale": 0.22,
+            "attention.scale": 0.3,
+            "logit_scale": 5.0,
+        },
+        permuted=True,
+    ),
+    "arcee": Row("arcee", "Arcee", permuted=True),
+    "qwen2": Row("qwen2", "Qwen2"),
+    "qwen3": Row(
+        "qwen3",
+        "Qwen3",
+        {"head_dim": 32},
+        metadata={"attention.key_length": 32, "attention.value_length": 32},
+    ),
+    "seed_oss": Row(
+        "seed_oss",
+        "SeedOss",
+        {"head_dim": 16, "attention_out_bias": False},
+        layer={"post_attention_layernorm": "ffn_norm"},
+    ),
+    "olmo2": Row("olmo2", "Olmo2", layer=AFTER),
+    "phi3": Row("phi3", "Phi3", {"sliding_window": None}),
+    "phi3, window": Row(
+        "phi3", "Phi3", {"sliding_window": 8}, metadata={"attention.sliding_window": 8}
+    ),
+    "phi3, longrope": Row(
+        "phi3",
+        "Phi3",
+        {
+            "sliding_window": None,
+            "original_max_position_embeddings": 16,
+            "rope_parameters": {
+                "rope_type": "longrope",
+                "rope_theta": 10000.0,
+                "short_factor": SHORT,
+                "long_factor": LONG,
+            },
+        },
+        metadata={
+            "rope.scaling.type": "longrope",
+            "rope.scaling.original_context_length": 16,
+            "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(128 / 16) / np.log(16))),
+        },
+        tensors={
+            "rope_factors_short.weight": np.array(SHORT, np.float32),
+            "rope_factors_long.weight": np.array(LONG, np.float32),
+        },
+    ),
+    "gemma": Row(
+        "gemma",
+        "Gemma",
+        GEMMA,
+        metadata={"attention.key_length": 32, "attention.value_length": 32},
+        norm_shift=1,
+    ),
+    "gemma2": Row(
+        "gemma2",
+        "Gemma2",
+        {
+            **GEMMA,
+            "sliding_window": 8,
+            "query_pre_attn_scalar": 32,
+            "attn_logit_softcapping": 2.0,
+            "final_logit_softcapping": 3.0,
+        },
+        layer=BOTH,
+        metadata={
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "attention.sliding_window": 8,
+            "attn_logit_softcapping": 2.0,
+            "final_logit_softcapping": 3.0,
+        },
+        norm_shift=1,
+    ),
+    "gemma3": Row(
+        "gemma3",
+        "Gemma3",
+        {
+            **GEMMA,
+            "num_hidden_layers": 7,
+            "sliding_window": 8,
+            "query_pre_attn_scalar": 32,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+            },
+        },
+        layer=BOTH,
+        metadata={
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "attention.sliding_window": 8,
+            "rope.freq_base": 1e6,
+            "rope.scaling.type": "linear",
+            "rope.scaling.factor": 8.0,
+        },
+        norm_shift=1,
+    ),
+    "stablelm": Row(
+        "stablelm",
+        "StableLm",
+        {"partial_rotary_factor": 0.5, "use_qkv_bias": True},
+        metadata={**LAYER_NORM, "rope.dimension_count": 8},
+        drop=NO_RMS,
+    ),
+    "command-r": Row(
+        "command-r",
+        "Cohere",
+        {"logit_scale": 0.25},
+        metadata={**LAYER_NORM, "logit_scale": 0.25},
+        drop=NO_RMS,
+    ),
+    "cohere2": Row(
+        "cohere2",
+        "Cohere2",
+        {"num_hidden_layers": 5, "logit_scale": 0.25, "sliding_window": 8},
+        metadata={**LAYER_NORM, "logit_scale": 0.25, "attention.sliding_window": 8},
+        drop=NO_RMS,
+    ),
+    "ernie4_5": Row("ernie4_5", "Ernie4_5", {"head_dim": 16, "use_bias": False}),
+    "internlm2": Row("internlm2", "Llama", permuted=True),
+    "chatglm": Row(
+        "chatglm",
+        "Glm",
+        {"head_dim": 16, "attention_bias": True, "partial_rotary_factor": 0.5},
+        metadata={"rope.dimension_count": 8},
+    ),
+    "glm4": Row(
+        "glm4",
+        "Glm4",
+        {"head_dim": 16, "attention_bias": True, "partial_rotary_factor": 0.5},
+        layer={
+            "post_self_attn_layernorm": "post_attention_norm",
+            "post_attention_layernorm": "ffn_norm",
+            "post_mlp_layernorm": "post_ffw_norm",
+        },
+        metadata={"rope.dimension_count": 8},
+    ),
+    "starcoder": Row(
+        "starcoder",
+        "GPTBigCode",
+        {
+            "n_positions": 128,
+            "n_embd": 64,
+            "n_layer": 3,
+            "n_head": 4,
+            "n_inner": 96,
+            "multi_query": True,
+        },
+        layer=GPT2_LAYER,
+        names=GPT2_NAMES,
+        layers="transformer.h.",
+        metadata={**LAYER_NORM, "attention.head_count_kv": 1},
+        drop=(*NO_RMS, "rope.freq_base"),
+    ),
+    "gpt2": Row(
+        "gpt2",
+        "GPT2",
+        {"n_positions": 128, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_inner": 96},
+        layer=GPT2_LAYER,
+        names=GPT2_NAMES,
+        layers="transformer.h.",
+        metadata={**LAYER_NORM, "attention.head_count_kv": 4},
+        drop=(*NO_RMS, "rope.freq_base"),
+        change=transpose,
+    ),
+    "gptneox": Row(
+        "gptneox",
+        "GPTNeoX",
+        {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+        layer=NEOX_LAYER,
+        names=NEOX_NAMES,
+        layers="gpt_neox.layers.",
+        metadata={
+            **LAYER_NORM,
+            "attention.head_count_kv": 4,
+            "rope.dimension_count": 8,
+            "use_parallel_residual": True,
+        },
+        drop=NO_RMS,
+        change=neox_qkv,
+    ),
+    "gptneox, in sequence": Row(
+        "gptneox",
+        "GPTNeoX",
+        {
+            "use_parallel_residual": False,
+            "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5},
+        },
+        layer=NEOX_LAYER,
+        names=NEOX_NAMES,
+        layers="gpt_neox.layers.",
+        metadata={
+            **LAYER_NORM,
+            "attention.head_count_kv": 4,
+            "rope.dimension_count": 8,
+            "use_parallel_residual": False,
+        },
+        drop=NO_RMS,
+        change=neox_qkv,
+    ),
+    "phi2": Row(
+        "phi2",
+        "Phi",
+        {"partial_rotary_factor": 0.5, "num_key_value_heads": 4},
+        layer={
+            "self_attn.dense": "attn_output",
+            "mlp.fc1": "ffn_up",
+            "mlp.fc2": "ffn_down",
+        },
+        names={
+            "model.final_layernorm.weight": "output_norm.weight",
+            "model.final_layernorm.bias": "output_norm.bias",
+        },
+        metadata={**LAYER_NORM, "attention.head_count_kv": 4, "rope.dimension_count": 8},
+        drop=NO_RMS,
+    ),
+    "falcon": Row(
+        "falcon",
+        "Falcon",
+        {"multi_query": True, "parallel_attn": True, "bias": False, "ffn_hidden_size": 96},
+        layer=NEOX_LAYER,
+        names={
+            "transformer.word_embeddings.weight": "token_embd.weight",
+            "transformer.ln_f.weight": "output_norm.weight",
+            "transformer.ln_f.bias": "output_norm.bias",
+        },
+        layers="transformer.h.",
+        metadata={**LAYER_NORM, "attention.head_count_kv": 1},
+        drop=NO_RMS,
+    ),
+    "starcoder2": Row(
+        "starcoder2",
+        "Starcoder2",
+        {"sliding_window": None},
+        layer={"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"},
+        metadata=LAYER_NORM,
+        drop=NO_RMS,
+    ),
+    "nemotron": Row(
+        "nemotron",
+        "Nemotron",
+        {"partial_rotary_factor": 0.5},
+        metadata={**LAYER_NORM, "rope.dimension_count": 8},
+        drop=NO_RMS,
+        change=nemotron_norm,
+    ),
+}
+
+
+TIED = ("Gemma", "Gemma2", "Gemma3", "Cohere", "Cohere2")
+
+
+def configuration(row):
+    options = {**SIZES, **row.options}
+    options.setdefault("tie_word_embeddings", row.kind in TIED)
+    config = "Gemma3Text" if row.kind == "Gemma3" else row.kind
+    return getattr(transformers, f"{config}Config")(**options, attn_implementation="eager")
+
+
+def make_model(row, seed=0):
+    torch.manual_seed(seed)
+    config = configuration(row)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            is_vector = value.ndim == 1
+            center = 1.0 if is_vector and "norm" in name and name.endswith("weight") else 0.0
+            center -= row.norm_shift if center else 0
+            center -= 1 if center and row.change is nemotron_norm else 0
+            spread = 0.2 if is_vector else 1.5 / value.shape[-1] ** 0.5
+            value.copy_(center + spread * torch.randn_like(value))
+    return model.eval().float()
+
+
+def permuted(array, heads):
+    """Rows of halves in the order of neighbors."""
+    return (
+        array.reshape(heads, 2, array.shape[0] // heads // 2, *array.shape[1:])
+        .swapaxes(1, 2)
+        .reshape(array.shape)
+    )
+
+
+def gguf_name(row, name):
+    names, layer = {**LLAMA, **row.names}, {**LLAMA_LAYER, **row.layer}
+    if name in names:
+        return names[name]
+    number, rest = name.removeprefix(row.layers).split(".", 1)
+    module, part = rest.rsplit(".", 1)
+    return f"blk.{number}.{layer[module]}.{part}"
+
+
+def as_gguf(row, model):
+    """Metadata and tensors. A quantized model gets the weights that its file has."""
+    from gguf_writer import quantize_q8_0
+
+    config = model.config
+    first = lambda *names: next(
+        getattr(config, n) for n in names if getattr(config, n, None) is not None
+    )
+    heads = first("num_attention_heads", "n_head")
+    rope = getattr(config, "rope_parameters", None) or {}
+    metadata = {
+        "context_length": first("max_position_embeddings", "n_positions"),
+        "embedding_length": first("hidden_size", "n_embd"),
+        "block_count": first("num_hidden_layers", "n_layer"),
+        "feed_forward_length": first("intermediate_size", "n_inner", "ffn_hidden_size"),
+        "attention.head_count": heads,
+        "attention.head_count_kv": getattr(config, "num_key_value_heads", None) or heads,
+        "attention.layer_norm_rms_epsilon": float(getattr(config, "rms_norm_eps", None) or 1e-6),
+        "rope.freq_base": float(rope.get("rope_theta", 10000.0)),
+        **row.metadata,
+    }
+    metadata = {k: v for k, v in metadata.items() if k not in row.drop}
+    tensors = {}
+    parameters = dict(model.named_parameters())
+    for name, value in parameters.items():
+        array = value.detach().numpy()
+        if row.quantized and array.ndim == 2:
+            array = quantize_q8_0(array)[1].copy()
+            with torch.no_grad():
+                value.copy_(torch.from_numpy(array))
+        if row.change:
+            array = row.change(name, array, config)
+        if row.norm_shift and name.endswith("norm.weight"):
+            array = array + np.float32(row.norm_shift)
+        to = gguf_name(row, name)
+        if row.permuted and ".attn_q." in to:
+            array = permuted(array, heads)
+        if row.permuted and ".attn_k." in to:
+            array = permuted(array, metadata["attention.head_count_kv"])
+        array = np.ascontiguousarray(array, np.float32)
+        tensors[to] = ("Q8_0", array) if row.quantized and array.ndim == 2 else array
+    tensors.update(row.tensors)
+    if row.options.get("rope_parameters") is LLAMA3:
+        tensors["rope_freqs.weight"] = llama3_divisors(config)
+    metadata = {f"{row.architecture}.{key}": value for key, value in metadata.items()}
+    return {"general.architecture": row.architecture, **metadata}, tensors
+
+
+def llama3_divisors(config):
+    """What a converter of such models writes beside them."""
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config, "cpu")
+    width = config.head_dim
+    plain = 1.0 / (10000.0 ** (np.arange(0, width, 2, dtype=np.float64) / width))
+    return (plain / scaled.numpy()).astype(np.float32)

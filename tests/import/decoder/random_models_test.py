@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Models of random weights of every architecture: logits of Ingot and of `transformers`.
+
+  random_models_test.py --ingot BIN [--only NAME] [--figures]
+
+Each is written as GGUF, and as a folder of Hugging Face where those are read; converted, and run as
+a prompt, token by token, and as a second prompt behind it; logits of each run's last token are
+compared. Needs torch and transformers.
+"""
+
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+
+TOLERANCE = 2e-5  # of the largest logit; f32 on both sides
+RUNS = [9, 1, 1, 1, 1, 7, 1, 1]  # tokens of each; windows of 8 wrap
+
+
+# Architectures whose folders are not read.
+NO_FOLDER = ("gpt2", "gptneox", "phi2", "falcon", "starcoder", "internlm2")
+
+
+def largest_difference(ingot, tokens, wanted):
+    """Of the logits of all runs of one conversation."""
+    errors, at = [], 0
+    state = pathlib.Path(ingot.folder) / "cache.state"
+    state.unlink(missing_ok=True)
+    for count in RUNS:
+        fed = {
+            "tokens": tokens[None, at : at + count].astype(np.int32),
+            "position": np.array([at], np.int64),
+        }
+        at += count
+        found = ingot.outputs(fed, state=state)["logits"]
+        errors.append(largest_error(found[0], wanted[at - 1], 1e-3))
+    return max(errors)
+
+
+def main():
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--figures", action="store_true", help="print the errors")
+    args = parser.parse_args()
+    checks = Checks("random decoders")
+    try:
+        import torch
+        from gguf_writer import write_gguf
+        from random_models import MODELS, as_gguf, make_model
+    except ImportError as missing:
+        checks.skip(f"no {missing.name} for Python")
+        return checks.finish()
+    tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
+    with work_folder() as folder:
+        ingot = Ingot(args.ingot, folder, suffix=".gguf")
+        for name, row in MODELS.items():
+            if args.only not in name:
+                continue
+            model = make_model(row)
+            sources = {"GGUF": pathlib.Path(folder) / "model.gguf"}
+            write_gguf(sources["GGUF"], *as_gguf(row, model))
+            if row.architecture not in NO_FOLDER:
+                sources["folder"] = pathlib.Path(folder) / "folder"
+                # shards where there are biases, one file where there are none
+                shard = {"max_shard_size": "60KB"} if "biases" in name else {}
+                shutil.rmtree(sources["folder"], ignore_errors=True)
+                model.save_pretrained(sources["folder"], **shard)
+            with torch.no_grad():
+                wanted = model(torch.from_numpy(tokens)[None]).logits[0].numpy()
+            for kind, source in sources.items():
+                done = ingot.convert(source / "config.json" if kind == "folder" else source, "--context", 32)
+                if done.returncode:
+                    checks.report(f"{name}, {kind}", done.error)
+                    continue
+                worst = largest_difference(ingot, tokens, wanted)
+                if args.figures:
+                    print(f"{name:20} {kind:8} {worst:.2e}", flush=True)
+                checks.check(
+                    worst <= TOLERANCE, f"{name}, {kind}: differs by {worst:.2e} of the largest logit"
+                )
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

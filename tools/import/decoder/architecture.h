@@ -1,0 +1,91 @@
+// tools/import/decoder/architecture.h - what tells one family of decoders from another: a row of a
+// table, and the numbers of one model.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ingot::decoder {
+
+enum class NormKind : uint8_t { kRms, kLayer };
+/// Of attention and of the feed-forward part: the norm of what goes in, of what comes out, or both.
+enum class NormPlaces : uint8_t { kBefore, kAfter, kBoth };
+/// Which elements of a head turn together: neighbors, or those half a width apart.
+enum class Rope : uint8_t { kNone, kNeighbors, kHalves };
+/// Of q and k in front of the rotation: none, each head by itself, or all heads as one row.
+enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
+/// kGatedInOne: gate and up are the halves of one matrix, the gate first.
+enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared };
+/// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
+enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
+/// Which biases a model must have; others are used where they are there.
+enum Bias : uint8_t {
+  kNoBias = 0,
+  kQkvBias = 1,
+  kOutBias = 2,
+  kFeedForwardBias = 4,
+  kNormBias = 8,
+  kHeadBias = 16
+};
+
+struct Architecture {
+  const char* name;  // general.architecture, and what metadata keys begin with
+  NormKind norm = NormKind::kRms;
+  NormPlaces places = NormPlaces::kBefore;
+  Rope rope = Rope::kHalves;
+  HeadNorm head_norm = HeadNorm::kNone;
+  FeedForward feed_forward = FeedForward::kGated;
+  Activation activation = Activation::kSilu;
+  Parallel parallel = Parallel::kNever;
+  uint8_t biases = kNoBias;
+  bool has_positions = false;     // a learned row for each position, added to the embedding
+  bool scales_embedding = false;  // by the root of its width
+  bool divides_logits = false;    // logit_scale divides; else it multiplies
+  // Layer i has a window unless i % window_period == window_period - 1; 0: no layer has one,
+  // 1: each.
+  int64_t window_period = 0;
+  double window_rope_base =
+      0;                     // of layers with a window, where the metadata has none; 0: as others
+  int64_t plain_period = 0;  // layer i does not rotate where i % plain_period == plain_period - 1
+  // A model of so many layers scales scores by the width divided by the heads, not by the head's.
+  int64_t odd_scale_layers = 0;
+};
+
+/// Null where there is none of that name.
+const Architecture* find_architecture(std::string_view name);
+std::vector<std::string> architecture_names();
+
+/// Angles of position p and pair i: p * frequency(i), times `magnitude` for cos and sin.
+struct RopeNumbers {
+  double base = 10000;
+  int64_t width = 0;             // elements of a head that turn
+  double divisor = 1;            // of all frequencies
+  std::vector<double> divisors;  // of each; empty: 1
+  double magnitude = 1;
+  // YaRN: low frequencies are divided by `divisor`, high ones are not
+  bool is_yarn = false;
+  double original_context = 0, beta_fast = 32, beta_slow = 1;
+};
+
+struct LayerNumbers {
+  int64_t heads = 0, kv_heads = 0, hidden = 0;
+  int64_t window = 0;  // keys that a query sees, itself included; 0: all
+  bool rotates = true;
+};
+
+struct DecoderNumbers {
+  const Architecture* row = nullptr;
+  Rope order = Rope::kHalves;  // of rows of q and k in the source
+  double norm_shift = 0;       // what weights of norms lack
+  int64_t width = 0, vocabulary = 0, key_width = 0, value_width = 0;
+  int64_t trained_context = 0, context = 0;
+  double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
+  double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  bool is_parallel = false;
+  RopeNumbers rope, window_rope;
+  std::vector<LayerNumbers> layers;
+};
+
+}  // namespace ingot::decoder

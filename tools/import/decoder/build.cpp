@@ -1,0 +1,453 @@
+#include "tools/import/decoder/build.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tools/files/suggest.h"
+#include "tools/import/common/source_errors.h"
+#include "tools/import/decoder/rope.h"
+#include "tools/import/layers/network.h"
+
+namespace ingot::decoder {
+namespace {
+
+using graph::Dim;
+using graph::Dims;
+using graph::kAbsent;
+using graph::ValueId;
+using Order = std::vector<int64_t>;
+
+/// Tensors of a source as constants of the graph. What does not fit is gathered.
+class Weights {
+ public:
+  Weights(const TensorSource& source, aten::Builder& b) : source_(source), b_(b) {}
+
+  bool has(Role role, Part part, int64_t layer) const {
+    return source_.has(source_.name(role, part, layer));
+  }
+  /// The one place where weights enter the graph: f32 [rows, columns] for Linear and Gather, its
+  /// rows in `order`. The source's blocks are in `tensor` still.
+  ValueId matrix(Role role, int64_t layer, int64_t rows, int64_t columns, const Order& order = {}) {
+    const std::string name = source_.name(role, Part::kWeight, layer);
+    const auto known = made_.find(name);
+    if (known != made_.end()) return known->second;
+    const SourceTensor tensor = fetch(name, {rows, columns});
+    return made_[name] = tensor.bytes.data ? constant(tensor, {rows, columns}, order)
+                                           : placeholder({rows, columns});
+  }
+  /// f32 [length], each `shift` more than the source's.
+  ValueId vector(Role role, Part part, int64_t layer, int64_t length, const Order& order = {},
+                 double shift = 0) {
+    const SourceTensor tensor = fetch(source_.name(role, part, layer), {length});
+    if (!tensor.bytes.data) return placeholder({length});
+    std::vector<float> values = floats(tensor, length);
+    for (float& x : values) x = float(double(x) + shift);
+    const std::vector<float> before = order.empty() ? std::vector<float>() : values;
+    for (size_t i = 0; i < order.size(); i++) values[i] = before[size_t(order[i])];
+    const ValueId id = b_.constant(graph::make_constant(DType::kF32, {length}, values.data()));
+    b_.model.values[size_t(id)].name = tensor.name;
+    return id;
+  }
+  /// kAbsent where the source has none and none is needed.
+  ValueId bias(Role role, int64_t layer, int64_t length, bool is_needed, const Order& order = {}) {
+    if (!is_needed && !has(role, Part::kBias, layer)) return kAbsent;
+    return vector(role, Part::kBias, layer, length, order);
+  }
+  std::vector<double> numbers(Role role, int64_t length) {
+    const SourceTensor tensor = fetch(source_.name(role, Part::kWeight, 0), {length});
+    if (!tensor.bytes.data) return std::vector<double>(size_t(length), 1);
+    const std::vector<float> values = floats(tensor, length);
+    return {values.begin(), values.end()};
+  }
+  /// Used under a condition that does not hold: known, but not read.
+  void pass_over(Role role) { used_.insert(source_.name(role, Part::kWeight, 0)); }
+
+  /// @throws graph::ConversionError where one did not fit.
+  void check(const std::string& architecture) {
+    std::vector<std::string> others;
+    for (const std::string& name : source_.names())
+      if (!used_.count(name)) others.push_back(name);
+    constexpr size_t kShown = 4;
+    for (auto& [name, text] : missing_) {
+      // of names that are not shown none is looked for
+      const std::string near = wrong_.size() < kShown ? host::nearest(name, others) : "";
+      wrong_.push_back(near.empty() ? text : text + " (there is '" + near + "')");
+    }
+    for (const std::string& name : others) wrong_.push_back("'" + name + "' is not expected");
+    if (wrong_.empty()) return;
+    std::string text = "its tensors do not fit the architecture '" + architecture + "': ";
+    for (size_t i = 0; i < std::min(kShown, wrong_.size()); i++)
+      text += (i ? "; " : "") + wrong_[i];
+    if (wrong_.size() > kShown) text += "; and " + std::to_string(wrong_.size() - kShown) + " more";
+    graph::fail_mismatch(source_.file(), text + "; get the file anew, or convert it again");
+  }
+
+ private:
+  /// Without bytes where it is missing or has other dims.
+  SourceTensor fetch(const std::string& name, const std::vector<int64_t>& dims) {
+    used_.insert(name);
+    if (!source_.has(name)) {
+      missing_.emplace_back(name, "'" + name + "' is missing, expected " + shape(dims));
+      return {};
+    }
+    SourceTensor tensor = source_.load(name);
+    std::vector<int64_t> own = tensor.dims;
+    // a vector may lie as one row or one column
+    if (dims.size() == 1) own.erase(std::remove(own.begin(), own.end(), 1), own.end());
+    if (own == dims || (dims == std::vector<int64_t>{1} && own.empty())) return tensor;
+    wrong_.push_back("'" + name + "' is " + shape(tensor.dims) + ", expected " + shape(dims));
+    return {};
+  }
+  static std::string shape(const std::vector<int64_t>& dims) {
+    return graph::text(Dims(dims.begin(), dims.end()));
+  }
+  /// What stands for a tensor that is not there, so that the next one is asked for.
+  ValueId placeholder(const std::vector<int64_t>& dims) {
+    return b_.expand(b_.scalar(DType::kF32, 0), Dims(dims.begin(), dims.end()));
+  }
+  std::vector<float> floats(const SourceTensor& tensor, int64_t length) const {
+    const std::vector<uint8_t> bytes = widen(source_, tensor, length, {});
+    const auto* at = reinterpret_cast<const float*>(bytes.data());
+    return {at, at + length};
+  }
+  ValueId constant(const SourceTensor& tensor, const std::vector<int64_t>& dims,
+                   const Order& order) {
+    graph::Constant made;
+    made.dtype = DType::kF32;
+    made.dims.assign(dims.begin(), dims.end());
+    made.bytes =
+        std::make_shared<const std::vector<uint8_t>>(widen(source_, tensor, dims[1], order));
+    const ValueId id = b_.constant(std::move(made));
+    b_.model.values[size_t(id)].name = tensor.name;
+    return id;
+  }
+
+  const TensorSource& source_;
+  aten::Builder& b_;
+  std::map<std::string, ValueId> made_;
+  std::set<std::string> used_;
+  std::vector<std::string> wrong_;
+  std::vector<std::pair<std::string, std::string>> missing_;  // names, and what is said
+};
+
+importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
+                                    int64_t context) {
+  const auto [given, is_new] =
+      options.dims.emplace("T", graph::SymbolBounds{1, std::min(context, kMaxTokens)});
+  if (!is_new && (given->second.low < 1 || given->second.high > context))
+    graph::fail_mismatch(file, "--dim T=" + std::to_string(given->second.low) + ".." +
+                                   std::to_string(given->second.high) + ": a run takes 1 to " +
+                                   std::to_string(context) +
+                                   " tokens, those of the context (--context)");
+  return options;
+}
+
+class Decoder {
+ public:
+  Decoder(const DecoderNumbers& numbers, const TensorSource& tensors, const std::string& format,
+          const importer::ImportOptions& options)
+      : n_(numbers),
+        row_(*numbers.row),
+        options_(with_bounds(options, tensors.file(), numbers.context)),
+        net_(tensors.file(), format, options_),
+        b_(net_.b),
+        weights_(tensors, b_) {}
+
+  importer::Program run() {
+    begin("ports", "tokens");
+    read_ports();
+    read_divisors();
+    begin("embedding", "embedding");
+    ValueId x = embed();
+    for (size_t i = 0; i < n_.layers.size(); i++) x = layer(x, int64_t(i));
+    begin("head", "logits");
+    ValueId logits = head(norm(x, Role::kFinalNorm, 0, n_.width));
+    weights_.check(row_.name);
+    describe();
+    graph::Model model = net_.finish({{"logits", logits}});
+    return {std::move(model), net_.states()};
+  }
+
+ private:
+  void begin(const char* op, const std::string& name) { b_.begin_node({name, op, name}); }
+  ValueId scaled(ValueId x, double by) {
+    return by == 1 ? x : b_.emit(op::Mul, {x, net_.scalar(by)});
+  }
+  ValueId capped(ValueId x, double cap) {
+    return cap == 0 ? x : scaled(b_.emit(op::Tanh, {b_.emit(op::Div, {x, net_.scalar(cap)})}), cap);
+  }
+  ValueId whole(DType dtype, int64_t value) {
+    const auto small = int32_t(value);
+    return b_.constant(dtype == DType::kI32 ? graph::make_constant(dtype, {}, &small)
+                                            : graph::make_constant(dtype, {}, &value));
+  }
+
+  void read_ports() {
+    const ValueId tokens = net_.input("tokens", DType::kI32, {1, -1}, {"", "T"});
+    const ValueId position = net_.input("position", DType::kI64, {1}, {});
+    length_ = b_.dims(tokens)[1];
+    ids_ = not_from_end(b_.reshape(tokens, {length_}), whole(DType::kI32, INT32_MAX));
+    rows_ = not_from_end(b_.emit(op::Add, {position, b_.counting(length_)}),
+                         whole(DType::kI64, INT64_MAX));
+    keys_ = b_.emit(op::Add, {last(rows_), whole(DType::kI64, 1)});
+    places_ = b_.reshape(rows_, {length_, Dim(1)});
+  }
+  /// Of frequencies, which some models have as tensors; which of two depends on the context.
+  void read_divisors() {
+    const int64_t pairs = n_.rope.width / 2;
+    const Role by_context = double(n_.context) > n_.rope.original_context
+                                ? Role::kRopeDivisorsLong
+                                : Role::kRopeDivisorsShort;
+    for (const Role role : {Role::kRopeDivisors, Role::kRopeDivisorsShort, Role::kRopeDivisorsLong})
+      if (weights_.has(role, Part::kWeight, 0)) {
+        if (role == Role::kRopeDivisors || role == by_context)
+          n_.rope.divisors = weights_.numbers(role, pairs);
+        weights_.pass_over(role);
+      }
+  }
+  /// A negative index would count from the end: `most`, which is beyond every table, in its place.
+  ValueId not_from_end(ValueId index, ValueId most) {
+    const ValueId zero = whole(b_.dtype(index), 0);
+    return b_.emit(op::Where, {b_.emit(op::Less, {index, zero}), most, index});
+  }
+  ValueId last(ValueId x) { return b_.slice(x, 0, length_ - Dim(1), length_); }
+
+  ValueId embed() {
+    const ValueId table = weights_.matrix(Role::kEmbedding, 0, n_.vocabulary, n_.width);
+    ValueId x = b_.emit(op::Gather, {table, ids_}, {{attr::axis, int64_t(0)}});
+    x = scaled(x, n_.embedding_scale);
+    if (!row_.has_positions) return x;
+    const ValueId positions = weights_.matrix(Role::kPositions, 0, n_.trained_context, n_.width);
+    return b_.emit(op::Add,
+                   {x, b_.emit(op::Gather, {positions, rows_}, {{attr::axis, int64_t(0)}})});
+  }
+
+  ValueId head(ValueId x) {
+    const bool is_tied = !weights_.has(Role::kHead, Part::kWeight, 0);
+    const Role role = is_tied ? Role::kEmbedding : Role::kHead;
+    const ValueId bias =
+        weights_.bias(Role::kHead, 0, n_.vocabulary, (row_.biases & kHeadBias) != 0);
+    const ValueId logits = product(x, weights_.matrix(role, 0, n_.vocabulary, n_.width), bias);
+    return capped(scaled(logits, row_.divides_logits ? 1 / n_.logit_scale : n_.logit_scale),
+                  n_.logit_cap);
+  }
+
+  ValueId product(ValueId x, ValueId matrix, ValueId bias) {
+    std::vector<ValueId> operands = {x, matrix};
+    if (bias != kAbsent) operands.push_back(bias);
+    return b_.emit(op::Gemm, std::move(operands), {{attr::transB, int64_t(1)}});
+  }
+  ValueId linear(ValueId x, Role role, int64_t layer, int64_t out, int64_t in, Bias bias,
+                 const Order& order = {}) {
+    const ValueId matrix = weights_.matrix(role, layer, out, in, order);
+    return product(x, matrix, weights_.bias(role, layer, out, (row_.biases & bias) != 0, order));
+  }
+  ValueId norm(ValueId x, Role role, int64_t layer, int64_t length, const Order& order = {}) {
+    const ValueId scale = weights_.vector(role, Part::kWeight, layer, length, order, n_.norm_shift);
+    graph::Attributes how = {{attr::axis, int64_t(-1)}, {attr::epsilon, n_.epsilon}};
+    if (row_.norm == NormKind::kRms) return b_.emit(op::RMSNormalization, {x, scale}, how);
+    std::vector<ValueId> operands = {x, scale};
+    const ValueId bias = weights_.bias(role, layer, length, (row_.biases & kNormBias) != 0, order);
+    if (bias != kAbsent) operands.push_back(bias);
+    return b_.emit(op::LayerNormalization, std::move(operands), how);
+  }
+
+  ValueId layer(ValueId x, int64_t i) {
+    const bool is_last = size_t(i) + 1 == n_.layers.size();
+    const std::string name = "layer." + std::to_string(i);
+    begin("attention", name + ".attention");
+    ValueId in = row_.places == NormPlaces::kAfter ? x : norm(x, Role::kAttentionNorm, i, n_.width);
+    ValueId a = attention(in, i);
+    if (is_last) a = last(a), in = last(in), x = last(x);  // the others feed keys and values alone
+    a = linear(a, Role::kAttentionOut, i, n_.width, n_.layers[size_t(i)].heads * n_.value_width,
+               kOutBias);
+    if (row_.places != NormPlaces::kBefore) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
+    a = scaled(a, n_.residual_scale);
+    begin("feed_forward", name + ".feed_forward");
+    if (n_.is_parallel) {
+      if (weights_.has(Role::kFeedForwardNorm, Part::kWeight, i))
+        in = norm(x, Role::kFeedForwardNorm, i, n_.width);
+      const ValueId f = scaled(feed_forward(in, i), n_.residual_scale);
+      return b_.emit(op::Add, {b_.emit(op::Add, {x, a}), f});
+    }
+    x = b_.emit(op::Add, {x, a});
+    in = row_.places == NormPlaces::kAfter ? x : norm(x, Role::kFeedForwardNorm, i, n_.width);
+    ValueId f = feed_forward(in, i);
+    if (row_.places != NormPlaces::kBefore) f = norm(f, Role::kFeedForwardOutNorm, i, n_.width);
+    return b_.emit(op::Add, {x, scaled(f, n_.residual_scale)});
+  }
+
+  ValueId feed_forward(ValueId x, int64_t i) {
+    const int64_t hidden = n_.layers[size_t(i)].hidden;
+    ValueId y;
+    if (row_.feed_forward == FeedForward::kPlain) {
+      y = activated(linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias));
+    } else if (row_.feed_forward == FeedForward::kGatedInOne) {
+      const ValueId both = linear(x, Role::kUp, i, 2 * hidden, n_.width, kFeedForwardBias);
+      y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
+                            b_.slice(both, 1, Dim(hidden), Dim(2 * hidden))});
+    } else {
+      const ValueId gate = linear(x, Role::kGate, i, hidden, n_.width, kFeedForwardBias);
+      y = b_.emit(op::Mul,
+                  {activated(gate), linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias)});
+    }
+    return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
+  }
+  ValueId activated(ValueId x) {
+    switch (row_.activation) {
+      case Activation::kSilu: return b_.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
+      case Activation::kGelu:
+        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});
+      case Activation::kGeluTanh:
+        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("tanh")}});
+      case Activation::kReluSquared: break;
+    }
+    const ValueId y = b_.emit(op::Relu, {x});
+    return b_.emit(op::Mul, {y, y});
+  }
+
+  /// q, k and v of one layer: [T, heads * width].
+  struct Projected {
+    ValueId q, k, v;
+  };
+  Projected project(ValueId x, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const int64_t q = at.heads * n_.key_width, k = at.kv_heads * n_.key_width,
+                  v = at.kv_heads * n_.value_width;
+    if (weights_.has(Role::kQkv, Part::kWeight, i)) {
+      Order order = turned(at, 0, at.heads);
+      if (!order.empty()) {
+        const Order of_k = turned(at, q, at.kv_heads);
+        order.insert(order.end(), of_k.begin(), of_k.end());
+        for (int64_t r = q + k; r < q + k + v; r++) order.push_back(r);
+      }
+      const ValueId all = linear(x, Role::kQkv, i, q + k + v, n_.width, kQkvBias, order);
+      return {b_.slice(all, 1, Dim(0), Dim(q)), b_.slice(all, 1, Dim(q), Dim(q + k)),
+              b_.slice(all, 1, Dim(q + k), Dim(q + k + v))};
+    }
+    return {linear(x, Role::kQ, i, q, n_.width, kQkvBias, turned(at, 0, at.heads)),
+            linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads)),
+            linear(x, Role::kV, i, v, n_.width, kQkvBias)};
+  }
+  /// Rows of q or k in the order of halves, where the source has neighbors; empty: as they lie.
+  Order turned(const LayerNumbers& at, int64_t begin, int64_t heads) const {
+    if (n_.order != Rope::kNeighbors || !at.rotates) return {};
+    return halves_of_neighbors(begin, heads, n_.key_width, n_.rope.width);
+  }
+
+  ValueId positioned(ValueId x, Role head_norm, int64_t i, int64_t heads) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const int64_t row = heads * n_.key_width;
+    if (row_.head_norm == HeadNorm::kEachHead) {
+      const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(n_.key_width)});
+      x = b_.reshape(norm(split, head_norm, i, n_.key_width, turned(at, 0, 1)),
+                     {length_, Dim(row)});
+    }
+    if (row_.head_norm == HeadNorm::kWholeRow) x = norm(x, head_norm, i, row, turned(at, 0, heads));
+    if (row_.rope == Rope::kNone || !at.rotates) return x;
+    const Angles angles = angles_of(at.window ? n_.window_rope : n_.rope, at.window != 0);
+    const ValueId y =
+        b_.emit(op::RotaryEmbedding,
+                {b_.reshape(x, {Dim(1), length_, Dim(row)}), angles.cosine, angles.sine},
+                {{attr::interleaved, int64_t(0)},
+                 {attr::num_heads, heads},
+                 {attr::rotary_embedding_dim, n_.rope.width}});
+    return b_.reshape(y, {length_, Dim(row)});
+  }
+
+  struct Angles {
+    ValueId cosine = kAbsent, sine = kAbsent;  // [1, T, width / 2]
+  };
+  const Angles& angles_of(const RopeNumbers& rope, bool is_windowed) {
+    Angles& made = angles_[is_windowed];
+    if (made.cosine != kAbsent) return made;
+    const RopeTables tables = rope_tables(rope, n_.context);
+    const int64_t pairs = rope.width / 2;
+    const auto rows = [&](const std::vector<float>& table) {
+      const ValueId all = net_.constant(table, {n_.context, pairs});
+      return b_.reshape(b_.emit(op::Gather, {all, rows_}, {{attr::axis, int64_t(0)}}),
+                        {Dim(1), length_, Dim(pairs)});
+    };
+    made.cosine = rows(tables.cosine);
+    made.sine = rows(tables.sine);
+    return made;
+  }
+
+  /// All rows of a cache [context, row] once `x` [T, row] stands at the run's positions.
+  ValueId cached(ValueId x, const std::string& name, int64_t row) {
+    const ValueId before = net_.state(name, {Dim(n_.context), Dim(row)});
+    const ValueId after =
+        b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
+    net_.keep(before, after);
+    cache_bytes_ += n_.context * row * int64_t(sizeof(float));
+    return b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
+  }
+
+  /// What a query sees of keys behind it [T, context]: those less than `window` before it.
+  ValueId window_mask(int64_t window) {
+    const auto made = masks_.find(window);
+    if (made != masks_.end()) return made->second;
+    std::vector<int64_t> ends(static_cast<size_t>(n_.context));
+    for (int64_t j = 0; j < n_.context; j++) ends[size_t(j)] = j + window;
+    const ValueId mask =
+        b_.emit(op::Greater, {b_.reshape(b_.integers(ends), {Dim(1), Dim(n_.context)}), places_});
+    return masks_[window] = mask;
+  }
+
+  /// [T, heads * value width]
+  ValueId attention(ValueId x, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const Projected in = project(x, i);
+    const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads),
+                  k = positioned(in.k, Role::kKNorm, i, at.kv_heads);
+    const std::string number = std::to_string(i);
+    const ValueId keys = cached(k, "keys." + number, at.kv_heads * n_.key_width),
+                  values = cached(in.v, "values." + number, at.kv_heads * n_.value_width);
+    // a window as long as the context hides nothing
+    const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
+    const ValueId y = b_.emit(
+        op::Attention,
+        {b_.reshape(q, {Dim(1), length_, Dim(at.heads * n_.key_width)}), keys, values, mask, keys_},
+        {{attr::heads, at.heads},
+         {attr::kv_heads, at.kv_heads},
+         {attr::scale, n_.attention_scale},
+         {attr::softcap, n_.attention_cap},
+         {attr::causal, std::string("bottom_right")}});
+    return b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
+  }
+
+  void describe() {
+    b_.note("keys and values of " + std::to_string(n_.context) + " tokens are kept as state, " +
+            std::to_string(cache_bytes_) + " bytes (trained on " +
+            std::to_string(n_.trained_context) + "; --context N sets the bound)");
+    if (n_.context > n_.trained_context)
+      b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
+              std::to_string(n_.trained_context) +
+              " tokens that the model was trained on: its answers may lose sense behind them");
+    net_.model.metadata["ingot.typical.position"] = "0";
+    net_.model.metadata["ingot.decoder.architecture"] = row_.name;
+    net_.model.metadata["ingot.decoder.context"] = std::to_string(n_.context);
+  }
+
+  DecoderNumbers n_;
+  const Architecture& row_;
+  const importer::ImportOptions options_;
+  layers::Network net_;
+  aten::Builder& b_;
+  Weights weights_;
+  Dim length_;
+  ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
+  Angles angles_[2];
+  std::map<int64_t, ValueId> masks_;
+  int64_t cache_bytes_ = 0;
+};
+
+}  // namespace
+
+importer::Program build(const DecoderNumbers& numbers, const TensorSource& tensors,
+                        const std::string& format, const importer::ImportOptions& options) {
+  return Decoder(numbers, tensors, format, options).run();
+}
+
+}  // namespace ingot::decoder

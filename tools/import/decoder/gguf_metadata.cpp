@@ -1,0 +1,277 @@
+#include "tools/import/decoder/gguf_metadata.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "tools/files/suggest.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::decoder {
+namespace {
+
+using checkpoint::GgufFile;
+using checkpoint::GgufType;
+using checkpoint::GgufValue;
+
+constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24,
+                  kMaxContext = 1 << 24;
+
+/// Metadata of one architecture by the rest of their keys; what was read is noted.
+class Keys {
+ public:
+  Keys(const GgufFile& file, const std::string& architecture)
+      : file_(file), prefix_(architecture + ".") {}
+
+  std::string full(const std::string& key) const { return prefix_ + key; }
+  const GgufValue* find(const std::string& key) {
+    read_.insert(full(key));
+    return file_.find(full(key));
+  }
+  bool flag(const std::string& key, bool otherwise) {
+    return find(key) ? *file_.flag(full(key)) : otherwise;
+  }
+  double number(const std::string& key, double otherwise) {
+    if (!find(key)) return otherwise;
+    const double x = *file_.number(full(key));
+    if (!std::isfinite(x)) refuse(key, "is not finite", "a number");
+    return x;
+  }
+  std::string text(const std::string& key) { return find(key) ? *file_.text(full(key)) : ""; }
+  int64_t integer(const std::string& key, int64_t otherwise, int64_t low, int64_t high) {
+    return find(key) ? in_bounds(key, *file_.integer(full(key)), low, high) : otherwise;
+  }
+  int64_t need(const std::string& key, int64_t high) {
+    if (!find(key))
+      graph::fail_corrupt(file_.path(), "its metadata has no '" + full(key) +
+                                            "', expected a number; get the file anew, or convert "
+                                            "it again");
+    return integer(key, 0, 1, high);
+  }
+  /// One number for all layers, or one for each.
+  std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high) {
+    const GgufValue* value = find(key);
+    if (!value || value->type != GgufType::kArray)
+      return std::vector<int64_t>(size_t(layers), need(key, high));
+    const std::vector<int64_t> all = file_.integers(full(key));
+    if (int64_t(all.size()) < layers)
+      refuse(key, "has " + std::to_string(all.size()) + " numbers",
+             std::to_string(layers) + ", one for each layer");
+    for (int64_t i = 0; i < layers; i++) in_bounds(key, all[size_t(i)], 1, high);
+    return {all.begin(), all.begin() + layers};
+  }
+  /// Known, and of no consequence for what is computed.
+  void pass_over(std::initializer_list<const char*> keys) {
+    for (const char* key : keys) read_.insert(full(key));
+  }
+  /// Where it is there, it must say this.
+  void expect_text(const std::string& key, std::initializer_list<const char*> known) {
+    const std::string said = text(key);
+    if (said.empty()) return;
+    std::string list;
+    for (const char* one : known) {
+      if (said == one) return;
+      list += (list.empty() ? "" : ", ") + std::string(one);
+    }
+    refuse(key, "is '" + said + "'", list);
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& found,
+                           const std::string& expected) const {
+    graph::fail_unsupported(file_.path(), "its metadata '" + full(key) + "' " + found +
+                                              ", expected " + expected +
+                                              "; convert another model, or report this one");
+  }
+  void check_all_read() const {
+    for (const std::string& key : file_.keys())
+      if (key.rfind(prefix_, 0) == 0 && !read_.count(key))
+        graph::fail_unsupported(file_.path(),
+                                "its metadata '" + key + "' is not known for the architecture '" +
+                                    prefix_.substr(0, prefix_.size() - 1) +
+                                    "' and may change what it computes; convert another model, or "
+                                    "report this one");
+  }
+
+ private:
+  int64_t in_bounds(const std::string& key, int64_t n, int64_t low, int64_t high) const {
+    if (n < low || n > high)
+      refuse(key, "is " + std::to_string(n), std::to_string(low) + " to " + std::to_string(high));
+    return n;
+  }
+
+  const GgufFile& file_;
+  const std::string prefix_;
+  std::set<std::string> read_;
+};
+
+void read_rope(Keys& keys, DecoderNumbers* n) {
+  RopeNumbers& r = n->rope;
+  r.base = keys.number("rope.freq_base", 10000);
+  r.width = keys.integer("rope.dimension_count", n->key_width, 2, n->key_width);
+  if (r.width % 2) keys.refuse("rope.dimension_count", "is odd", "an even number");
+  if (!(r.base > 1)) keys.refuse("rope.freq_base", "is " + std::to_string(r.base), "more than 1");
+  const std::string kind = keys.text("rope.scaling.type");
+  keys.expect_text("rope.scaling.type", {"none", "linear", "yarn", "longrope"});
+  const double factor = keys.number("rope.scaling.factor", keys.number("rope.scale_linear", 1));
+  if (!(factor > 0)) keys.refuse("rope.scaling.factor", "is " + std::to_string(factor), "above 0");
+  r.original_context = double(
+      keys.integer("rope.scaling.original_context_length", n->trained_context, 1, kMaxContext));
+  r.beta_fast = keys.number("rope.scaling.yarn_beta_fast", 32);
+  r.beta_slow = keys.number("rope.scaling.yarn_beta_slow", 1);
+  r.magnitude = keys.number("rope.scaling.attn_factor", 1);
+  if (keys.number("rope.scaling.yarn_ext_factor", 1) != 1)
+    keys.refuse("rope.scaling.yarn_ext_factor", "is not 1", "1");
+  if (keys.number("rope.scaling.yarn_log_multiplier", 0) != 0)
+    keys.refuse("rope.scaling.yarn_log_multiplier", "is not 0", "0");
+  keys.pass_over({"rope.scaling.finetuned"});
+  if (kind != "none") r.divisor = factor;
+  r.is_yarn = kind == "yarn" && factor != 1;
+  if (r.is_yarn) r.magnitude *= 0.1 * std::log(factor) + 1;
+  if (kind == "longrope") r.divisor = 1;
+  n->window_rope = r;
+  const double base = keys.number("rope.freq_base_swa", n->row->window_rope_base);
+  if (base == 0) return;
+  n->window_rope = RopeNumbers();
+  n->window_rope.base = base;
+  n->window_rope.width = keys.integer("rope.dimension_count_swa", r.width, 2, n->key_width);
+}
+
+/// Which layers have a window.
+void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
+  const int64_t window = keys.integer("attention.sliding_window", 0, 0, kMaxContext);
+  const char* const kPattern = "attention.sliding_window_pattern";
+  const GgufValue* pattern = keys.find(kPattern);
+  std::vector<int64_t> each;
+  int64_t period = n->row->window_period;
+  if (pattern && pattern->type == GgufType::kArray)
+    each = file.integers(keys.full(kPattern));
+  else
+    period = keys.integer(kPattern, period, 0, kMaxLayers);
+  if (!each.empty() && each.size() < n->layers.size())
+    keys.refuse(kPattern, "has " + std::to_string(each.size()) + " items", "one for each layer");
+  if (window == 0) return;
+  if (period == 0 && each.empty())
+    keys.refuse("attention.sliding_window", "is " + std::to_string(window),
+                "no window for this architecture");
+  for (size_t i = 0; i < n->layers.size(); i++) {
+    const bool has_window =
+        each.empty() ? period == 1 || int64_t(i) % period != period - 1 : each[i] != 0;
+    if (has_window) n->layers[i].window = window;
+  }
+}
+
+void read_layers(Keys& keys, DecoderNumbers* n, int64_t count) {
+  const std::vector<int64_t> heads = keys.each("attention.head_count", count, kMaxHeads),
+                             hidden = keys.each("feed_forward_length", count, kMaxWidth);
+  const std::vector<int64_t> kv_heads = keys.find("attention.head_count_kv")
+                                            ? keys.each("attention.head_count_kv", count, kMaxHeads)
+                                            : heads;
+  for (int64_t i = 0; i < count; i++) {
+    LayerNumbers layer;
+    layer.heads = heads[size_t(i)], layer.kv_heads = kv_heads[size_t(i)];
+    layer.hidden = hidden[size_t(i)];
+    if (layer.heads % layer.kv_heads)
+      keys.refuse("attention.head_count_kv", "is " + std::to_string(layer.kv_heads),
+                  "a divisor of the " + std::to_string(layer.heads) + " heads");
+    const int64_t period = n->row->plain_period;
+    layer.rotates = period == 0 || i % period != period - 1;
+    n->layers.push_back(layer);
+  }
+  if (heads[0] > n->width)
+    keys.refuse("attention.head_count", "is " + std::to_string(heads[0]),
+                "at most the width " + std::to_string(n->width));
+  n->key_width = keys.integer("attention.key_length", n->width / heads[0], 1, 4096);
+  n->value_width = keys.integer("attention.value_length", n->key_width, 1, 4096);
+}
+
+void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
+  const bool is_odd = n->row->odd_scale_layers == layers;
+  const double width = double(is_odd ? n->width / n->layers[0].heads : n->key_width);
+  n->attention_scale = keys.number("attention.scale", 0);
+  if (n->attention_scale == 0) n->attention_scale = 1 / std::sqrt(width);
+  n->attention_cap = keys.number("attn_logit_softcapping", 0);
+  n->logit_cap = keys.number("final_logit_softcapping", 0);
+  n->embedding_scale = keys.number("embedding_scale", 0);
+  if (n->embedding_scale == 0)
+    n->embedding_scale = n->row->scales_embedding ? std::sqrt(double(n->width)) : 1;
+  n->residual_scale = keys.number("residual_scale", 0);
+  if (n->residual_scale == 0) n->residual_scale = 1;
+  n->logit_scale = keys.number("logit_scale", 0);
+  if (n->logit_scale == 0) n->logit_scale = 1;
+  const char* const kEpsilon = n->row->norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon"
+                                                              : "attention.layer_norm_epsilon";
+  n->epsilon = keys.number(kEpsilon, -1);
+  if (!(n->epsilon >= 0)) keys.refuse(kEpsilon, "is missing or negative", "a small number");
+  keys.pass_over({"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"});
+}
+
+/// What is not built, where a model has it.
+void refuse_others(Keys& keys) {
+  if (keys.integer("expert_count", 0, 0, kMaxWidth) > 0)
+    keys.refuse("expert_count", "is not 0", "0: mixtures of experts are not built");
+  if (keys.number("attention.clamp_kqv", 0) != 0)
+    keys.refuse("attention.clamp_kqv", "is not 0", "0");
+  if (keys.number("attention.max_alibi_bias", 0) != 0)
+    keys.refuse("attention.max_alibi_bias", "is not 0", "0");
+  if (!keys.flag("attention.causal", true))
+    keys.refuse("attention.causal", "is false", "true: a decoder");
+  if (keys.integer("pooling_type", 0, -1, 100) > 0)
+    keys.refuse("pooling_type", "is not 0", "0: a decoder gives logits");
+  keys.pass_over({"vocab_size", "expert_used_count", "tensor_data_layout"});
+}
+
+const Architecture& architecture_of(const GgufFile& file) {
+  const std::string name = file.text("general.architecture").value_or("");
+  if (name.empty())
+    graph::fail_unsupported(file.path(),
+                            "is a GGUF file whose metadata has no 'general.architecture': weights "
+                            "and no program; convert the network's own file with them: ingot "
+                            "convert NETWORK --weights " +
+                                file.path());
+  if (const Architecture* row = find_architecture(name)) return *row;
+  const std::vector<std::string> known = architecture_names();
+  std::string list;
+  for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+  const std::string near = host::nearest(name, known);
+  graph::fail_unsupported(file.path(), "its architecture '" + name + "' is not known, expected " +
+                                           list +
+                                           (near.empty() ? "" : "; the nearest is '" + near + "'"));
+}
+
+}  // namespace
+
+DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
+  DecoderNumbers n;
+  n.row = &architecture_of(file);
+  n.order = n.row->rope;
+  Keys keys(file, n.row->name);
+  n.width = keys.need("embedding_length", kMaxWidth);
+  n.trained_context = keys.need("context_length", kMaxContext);
+  n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
+  const int64_t layers = keys.need("block_count", kMaxLayers);
+  if (size_t(layers) > file.tensors().size())
+    keys.refuse("block_count", "is " + std::to_string(layers),
+                "at most the " + std::to_string(file.tensors().size()) + " tensors of the file");
+  read_layers(keys, &n, layers);
+  read_scales(keys, &n, layers);
+  read_rope(keys, &n);
+  read_windows(keys, file, &n);
+  refuse_others(keys);
+  n.is_parallel =
+      n.row->parallel == Parallel::kAlways ||
+      (n.row->parallel == Parallel::kByMetadata && keys.flag("use_parallel_residual", true));
+  if (n.row->parallel != Parallel::kByMetadata &&
+      keys.flag("use_parallel_residual", n.is_parallel) != n.is_parallel)
+    keys.refuse("use_parallel_residual", n.is_parallel ? "is false" : "is true",
+                n.is_parallel ? "true" : "false");
+  if (n.row->has_positions && n.context > n.trained_context)
+    graph::fail_mismatch(file.path(), "--context " + std::to_string(n.context) +
+                                          ": its architecture '" + n.row->name +
+                                          "' has a learned row for each of " +
+                                          std::to_string(n.trained_context) +
+                                          " positions and none beyond; give at most that");
+  keys.check_all_read();
+  return n;
+}
+
+}  // namespace ingot::decoder

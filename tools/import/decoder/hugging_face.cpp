@@ -1,0 +1,130 @@
+// tools/import/decoder/hugging_face.cpp - a folder of Hugging Face: config.json, and its weights in
+// model.safetensors or in the shards that an index names.
+#include <filesystem>
+#include <map>
+
+#include "tools/checkpoint/tensors/bounded_json.h"
+#include "tools/checkpoint/tensors/file_bytes.h"
+#include "tools/files/input_file.h"
+#include "tools/files/work_budget.h"
+#include "tools/import/common/source_errors.h"
+#include "tools/import/decoder/build.h"
+#include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/import.h"
+
+namespace ingot::decoder {
+namespace {
+
+using checkpoint::Checkpoint;
+using checkpoint::Tensor;
+
+constexpr size_t kMaxConfig = 1 << 20;
+
+std::string read_text(const std::string& path) {
+  host::InputStream file(path);
+  std::string text(kMaxConfig + 1, '\0');
+  file.read(text.data(), std::streamsize(text.size()));
+  text.resize(size_t(file.gcount()));
+  if (text.size() > kMaxConfig)
+    graph::fail_corrupt(path, "is longer than a configuration can be, expected 1 MB at most");
+  return text;
+}
+
+class CheckpointTensors : public TensorSource {
+ public:
+  CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint)
+      : file_(config), row_(row), checkpoint_(std::move(checkpoint)) {
+    for (const Tensor& tensor : checkpoint_.tensors) {
+      const std::string name = checkpoint::path_text(tensor.path);
+      // angles that older versions kept beside the weights
+      if (name.size() > 20 && name.find(".rotary_emb.inv_freq") != std::string::npos) continue;
+      tensors_[name] = &tensor;
+    }
+  }
+  const std::string& file() const override { return file_; }
+  std::string name(Role role, Part part, int64_t layer) const override {
+    return hugging_face_name(row_, role, part, layer);
+  }
+  bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
+  SourceTensor load(const std::string& name) const override {
+    const Tensor& tensor = *tensors_.at(name);
+    const checkpoint::Bytes all = tensor.storage->load();
+    const uint64_t begin = tensor.offset * element_bytes(tensor.type);
+    return {name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    for (const auto& [name, tensor] : tensors_) all.push_back(name);
+    return all;
+  }
+
+ private:
+  const std::string file_;
+  const HuggingFaceRow& row_;
+  const Checkpoint checkpoint_;
+  std::map<std::string, const Tensor*> tensors_;
+};
+
+/// The file beside a configuration that holds the weights or names those that do; "" for none.
+std::string weights_file(const std::string& config) {
+  const std::filesystem::path folder = std::filesystem::path(config).parent_path();
+  std::error_code unknown;
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+    if (std::filesystem::exists(folder / name, unknown)) return (folder / name).string();
+  return "";
+}
+
+/// A head that is the embedding may be stored all the same, or not at all.
+int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors) {
+  const auto said = config.find("vocab_size");
+  const std::string name = tensors.name(Role::kEmbedding, Part::kWeight, 0);
+  if (!tensors.has(name)) return 1;  // which the builder reports
+  const std::vector<int64_t> dims = tensors.load(name).dims;
+  const int64_t rows = dims.empty() ? 1 : dims[0];
+  if (said != config.end() && said->is_number_integer() && said->get<int64_t>() > rows)
+    graph::fail_mismatch(tensors.file(), "its vocab_size is " + said->dump() + " and '" + name +
+                                             "' has " + std::to_string(rows) +
+                                             " rows, expected a row for each; get the folder anew");
+  return rows;
+}
+
+}  // namespace
+
+uint64_t hugging_face_bytes(const std::string& config) {
+  const std::string file = weights_file(config);
+  return file.empty() ? 0 : checkpoint::file_bytes(file);
+}
+
+bool is_hugging_face(const importer::OpenedFile& file) {
+  return std::filesystem::path(file.path).filename() == "config.json";
+}
+
+importer::Program import_hugging_face(const importer::OpenedFile& file,
+                                      const importer::ImportOptions& options) {
+  return importer::with_errors_of(file.path, [&] {
+    const nlohmann::json config = checkpoint::parse_sorted_json(read_text(file.path), file.path);
+    if (!config.is_object()) graph::fail_corrupt(file.path, "is no JSON object");
+    std::vector<std::string> notes;
+    DecoderNumbers numbers = read_config(config, file.path, options.context, &notes);
+    const std::string weights = weights_file(file.path);
+    if (weights.empty())
+      graph::fail_unavailable(file.path,
+                              "has no weights beside it, expected model.safetensors or "
+                              "model.safetensors.index.json; get the whole folder");
+    const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
+    const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
+                                    checkpoint::read_checkpoint(weights));
+    numbers.vocabulary = vocabulary_of(config, tensors);
+    const auto tied = config.find("tie_word_embeddings");
+    if (tied != config.end() && *tied == false &&
+        !tensors.has(tensors.name(Role::kHead, Part::kWeight, 0)))
+      graph::fail_mismatch(file.path, "its head is not tied and '" +
+                                          tensors.name(Role::kHead, Part::kWeight, 0) +
+                                          "' is missing; get the whole folder");
+    importer::Program program = build(numbers, tensors, "hugging face", options);
+    for (std::string& note : notes) program.model.notes.push_back(std::move(note));
+    return program;
+  });
+}
+
+}  // namespace ingot::decoder

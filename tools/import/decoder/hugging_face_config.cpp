@@ -1,0 +1,404 @@
+#include "tools/import/decoder/hugging_face_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tools/files/suggest.h"
+#include "tools/graph/graph.h"
+#include "tools/import/decoder/gguf_metadata.h"
+
+namespace ingot::decoder {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr HuggingFaceRow kRows[] = {
+    {.model_type = "llama", .architecture = "llama"},
+    {.model_type = "mistral", .architecture = "llama"},
+    {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
+    {.model_type = "granite", .architecture = "granite"},
+    {.model_type = "arcee", .architecture = "arcee"},
+    {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
+    {.model_type = "qwen3", .architecture = "qwen3", .has_window = false},
+    {.model_type = "seed_oss", .architecture = "seed_oss"},
+    {.model_type = "olmo2", .architecture = "olmo2"},
+    {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
+    {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
+    {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
+    {.model_type = "gemma3_text", .architecture = "gemma3", .norm_shift = 1},
+    {.model_type = "stablelm", .architecture = "stablelm"},
+    {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
+    {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
+    {.model_type = "ernie4_5", .architecture = "ernie4_5", .order = Rope::kNeighbors},
+    {.model_type = "glm",
+     .architecture = "chatglm",
+     .up = "mlp.gate_up_proj",
+     .order = Rope::kNeighbors},
+    {.model_type = "glm4",
+     .architecture = "glm4",
+     .up = "mlp.gate_up_proj",
+     .feed_forward_norm = "post_attention_layernorm",
+     .attention_out_norm = "post_self_attn_layernorm",
+     .feed_forward_out_norm = "post_mlp_layernorm",
+     .order = Rope::kNeighbors},
+    {.model_type = "starcoder2",
+     .architecture = "starcoder2",
+     .up = "mlp.c_fc",
+     .down = "mlp.c_proj"},
+    {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
+};
+
+/// What says nothing about the computation.
+constexpr const char* kNoEffect[] = {"_name_or_path",
+                                     "architectures",
+                                     "attention_dropout",
+                                     "attn_implementation",
+                                     "auto_map",
+                                     "bos_token_id",
+                                     "cache_implementation",
+                                     "chunk_size_feed_forward",
+                                     "dtype",
+                                     "embd_pdrop",
+                                     "embedding_dropout",
+                                     "eos_token_id",
+                                     "hidden_dropout",
+                                     "id2label",
+                                     "initializer_range",
+                                     "is_decoder",
+                                     "is_encoder_decoder",
+                                     "is_llama_config",
+                                     "label2id",
+                                     "max_window_layers",
+                                     "model_type",
+                                     "norm_init",
+                                     "output_attentions",
+                                     "output_hidden_states",
+                                     "pad_token_id",
+                                     "pretraining_tp",
+                                     "problem_type",
+                                     "resid_pdrop",
+                                     "residual_dropout",
+                                     "return_dict",
+                                     "rope_interleaved",
+                                     "sliding_window_pattern",
+                                     "_sliding_window_pattern",
+                                     "torch_dtype",
+                                     "transformers_version",
+                                     "transformers.js_config",
+                                     "unk_token_id",
+                                     "use_cache",
+                                     "attention_bias",
+                                     "mlp_bias",
+                                     "use_bias",
+                                     "use_qkv_bias",
+                                     "attention_out_bias",
+                                     "tie_word_embeddings",
+                                     "norm_type",
+                                     "vocab_size"};
+
+/// Members of a configuration, which any text may be; what was read is noted.
+class Config {
+ public:
+  Config(const Json& json, const std::string& file) : json_(json), file_(file) {}
+
+  /// Null where there is none, or it is null.
+  const Json* find(const char* key) {
+    read_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  double number(const char* key, double otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_number() || !std::isfinite(value->get<double>())) refuse(key, "a number");
+    return value->get<double>();
+  }
+  int64_t integer(const char* key, int64_t otherwise, int64_t low, int64_t high) {
+    if (!find(key)) return otherwise;
+    const double x = number(key, 0);
+    if (!(x >= double(low) && x <= double(high)) || x != std::floor(x))
+      refuse(key, "a whole number of " + std::to_string(low) + " to " + std::to_string(high));
+    return int64_t(x);
+  }
+  int64_t need(const char* key, int64_t high) {
+    if (!find(key)) refuse(key, "a number, and it is missing");
+    return integer(key, 0, 1, high);
+  }
+  bool flag(const char* key, bool otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_boolean()) refuse(key, "true or false");
+    return value->get<bool>();
+  }
+  std::string text(const char* key, const std::string& otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_string()) refuse(key, "a text");
+    return value->get<std::string>();
+  }
+  std::vector<double> numbers(const char* key) {
+    std::vector<double> out;
+    const Json* value = find(key);
+    if (!value) return out;
+    if (!value->is_array()) refuse(key, "a list of numbers");
+    for (const Json& one : *value) {
+      if (!one.is_number()) refuse(key, "a list of numbers");
+      out.push_back(one.get<double>());
+    }
+    return out;
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    const auto found = json_.find(key);
+    std::string said = found == json_.end() ? "missing" : found->dump();
+    if (said.size() > 60) said = said.substr(0, 60) + "..";
+    graph::fail_unsupported(file_, "its '" + key + "' is " + said + ", expected " + expected);
+  }
+  std::vector<std::string> unread() const {
+    std::vector<std::string> all;
+    for (const auto& [key, value] : json_.items())
+      if (!read_.count(key) && !value.is_null() &&
+          std::none_of(std::begin(kNoEffect), std::end(kNoEffect),
+                       [&, &own = key](const char* one) { return own == one; }))
+        all.push_back(key);
+    return all;
+  }
+  const std::string& file() const { return file_; }
+
+ private:
+  const Json& json_;
+  const std::string& file_;
+  std::set<std::string> read_;
+};
+
+/// Frequencies above one wave length stay, those below another are divided, between them is a ramp.
+std::vector<double> llama3_divisors(Config& rope, const RopeNumbers& n, double factor) {
+  const double low = rope.number("low_freq_factor", 1), high = rope.number("high_freq_factor", 4);
+  std::vector<double> out;
+  for (int64_t i = 0; i < n.width / 2; i++) {
+    const double frequency = std::pow(n.base, -2.0 * double(i) / double(n.width));
+    const double turns = n.original_context * frequency / (2 * M_PI);  // within that context
+    const double share = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    out.push_back(1 / ((1 - share) / factor + share));
+  }
+  return out;
+}
+
+void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
+  const std::string kind = rope.text("rope_type", rope.text("type", "default"));
+  const double factor = rope.number("factor", 1);
+  if (!(factor > 0)) rope.refuse("factor", "a number above 0");
+  n->original_context = rope.number("original_max_position_embeddings", n->original_context);
+  if (kind == "default") return;
+  if (kind == "linear") {
+    n->divisor = factor;
+  } else if (kind == "llama3") {
+    n->divisors = llama3_divisors(rope, *n, factor);
+  } else if (kind == "yarn") {
+    for (const char* key : {"mscale", "mscale_all_dim"})
+      if (rope.find(key)) rope.refuse(key, "none: YaRN with such a scale is not built");
+    if (!rope.flag("truncate", true)) rope.refuse("truncate", "true");
+    n->is_yarn = factor != 1, n->divisor = factor;
+    n->beta_fast = rope.number("beta_fast", 32), n->beta_slow = rope.number("beta_slow", 1);
+    n->magnitude = rope.number("attention_factor", 0.1 * std::log(factor) + 1);
+  } else if (kind == "longrope") {
+    n->divisors = rope.numbers(context > n->original_context ? "long_factor" : "short_factor");
+    if (int64_t(n->divisors.size()) != n->width / 2)
+      rope.refuse("short_factor", std::to_string(n->width / 2) + " numbers");
+    const double times = rope.find("factor") ? factor : trained / n->original_context;
+    n->magnitude = rope.number(
+        "attention_factor",
+        times <= 1 ? 1 : std::sqrt(1 + std::log(times) / std::log(n->original_context)));
+  } else {
+    rope.refuse(rope.find("rope_type") ? "rope_type" : "type",
+                "default, linear, llama3, yarn or longrope");
+  }
+}
+
+void read_rope(Config& config, DecoderNumbers* n) {
+  n->rope.base = config.number("rope_theta", 10000);
+  n->rope.width = n->key_width;
+  n->rope.original_context = double(
+      config.integer("original_max_position_embeddings", n->trained_context, 1, int64_t(1) << 24));
+  double part = config.number("partial_rotary_factor", 1);
+  const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
+  const Json* scaling = config.find("rope_parameters");
+  if (!scaling) scaling = config.find("rope_scaling");
+  const auto read = [&](const Json& json, RopeNumbers* rope) {
+    if (!json.is_object()) config.refuse("rope_parameters", "an object");
+    Config own(json, config.file());
+    rope->base = own.number("rope_theta", rope->base);
+    rope->width = int64_t(double(n->key_width) * own.number("partial_rotary_factor", part));
+    if (!(rope->base > 1)) own.refuse("rope_theta", "more than 1");
+    if (rope->width < 2 || rope->width % 2 || rope->width > n->key_width)
+      config.refuse("partial_rotary_factor",
+                    "a part of " + std::to_string(n->key_width) + " elements that is even");
+    scale_rope(own, rope, double(n->context), double(n->trained_context));
+  };
+  const Json none = Json::object();
+  n->window_rope = n->rope;
+  if (scaling && scaling->is_object() && scaling->contains("full_attention")) {
+    read((*scaling)["full_attention"], &n->rope);
+    read(scaling->contains("sliding_attention") ? (*scaling)["sliding_attention"] : none,
+         &n->window_rope);
+    return;
+  }
+  read(scaling ? *scaling : none, &n->rope);
+  n->window_rope = n->rope;
+  if (local_base == 0) return;
+  n->window_rope = RopeNumbers();
+  n->window_rope.base = local_base;
+  n->window_rope.width = n->rope.width;
+}
+
+void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
+  const int64_t window = config.integer("sliding_window", 0, 1, int64_t(1) << 24);
+  const bool counts = config.flag("use_sliding_window", row.has_window);
+  const Json* types = config.find("layer_types");
+  if (types && (!types->is_array() || types->size() != n->layers.size()))
+    config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
+  if (window == 0 || !counts) return;
+  const int64_t period = std::max<int64_t>(n->row->window_period, 1);
+  for (size_t i = 0; i < n->layers.size(); i++) {
+    const bool has_window = types ? (*types)[i] == "sliding_attention"
+                                  : period == 1 || int64_t(i) % period != period - 1;
+    if (types && !has_window && (*types)[i] != "full_attention")
+      config.refuse("layer_types", "full_attention or sliding_attention");
+    if (has_window) n->layers[i].window = window;
+  }
+}
+
+void read_layers(Config& config, DecoderNumbers* n) {
+  const int64_t layers = config.need("num_hidden_layers", 1024),
+                heads = config.need("num_attention_heads", 1 << 16),
+                kv_heads = config.integer("num_key_value_heads", heads, 1, heads),
+                hidden = config.need("intermediate_size", 1 << 24);
+  if (heads % kv_heads)
+    config.refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
+  n->key_width = n->value_width = config.integer("head_dim", n->width / heads, 1, 4096);
+  if (n->key_width < 1) config.refuse("num_attention_heads", "at most the width");
+  const std::vector<double> rotates = config.numbers("no_rope_layers");
+  config.find("no_rope_layer_interval");
+  if (!rotates.empty() && int64_t(rotates.size()) != layers)
+    config.refuse("no_rope_layers", "a list of " + std::to_string(layers) + " numbers");
+  for (int64_t i = 0; i < layers; i++) {
+    const int64_t period = n->row->plain_period;
+    const bool is_plain = period != 0 && i % period == period - 1;
+    n->layers.push_back(
+        {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
+  }
+}
+
+void check_activation(Config& config, const Architecture& row) {
+  const std::string name = config.text("hidden_activation", config.text("hidden_act", ""));
+  struct Known {
+    const char* name;
+    Activation activation;
+  };
+  constexpr Known kKnown[] = {{"silu", Activation::kSilu},
+                              {"swish", Activation::kSilu},
+                              {"gelu_pytorch_tanh", Activation::kGeluTanh},
+                              {"gelu_new", Activation::kGeluTanh},
+                              {"relu2", Activation::kReluSquared}};
+  // the first Gemma said "gelu" and meant this
+  const bool is_gemma = row.scales_embedding && name == "gelu";
+  for (const Known& known : kKnown)
+    if (name == known.name && row.activation == known.activation) return;
+  if (!is_gemma && !name.empty())
+    config.refuse("hidden_act", std::string("the activation of '") + row.name + "'");
+}
+
+}  // namespace
+
+const HuggingFaceRow& hugging_face_row(const Json& config, const std::string& file) {
+  const auto type = config.find("model_type");
+  const std::string name =
+      type != config.end() && type->is_string() ? type->get<std::string>() : "";
+  std::vector<std::string> known;
+  std::string list;
+  for (const HuggingFaceRow& row : kRows) {
+    if (name == row.model_type) return row;
+    known.emplace_back(row.model_type);
+    list += (list.empty() ? "" : ", ") + known.back();
+  }
+  const std::string near = host::nearest(name, known);
+  graph::fail_unsupported(file, "its model_type '" + name + "' is not known, expected " + list +
+                                    (near.empty() ? "" : "; the nearest is '" + near + "'"));
+}
+
+DecoderNumbers read_config(const Json& json, const std::string& file, int64_t context,
+                           std::vector<std::string>* notes) {
+  const HuggingFaceRow& row = hugging_face_row(json, file);
+  Config config(json, file);
+  for (const char* key :
+       {"quantization_config", "num_experts", "num_local_experts", "n_routed_experts", "clip_qkv",
+        "use_qk_norm", "qk_layernorm", "use_parallel_residual", "use_bidirectional_attention"}) {
+    const Json* value = config.find(key);
+    if (value && *value != false && *value != 0) config.refuse(key, "none: it is not built");
+  }
+  DecoderNumbers n;
+  n.row = find_architecture(row.architecture);
+  n.order = row.order, n.norm_shift = row.norm_shift;
+  n.width = config.need("hidden_size", 1 << 24);
+  n.trained_context = config.need("max_position_embeddings", 1 << 24);
+  n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
+  read_layers(config, &n);
+  check_activation(config, *n.row);
+  n.epsilon = config.number(
+      "rms_norm_eps", config.number("layer_norm_eps",
+                                    config.number("norm_epsilon", config.number("norm_eps", -1))));
+  if (!(n.epsilon >= 0)) config.refuse("rms_norm_eps", "a small number");
+  const double scalar = config.number("query_pre_attn_scalar", 0);
+  n.attention_scale = config.number("attention_multiplier",
+                                    1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
+  n.attention_cap = config.number("attn_logit_softcapping", 0);
+  n.logit_cap = config.number("final_logit_softcapping", 0);
+  n.embedding_scale = config.number("embedding_multiplier",
+                                    n.row->scales_embedding ? std::sqrt(double(n.width)) : 1);
+  n.residual_scale = config.number("residual_multiplier", 1);
+  n.logit_scale = config.number("logits_scaling", config.number("logit_scale", 1));
+  n.is_parallel = n.row->parallel == Parallel::kAlways;
+  read_rope(config, &n);
+  read_windows(config, row, &n);
+  const std::vector<std::string> unread = config.unread();
+  std::string list;
+  for (const std::string& key : unread) list += (list.empty() ? "" : ", ") + key;
+  if (!list.empty()) notes->push_back("config.json says what is not read: " + list);
+  return n;
+}
+
+std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
+  const bool is_before = find_architecture(row.architecture)->places == NormPlaces::kBefore;
+  const auto own = [&]() -> std::string {
+    switch (role) {
+      case Role::kEmbedding: return "model.embed_tokens";
+      case Role::kPositions: return "model.positions";
+      case Role::kFinalNorm: return "model.norm";
+      case Role::kHead: return "lm_head";
+      case Role::kRopeDivisors: return "model.rope_divisors";
+      case Role::kRopeDivisorsShort: return "model.rope_divisors_short";
+      case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
+      case Role::kAttentionNorm: return "input_layernorm";
+      case Role::kQ: return "self_attn.q_proj";
+      case Role::kK: return "self_attn.k_proj";
+      case Role::kV: return "self_attn.v_proj";
+      case Role::kQkv: return "self_attn.qkv_proj";
+      case Role::kQNorm: return "self_attn.q_norm";
+      case Role::kKNorm: return "self_attn.k_norm";
+      case Role::kAttentionOut: return "self_attn.o_proj";
+      case Role::kAttentionOutNorm: return row.attention_out_norm;
+      case Role::kFeedForwardNorm:
+        if (row.feed_forward_norm) return row.feed_forward_norm;
+        return is_before ? "post_attention_layernorm" : "pre_feedforward_layernorm";
+      case Role::kGate: return "mlp.gate_proj";
+      case Role::kUp: return row.up;
+      case Role::kDown: return row.down;
+      case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
+    }
+    return "";
+  };
+  const std::string name = own() + (part == Part::kWeight ? ".weight" : ".bias");
+  return role < Role::kAttentionNorm ? name : "model.layers." + std::to_string(layer) + "." + name;
+}
+
+}  // namespace ingot::decoder

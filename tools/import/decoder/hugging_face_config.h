@@ -1,0 +1,35 @@
+// tools/import/decoder/hugging_face_config.h - the numbers of a decoder out of the config.json of a
+// Hugging Face folder, and what such a folder calls its tensors. Needs nlohmann-json.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/import/decoder/architecture.h"
+#include "tools/import/decoder/tensor_source.h"
+
+namespace ingot::decoder {
+
+/// One model_type. Names of tensors are those of Llama but for these.
+struct HuggingFaceRow {
+  const char* model_type;
+  const char* architecture;  // a row of architectures.cpp
+  const char* up = "mlp.up_proj";
+  const char* down = "mlp.down_proj";
+  // null: as the places of the architecture's norms have it
+  const char* feed_forward_norm = nullptr;
+  const char* attention_out_norm = "post_attention_layernorm";
+  const char* feed_forward_out_norm = "post_feedforward_layernorm";
+  Rope order = Rope::kHalves;
+  double norm_shift = 0;
+  bool has_window = true;  // sliding_window counts; else use_sliding_window says so
+};
+/// @throws graph::ConversionError kUnsupported: not known, with the nearest that is.
+const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::string& file);
+
+/// `notes`: keys of the configuration that nothing reads.
+DecoderNumbers read_config(const nlohmann::json& config, const std::string& file, int64_t context,
+                           std::vector<std::string>* notes);
+std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer);
+
+}  // namespace ingot::decoder

@@ -1,0 +1,147 @@
+#include "tools/import/decoder/import.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "tools/checkpoint/flat/gguf.h"
+#include "tools/import/aten/builder.h"
+#include "tools/import/common/source_errors.h"
+#include "tools/import/decoder/build.h"
+#include "tools/import/decoder/gguf_metadata.h"
+
+namespace ingot::decoder {
+namespace {
+
+using checkpoint::GgufFile;
+using checkpoint::GgufTensor;
+
+/// What GGUF calls a tensor; of a layer behind "blk.N.".
+const char* gguf_name(Role role) {
+  switch (role) {
+    case Role::kEmbedding: return "token_embd";
+    case Role::kPositions: return "position_embd";
+    case Role::kFinalNorm: return "output_norm";
+    case Role::kHead: return "output";
+    case Role::kRopeDivisors: return "rope_freqs";
+    case Role::kRopeDivisorsShort: return "rope_factors_short";
+    case Role::kRopeDivisorsLong: return "rope_factors_long";
+    case Role::kAttentionNorm: return "attn_norm";
+    case Role::kQ: return "attn_q";
+    case Role::kK: return "attn_k";
+    case Role::kV: return "attn_v";
+    case Role::kQkv: return "attn_qkv";
+    case Role::kQNorm: return "attn_q_norm";
+    case Role::kKNorm: return "attn_k_norm";
+    case Role::kAttentionOut: return "attn_output";
+    case Role::kAttentionOutNorm: return "post_attention_norm";
+    case Role::kFeedForwardNorm: return "ffn_norm";
+    case Role::kGate: return "ffn_gate";
+    case Role::kUp: return "ffn_up";
+    case Role::kDown: return "ffn_down";
+    case Role::kFeedForwardOutNorm: return "post_ffw_norm";
+  }
+  return "";
+}
+
+/// The tensors of a GGUF file, or of the parts of one that was split.
+class GgufTensors : public TensorSource {
+ public:
+  explicit GgufTensors(const std::vector<GgufFile>& parts) : file_(parts[0].path()) {
+    for (const GgufFile& part : parts)
+      for (const GgufTensor& tensor : part.tensors())
+        if (!tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
+          graph::fail_corrupt(file_, "two parts have the tensor '" + tensor.name + "'");
+  }
+  const std::string& file() const override { return file_; }
+  std::string name(Role role, Part part, int64_t layer) const override {
+    const std::string own =
+        std::string(gguf_name(role)) + (part == Part::kWeight ? ".weight" : ".bias");
+    return role < Role::kAttentionNorm ? own : "blk." + std::to_string(layer) + "." + own;
+  }
+  bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
+  SourceTensor load(const std::string& name) const override {
+    const Held& held = tensors_.at(name);
+    const GgufTensor& t = *held.tensor;
+    return {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
+  }
+  std::vector<std::string> names() const override {
+    std::vector<std::string> all;
+    for (const auto& [name, held] : tensors_) all.push_back(name);
+    return all;
+  }
+
+ private:
+  struct Held {
+    const GgufTensor* tensor;
+    std::shared_ptr<const checkpoint::MappedFile> mapping;
+  };
+  const std::string file_;
+  std::map<std::string, Held> tensors_;
+};
+
+/// A file, and where it is the first of several, the others beside it: NAME-00001-of-00003.gguf.
+std::vector<GgufFile> open_parts(const std::string& path) {
+  std::vector<GgufFile> parts;
+  parts.push_back(GgufFile::open(path));
+  const int64_t count = parts[0].integer("split.count").value_or(1);
+  if (count <= 1) return parts;
+  constexpr int64_t kMaxParts = 1000;
+  const auto ending = [&](int64_t number) {
+    char text[64];
+    std::snprintf(text, sizeof text, "-%05d-of-%05d.gguf", int(number), int(count));
+    return std::string(text);
+  };
+  if (count > kMaxParts || parts[0].integer("split.no").value_or(0) != 0)
+    graph::fail_mismatch(path, "is a part of a split GGUF file and not its first; give " +
+                                   std::string("NAME") + ending(1));
+  const std::string own = ending(1);
+  if (path.size() <= own.size() || path.compare(path.size() - own.size(), own.size(), own) != 0)
+    graph::fail_mismatch(path, "is the first of " + std::to_string(count) +
+                                   " parts, which are found by its name; expected NAME" + own);
+  const std::string stem = path.substr(0, path.size() - own.size());
+  for (int64_t i = 1; i < count; i++) {
+    const std::string part = stem + ending(i + 1);
+    std::error_code unknown;
+    if (!std::filesystem::exists(part, unknown))
+      graph::fail_unavailable(
+          path, "its part '" + part + "' is missing; get all " + std::to_string(count) + " parts");
+    parts.push_back(GgufFile::open(part));
+    if (parts.back().integer("split.no") != i || parts.back().integer("split.count") != count)
+      graph::fail_mismatch(part, "is not part " + std::to_string(i + 1) + " of " +
+                                     std::to_string(count) + "; get it anew");
+  }
+  return parts;
+}
+
+/// Rows of the embedding, which every token of the vocabulary must have.
+int64_t vocabulary_of(const GgufFile& file, const TensorSource& tensors) {
+  const std::string name = tensors.name(Role::kEmbedding, Part::kWeight, 0);
+  if (!tensors.has(name)) return 1;  // which the builder reports
+  const std::vector<int64_t> dims = tensors.load(name).dims;
+  const int64_t rows = dims.empty() ? 1 : dims[0];
+  const checkpoint::GgufValue* tokens = file.find("tokenizer.ggml.tokens");
+  if (tokens && tokens->count > uint64_t(rows))
+    graph::fail_mismatch(file.path(), "its vocabulary has " + std::to_string(tokens->count) +
+                                          " tokens and its embedding '" + name + "' " +
+                                          std::to_string(rows) +
+                                          " rows, expected a row for each; get the file anew");
+  return rows;
+}
+
+}  // namespace
+
+bool is_gguf(const importer::OpenedFile& file) { return file.kind == host::FileKind::kGguf; }
+
+importer::Program import_gguf(const importer::OpenedFile& file,
+                              const importer::ImportOptions& options) {
+  return importer::with_errors_of(file.path, [&] {
+    const std::vector<GgufFile> parts = open_parts(file.path);
+    const GgufTensors tensors(parts);
+    DecoderNumbers numbers = read_numbers(parts[0], options.context);
+    numbers.vocabulary = vocabulary_of(parts[0], tensors);
+    return build(numbers, tensors, "gguf", options);
+  });
+}
+
+}  // namespace ingot::decoder

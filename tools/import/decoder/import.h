@@ -1,0 +1,22 @@
+// tools/import/decoder/import.h - language models as programs: a GGUF file, a folder
+// of Hugging Face (only where there is a JSON reader).
+// Errors   graph::ConversionError: kUnsupported (an architecture, a number of the metadata that is
+//          not known), kMismatch (tensors, vocabulary, context), host::Failure of the reader.
+#pragma once
+#include "tools/import/common/opened_file.h"
+#include "tools/import/common/options.h"
+#include "tools/import/common/program.h"
+
+namespace ingot::decoder {
+
+bool is_gguf(const importer::OpenedFile& file);
+importer::Program import_gguf(const importer::OpenedFile& file,
+                              const importer::ImportOptions& options);
+/// config.json, its weights beside it.
+bool is_hugging_face(const importer::OpenedFile& file);
+/// Of the files that hold its weights.
+uint64_t hugging_face_bytes(const std::string& config);
+importer::Program import_hugging_face(const importer::OpenedFile& file,
+                                      const importer::ImportOptions& options);
+
+}  // namespace ingot::decoder

@@ -1,0 +1,61 @@
+#include "tools/import/decoder/rope.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ingot::decoder {
+namespace {
+
+/// The pair whose angle turns `turns` times within the original context.
+double yarn_pair(const RopeNumbers& n, double turns) {
+  return double(n.width) * std::log(n.original_context / (turns * 2 * M_PI)) /
+         (2 * std::log(n.base));
+}
+
+std::vector<double> frequencies(const RopeNumbers& n) {
+  std::vector<double> out;
+  const int64_t pairs = n.width / 2;
+  const double low = n.is_yarn ? std::max(0.0, std::floor(yarn_pair(n, n.beta_fast))) : 0,
+               high = n.is_yarn
+                          ? std::min(double(n.width) - 1, std::ceil(yarn_pair(n, n.beta_slow)))
+                          : 0;
+  for (int64_t i = 0; i < pairs; i++) {
+    const double plain = std::pow(n.base, -2.0 * double(i) / double(n.width)),
+                 own = n.divisors.empty() ? 1 : n.divisors[size_t(i)];
+    double scaled = plain / (own * n.divisor);
+    if (n.is_yarn) {
+      const double ramp = std::clamp((double(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
+      scaled = scaled * ramp + plain / own * (1 - ramp);
+    }
+    out.push_back(scaled);
+  }
+  return out;
+}
+
+}  // namespace
+
+RopeTables rope_tables(const RopeNumbers& numbers, int64_t context) {
+  const std::vector<double> all = frequencies(numbers);
+  RopeTables tables;
+  tables.cosine.reserve(size_t(context) * all.size());
+  tables.sine.reserve(size_t(context) * all.size());
+  for (int64_t p = 0; p < context; p++)
+    for (const double frequency : all) {
+      tables.cosine.push_back(float(std::cos(double(p) * frequency) * numbers.magnitude));
+      tables.sine.push_back(float(std::sin(double(p) * frequency) * numbers.magnitude));
+    }
+  return tables;
+}
+
+std::vector<int64_t> halves_of_neighbors(int64_t begin, int64_t heads, int64_t width,
+                                         int64_t turned) {
+  std::vector<int64_t> order;
+  for (int64_t h = 0; h < heads; h++)
+    for (int64_t i = 0; i < width; i++) {
+      const int64_t from = i >= turned ? i : i < turned / 2 ? 2 * i : 2 * (i - turned / 2) + 1;
+      order.push_back(begin + h * width + from);
+    }
+  return order;
+}
+
+}  // namespace ingot::decoder

@@ -1,0 +1,67 @@
+// tools/import/decoder/tensor_source.h - tensors of a decoder by what they are for, whatever a
+// source calls them. Bytes are as the source has them: blocks stay blocks.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/checkpoint/flat/gguf_blocks.h"
+#include "tools/checkpoint/tensors/checkpoint.h"
+
+namespace ingot::decoder {
+
+enum class Role : uint8_t {
+  kEmbedding,
+  kPositions,
+  kFinalNorm,
+  kHead,
+  kRopeDivisors,       // of all contexts
+  kRopeDivisorsShort,  // of those up to the one trained first
+  kRopeDivisorsLong,
+  // of a layer
+  kAttentionNorm,
+  kQ,
+  kK,
+  kV,
+  kQkv,  // in one matrix: rows of q, k, v
+  kQNorm,
+  kKNorm,
+  kAttentionOut,
+  kAttentionOutNorm,
+  kFeedForwardNorm,
+  kGate,
+  kUp,
+  kDown,
+  kFeedForwardOutNorm,
+};
+enum class Part : uint8_t { kWeight, kBias };
+
+struct SourceTensor {
+  std::string name;
+  std::vector<int64_t> dims;                     // slowest first
+  const checkpoint::GgufBlock* block = nullptr;  // null: plain elements
+  checkpoint::ElementType element = checkpoint::ElementType::kF32;
+  checkpoint::Bytes bytes;
+  const char* type_name() const { return block ? block->name : element_name(element); }
+};
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  /// What errors call the source.
+  virtual const std::string& file() const = 0;
+  /// Its name there, whether or not there is one.
+  virtual std::string name(Role role, Part part, int64_t layer) const = 0;
+  virtual bool has(const std::string& name) const = 0;
+  /// @pre has(name)
+  virtual SourceTensor load(const std::string& name) const = 0;
+  virtual std::vector<std::string> names() const = 0;
+};
+
+/// Row-major f32 of rows `order` of a tensor of `columns`, in that order; empty: all as they lie.
+/// @throws graph::ConversionError for types that are no numbers of weights.
+std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
+                           const std::vector<int64_t>& order);
+
+}  // namespace ingot::decoder

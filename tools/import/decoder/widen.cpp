@@ -1,0 +1,55 @@
+#include <cstring>
+
+#include "tools/files/half.h"
+#include "tools/files/spill_file.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/graph.h"
+#include "tools/import/decoder/tensor_source.h"
+
+namespace ingot::decoder {
+namespace {
+
+using checkpoint::ElementType;
+
+/// `count` plain elements as f32.
+void widen_plain(ElementType type, const uint8_t* from, int64_t count, float* to) {
+  if (type == ElementType::kF32) {
+    std::memcpy(to, from, size_t(count) * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    const uint16_t bits = uint16_t(from[2 * i] | from[2 * i + 1] << 8);
+    to[i] = type == ElementType::kF16 ? host::widen_f16(bits) : host::widen_bf16(bits);
+  }
+}
+
+}  // namespace
+
+std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
+                           const std::vector<int64_t>& order) {
+  const ElementType type = tensor.element;
+  if (!tensor.block && type != ElementType::kF32 && type != ElementType::kF16 &&
+      type != ElementType::kBf16)
+    graph::fail_unsupported(source.file(), "tensor '" + tensor.name + "' is " + tensor.type_name() +
+                                               ", expected float32, float16, bfloat16 or a block "
+                                               "type; convert the model anew");
+  const uint64_t row_bytes = tensor.block
+                                 ? uint64_t(columns) / tensor.block->elements * tensor.block->bytes
+                                 : uint64_t(columns) * element_bytes(type);
+  const int64_t rows = columns ? int64_t(tensor.bytes.size / std::max<uint64_t>(row_bytes, 1)) : 0;
+  host::charge_memory(uint64_t(rows * columns) * sizeof(float));
+  std::vector<uint8_t> out = host::zero_bytes(uint64_t(rows * columns) * sizeof(float));
+  auto* to = reinterpret_cast<float*>(out.data());
+  for (int64_t r = 0; r < rows; r++, to += columns) {
+    const int64_t from = order.empty() ? r : order[size_t(r)];
+    const uint8_t* at = tensor.bytes.data + uint64_t(from) * row_bytes;
+    if (tensor.block)
+      checkpoint::decode_gguf_blocks(*tensor.block, at, row_bytes, to);
+    else
+      widen_plain(type, at, columns, to);
+    host::note_touched(row_bytes + uint64_t(columns) * sizeof(float));
+  }
+  return out;
+}
+
+}  // namespace ingot::decoder
