@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a language model in GGUF: a graph or a refusal, never anything else.
 #include "tests/fuzz/memory_file.h"
 #include "tools/files/failure.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/import/decoder/decoder_test.cpp - a GGUF file as a program: its ports, its state, the order
 // of its rows, and what is refused, each by its name.
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A small Llama as GGUF on the command line: a prompt in parts, positions that do not fit, where
 keys and values are written, split files; and the same as a folder of Hugging Face.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GGUF files for tests: metadata and tensors of f32, f16 or Q8_0."""
 
 import struct

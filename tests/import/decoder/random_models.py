@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of random weights in `transformers`, one of each architecture that the decoder's table has,
 and the same as metadata and tensors of GGUF.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Models of random weights of every architecture: logits of Ingot and of `transformers`.
 
   random_models_test.py --ingot BIN [--only NAME] [--figures]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A real GGUF file: logits and greedy tokens of Ingot, beside those of `transformers` on the same
 dequantized weights, and of llama.cpp where llama_cpp is there.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/checkpoint/flat/gguf.h - a GGUF file (versions 2 and 3) as it lies: metadata by key, and
 // tensors with the bytes of their blocks. Nothing is copied or decoded until it is asked for.
 // Errors   host::Failure kCorrupt: damaged, or a key of another type than it is read as.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/architecture.h - what tells one family of decoders from another: a row of a
 // table, and the numbers of one model.
 #pragma once

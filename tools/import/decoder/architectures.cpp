@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/architectures.cpp - the table. A row has what differs from Llama.
 #include "tools/import/decoder/architecture.h"
 

@@ -1,10 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/import/decoder/build.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "tools/files/spill_file.h"
 #include "tools/files/suggest.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/block_type.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/rope.h"
 #include "tools/import/layers/network.h"
@@ -18,6 +25,12 @@ using graph::kAbsent;
 using graph::ValueId;
 using Order = std::vector<int64_t>;
 
+/// [rows, columns] of f32; or, in blocks, u8 [rows, bytes of a row].
+struct Matrix {
+  ValueId id = kAbsent;
+  std::optional<BlockType> blocks;
+};
+
 /// Tensors of a source as constants of the graph. What does not fit is gathered.
 class Weights {
  public:
@@ -26,15 +39,18 @@ class Weights {
   bool has(Role role, Part part, int64_t layer) const {
     return source_.has(source_.name(role, part, layer));
   }
-  /// The one place where weights enter the graph: f32 [rows, columns] for Linear and Gather, its
-  /// rows in `order`. The source's blocks are in `tensor` still.
-  ValueId matrix(Role role, int64_t layer, int64_t rows, int64_t columns, const Order& order = {}) {
+  /// The one place where weights enter the graph, rows in `order`. Blocks stay as they are where
+  /// there are kernels for them.
+  Matrix matrix(Role role, int64_t layer, int64_t rows, int64_t columns, const Order& order = {}) {
     const std::string name = source_.name(role, Part::kWeight, layer);
     const auto known = made_.find(name);
     if (known != made_.end()) return known->second;
     const SourceTensor tensor = fetch(name, {rows, columns});
-    return made_[name] = tensor.bytes.data ? constant(tensor, {rows, columns}, order)
-                                           : placeholder({rows, columns});
+    if (!tensor.bytes.data) return made_[name] = {placeholder({rows, columns}), std::nullopt};
+    const std::optional<BlockType> blocks = blocks_of(tensor, columns);
+    return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
+                                 : constant(tensor, {rows, columns}, order),
+                          blocks};
   }
   /// f32 [length], each `shift` more than the source's.
   ValueId vector(Role role, Part part, int64_t layer, int64_t length, const Order& order = {},
@@ -111,6 +127,32 @@ class Weights {
     const auto* at = reinterpret_cast<const float*>(bytes.data());
     return {at, at + length};
   }
+  /// The type of its blocks, where kernels take them.
+  static std::optional<BlockType> blocks_of(const SourceTensor& tensor, int64_t columns) {
+    if (!tensor.block) return std::nullopt;
+    std::string name = tensor.block->name;
+    for (char& c : name) c = char(std::tolower(c));
+    const std::optional<BlockType> type = graph::find_block_type(name);
+    return type && columns % block_format(*type).unit == 0 ? type : std::nullopt;
+  }
+  /// Rows as the source has their bytes.
+  ValueId raw(const SourceTensor& tensor, BlockType type, const std::vector<int64_t>& dims,
+              const Order& order) {
+    const int64_t row = block_weights::weight_row_bytes(block_format(type), dims[1]);
+    host::charge_memory(uint64_t(dims[0]) * uint64_t(row));
+    std::vector<uint8_t> bytes = host::zero_bytes(uint64_t(dims[0]) * uint64_t(row));
+    for (int64_t r = 0; r < dims[0]; r++)
+      std::memcpy(bytes.data() + r * row,
+                  tensor.bytes.data + (order.empty() ? r : order[size_t(r)]) * row, size_t(row));
+    host::note_touched(2 * bytes.size());
+    graph::Constant made;
+    made.dtype = DType::kU8;
+    made.dims = {dims[0], row};
+    made.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+    const ValueId id = b_.constant(std::move(made));
+    b_.model.values[size_t(id)].name = tensor.name;
+    return id;
+  }
   ValueId constant(const SourceTensor& tensor, const std::vector<int64_t>& dims,
                    const Order& order) {
     graph::Constant made;
@@ -125,7 +167,7 @@ class Weights {
 
   const TensorSource& source_;
   aten::Builder& b_;
-  std::map<std::string, ValueId> made_;
+  std::map<std::string, Matrix> made_;
   std::set<std::string> used_;
   std::vector<std::string> wrong_;
   std::vector<std::pair<std::string, std::string>> missing_;  // names, and what is said
@@ -214,13 +256,19 @@ class Decoder {
   ValueId last(ValueId x) { return b_.slice(x, 0, length_ - Dim(1), length_); }
 
   ValueId embed() {
-    const ValueId table = weights_.matrix(Role::kEmbedding, 0, n_.vocabulary, n_.width);
-    ValueId x = b_.emit(op::Gather, {table, ids_}, {{attr::axis, int64_t(0)}});
+    ValueId x = rows(weights_.matrix(Role::kEmbedding, 0, n_.vocabulary, n_.width), ids_);
     x = scaled(x, n_.embedding_scale);
     if (!row_.has_positions) return x;
-    const ValueId positions = weights_.matrix(Role::kPositions, 0, n_.trained_context, n_.width);
-    return b_.emit(op::Add,
-                   {x, b_.emit(op::Gather, {positions, rows_}, {{attr::axis, int64_t(0)}})});
+    const Matrix positions = weights_.matrix(Role::kPositions, 0, n_.trained_context, n_.width);
+    return b_.emit(op::Add, {x, rows(positions, rows_)});
+  }
+  static graph::Attributes typed(BlockType type) {
+    return {{attr::type, std::string(block_type_name(type))}};
+  }
+  ValueId rows(const Matrix& table, ValueId indices) {
+    if (table.blocks)
+      return b_.emit(op::BlockGather, {table.id, indices}, typed(*table.blocks));
+    return b_.emit(op::Gather, {table.id, indices}, {{attr::axis, int64_t(0)}});
   }
 
   ValueId head(ValueId x) {
@@ -233,14 +281,22 @@ class Decoder {
                   n_.logit_cap);
   }
 
-  ValueId product(ValueId x, ValueId matrix, ValueId bias) {
-    std::vector<ValueId> operands = {x, matrix};
+  ValueId product(ValueId x, const Matrix& matrix, ValueId bias) {
+    if (matrix.blocks) {
+      // once for all products of one input
+      const auto [known, is_new] = quantized_.try_emplace({x, *matrix.blocks}, kAbsent);
+      if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(*matrix.blocks));
+      std::vector<ValueId> operands = {known->second, matrix.id};
+      if (bias != kAbsent) operands.push_back(bias);
+      return b_.emit(op::BlockLinear, std::move(operands), typed(*matrix.blocks));
+    }
+    std::vector<ValueId> operands = {x, matrix.id};
     if (bias != kAbsent) operands.push_back(bias);
     return b_.emit(op::Gemm, std::move(operands), {{attr::transB, int64_t(1)}});
   }
   ValueId linear(ValueId x, Role role, int64_t layer, int64_t out, int64_t in, Bias bias,
                  const Order& order = {}) {
-    const ValueId matrix = weights_.matrix(role, layer, out, in, order);
+    const Matrix matrix = weights_.matrix(role, layer, out, in, order);
     return product(x, matrix, weights_.bias(role, layer, out, (row_.biases & bias) != 0, order));
   }
   ValueId norm(ValueId x, Role role, int64_t layer, int64_t length, const Order& order = {}) {
@@ -436,6 +492,7 @@ class Decoder {
   layers::Network net_;
   aten::Builder& b_;
   Weights weights_;
+  std::map<std::pair<ValueId, BlockType>, ValueId> quantized_;
   Dim length_;
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
   Angles angles_[2];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/build.h - the graph of a decoder (docs/llm.md has its ports): tokens and
 // their position go in, logits of the last token come out, keys and values are kept.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/gguf_metadata.h - the numbers of a decoder out of the metadata of a GGUF
 // file. A key of the architecture that nothing reads is refused: it may change what is computed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/hugging_face.cpp - a folder of Hugging Face: config.json, and its weights in
 // model.safetensors or in the shards that an index names.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/hugging_face_config.h - the numbers of a decoder out of the config.json of a
 // Hugging Face folder, and what such a folder calls its tensors. Needs nlohmann-json.
 #pragma once

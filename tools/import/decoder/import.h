@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/import.h - language models as programs: a GGUF file, a folder
 // of Hugging Face (only where there is a JSON reader).
 // Errors   graph::ConversionError: kUnsupported (an architecture, a number of the metadata that is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/rope.h - the angles of rotary positions.
 #pragma once
 #include <vector>

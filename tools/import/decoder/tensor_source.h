@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/tensor_source.h - tensors of a decoder by what they are for, whatever a
 // source calls them. Bytes are as the source has them: blocks stay blocks.
 #pragma once
