@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
 # same for every #include.
-set(INGOT_LAYER_ORDER base op format plan memory device session api micro)
+set(INGOT_LAYER_ORDER base op format plan memory device session text api micro)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)

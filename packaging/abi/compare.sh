@@ -14,7 +14,7 @@ if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
   exit 0
 fi
 mkdir -p "$work/generated/ingot_schema"
-for name in ingot metadata golden tunings; do flatc --cpp --scoped-enums -o "$work/generated/ingot_schema" "$root/schema/$name.fbs"; done
+for name in ingot metadata golden tunings text; do flatc --cpp --scoped-enums -o "$work/generated/ingot_schema" "$root/schema/$name.fbs"; done
 flags=(-std=c++17 -fPIC -g -O0 -fno-exceptions -fno-rtti -I"$root" -I"$root/runtime/include" -isystem "$work/generated")
 objects=()
 compile() { if command -v ccache >/dev/null; then ccache "${CXX:-g++}" "$@"; else "${CXX:-g++}" "$@"; fi; }

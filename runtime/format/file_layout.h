@@ -8,10 +8,11 @@ namespace ingot {
 
 constexpr uint8_t kMagic[8] = {0x89, 'I', 'N', 'G', 'O', 'T', '\r', '\n'};
 constexpr uint16_t kFormatMajor = 1;  // another major: refused
-constexpr uint16_t kFormatMinor = 1;  // a higher minor: read, unless required_features says no
+constexpr uint16_t kFormatMinor = 2;  // a higher minor: read, unless required_features says no
 /// A file is of the least minor version that has its parts, so that older readers see a difference
 /// only where there is one.
 constexpr uint16_t kTuningsMinor = 1;
+constexpr uint16_t kTextMinor = 2;
 constexpr uint32_t kHeaderFixedBytes = 64;
 constexpr uint32_t kPartEntryBytes = 64;
 constexpr uint32_t kMaxParts = 1024;
@@ -23,8 +24,16 @@ enum class PartKind : uint32_t {
   kWeights = 3,
   kGolden = 4,
   kSignature = 5,
-  kTunings = 6
+  kTunings = 6,
+  kText = 7
 };
+
+/// The highest kind that a file of that minor version may have.
+constexpr PartKind last_kind(uint16_t minor) {
+  return minor >= kTextMinor      ? PartKind::kText
+         : minor >= kTuningsMinor ? PartKind::kTunings
+                                  : PartKind::kSignature;
+}
 
 // Fixed header, 64 bytes:
 //   0 magic[8]   8 major u16   10 minor u16   12 header_bytes u32 (fixed header and part table)

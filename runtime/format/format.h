@@ -33,11 +33,12 @@ struct FileView {
   const uint8_t* head = nullptr;     // header.header_bytes bytes
   const uint8_t* program = nullptr;  // 16-byte aligned
   uint64_t program_bytes = 0;
-  uint64_t program_offset = 0;       // in the file
+  uint64_t program_offset = 0;  // in the file
   uint32_t program_part = 0;
   uint32_t first_weight_part = 0, weight_part_count = 0;
   // index into the part table; -1: absent
-  int32_t metadata_part = -1, golden_part = -1, signature_part = -1, tunings_part = -1;
+  int32_t metadata_part = -1, golden_part = -1, signature_part = -1, tunings_part = -1,
+          text_part = -1;
 };
 
 /// Entry `index` of the part table. @pre index < header.part_count
@@ -71,7 +72,7 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
 
 /// What fixing the symbolic dimensions decides. Arrays lie in the memory given to bind_program().
 struct BoundProgram {
-  const int64_t* dim_values = nullptr;     // by index into ProgramDef::dim_exprs
+  const int64_t* dim_values = nullptr;  // by index into ProgramDef::dim_exprs
   // by value: storage from its first to one past its last byte
   const uint64_t* value_bytes = nullptr;
   // by value: bytes from the start of its root's storage; 0 for a root

@@ -98,8 +98,7 @@ Status fail_part(ErrorDetail* d, Code code, const char* field, uint64_t need, ui
 }
 
 bool known_kind(PartKind kind, uint16_t minor) {
-  return (kind >= PartKind::kProgram && kind <= PartKind::kSignature) ||
-         (kind == PartKind::kTunings && minor >= kTuningsMinor);
+  return kind >= PartKind::kProgram && kind <= last_kind(minor);
 }
 
 /// One entry: its fields and its place behind `previous_end`.
@@ -108,7 +107,7 @@ Status check_entry(const FileView& f, uint32_t i, const PartEntry& e, uint64_t p
   const uint8_t* raw = f.head + kHeaderFixedBytes + size_t(i) * kPartEntryBytes;
   const bool newer = f.header.minor > kFormatMinor;
   if (uint32_t(e.kind) == 0 || (!newer && !known_kind(e.kind, f.header.minor)))
-    return fail_part(d, Code::kHeaderInvalid, "parts[].kind", uint64_t(PartKind::kSignature),
+    return fail_part(d, Code::kHeaderInvalid, "parts[].kind", uint64_t(last_kind(f.header.minor)),
                      uint64_t(e.kind), i, 0);
   if (!newer && e.flags != 0)
     return fail_part(d, Code::kHeaderInvalid, "parts[].flags", 0, e.flags, i, 4);
@@ -144,6 +143,7 @@ Status place_part(FileView* f, uint32_t i, const PartEntry& e, ErrorDetail* d) {
     case PartKind::kGolden: single = &f->golden_part; break;
     case PartKind::kSignature: single = &f->signature_part; break;
     case PartKind::kTunings: single = &f->tunings_part; break;
+    case PartKind::kText: single = &f->text_part; break;
     case PartKind::kWeights: {
       if (f->weight_part_count == 0) f->first_weight_part = i;
       if (f->first_weight_part + f->weight_part_count != i)

@@ -90,8 +90,7 @@ bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel
                  bytes = load_offset(entry + 16), file_bytes = load(image + 16),
                  minor = load_little<uint16_t>(image + 10);
   const bool newer = minor > kFormatMinor, weights = kind == uint32_t(PartKind::kWeights);
-  const uint32_t last =
-      uint32_t(minor >= kTuningsMinor ? PartKind::kTunings : PartKind::kSignature);
+  const uint32_t last = uint32_t(last_kind(uint16_t(minor)));
   if (kind == 0 ||
       (!newer && (kind > last || load(entry + 4) || load(entry + 24) || load(entry + 28))))
     return header_error(e, INGOT_MICRO_TEXT("parts[].kind, flags or reserved"), 0, kind);
@@ -108,7 +107,7 @@ bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel
                           out->weight_entry, index);
     return true;
   }
-  if (kind <= uint32_t(PartKind::kTunings)) {
+  if (kind <= uint32_t(PartKind::kText)) {
     if (walk->kinds >> kind & 1)
       return header_error(e, INGOT_MICRO_TEXT("parts[].kind is there twice"), 1, kind);
     walk->kinds |= 1u << kind;

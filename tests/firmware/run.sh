@@ -45,7 +45,7 @@ common=("${target[@]}" -Os -ffunction-sections -fdata-sections -ffp-contract=off
 cxx=(arm-none-eabi-g++ "${common[@]}" -std=c++17 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-unwind-tables -fno-asynchronous-unwind-tables
   -fno-math-errno -I "$work/generated")
 mkdir -p "$work/generated/ingot_schema" "$work/flatbuffers" "$work/objects"
-for name in ingot metadata golden tunings; do flatc --cpp --scoped-enums -o "$work/generated/ingot_schema" "$repo/schema/$name.fbs"; done
+for name in ingot metadata golden tunings text; do flatc --cpp --scoped-enums -o "$work/generated/ingot_schema" "$repo/schema/$name.fbs"; done
 ln -sfn /usr/include/flatbuffers "$work/flatbuffers/flatbuffers"
 objects=()
 sources=("$work/kernels.cpp" "$here/main.cpp")

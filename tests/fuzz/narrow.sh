@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 mutants=${mutants:-40} work=build/narrow
 mkdir -p $work/schema/ingot_schema build/logs
-for name in ingot metadata golden tunings; do
+for name in ingot metadata golden tunings text; do
   flatc --cpp --scoped-enums -o $work/schema/ingot_schema schema/$name.fbs
 done
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "api", "micro"]
+ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "text", "api", "micro"]
 TOOLS = [
     "files",
     "files/npz",
@@ -27,6 +27,7 @@ TOOLS = [
     "checkpoint/julia",
     "checkpoint/flat",
     "checkpoint",
+    "text",
     "graph",
     "graph/fold",
     "graph/infer",
