@@ -169,6 +169,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_diff(app, chosen);
   add_operators(app, chosen);
   add_extract(app, chosen);
+  add_tokenize(app, chosen);
   add_registry(app, chosen);
   add_serve(app, chosen);
   add_doctor(app, chosen);
@@ -178,7 +179,8 @@ void add_commands(CLI::App& app, Action* chosen) {
   const std::pair<const char*, std::vector<const char*>> groups[] = {
       {"Make and look into files",
        {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
-      {"Run", {"run", "serve", "bench", "place", "tune", "kernels", "firmware", "plan"}},
+      {"Run",
+       {"run", "serve", "bench", "place", "tune", "kernels", "firmware", "plan", "tokenize"}},
       {"Check", {"verify", "check", "compare", "why", "report", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {

@@ -50,6 +50,7 @@ void add_operators(CLI::App& app, Action* chosen);
 void add_registry(CLI::App& app, Action* chosen);
 void add_serve(CLI::App& app, Action* chosen);
 void add_extract(CLI::App& app, Action* chosen);
+void add_tokenize(CLI::App& app, Action* chosen);
 void add_doctor(CLI::App& app, Action* chosen);
 void add_completion(CLI::App& app, Action* chosen);
 

@@ -1,0 +1,77 @@
+// tools/text/vocabulary.h - a tokenizer as plain values, whatever it was read from, and the part of
+// a file that it becomes (schema/text.fbs).
+// Errors   host::Failure kUnsupported: what Ingot does not have, by its name in the source;
+//          kCorrupt: a source that contradicts itself.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/format/text_part.h"
+#include "tools/checkpoint/flat/gguf.h"
+
+namespace ingot::vocabulary {
+
+struct Piece {
+  std::string bytes;  // as they are printed
+  PieceKind kind = PieceKind::kNormal;
+  uint8_t takes_spaces = 0;  // kTakesSpacesBefore, kTakesSpacesBehind
+  bool is_matched = false;   // with text, besides by its name
+  float score = 0;
+};
+
+struct MergePair {
+  uint32_t left = 0, right = 0, piece = 0;
+};
+
+struct Vocabulary {
+  TextModel model = TextModel::kRanked;
+  std::vector<TextStage> stages;
+  TextNormalizer normalizer = TextNormalizer::kNone;
+  SpacePrefix space_prefix = SpacePrefix::kNever;
+  bool prefix_unless_space = false, collapse_spaces = false, bytes = false, whole_pieces = false,
+       fuse_unknown = false, strip_space = false;
+  std::vector<Piece> pieces;
+  std::vector<MergePair> merges;  // by rank
+  std::vector<int32_t> byte_pieces;
+  int32_t unknown = -1;
+  std::vector<uint32_t> prefix, suffix;
+};
+
+/// The bytes of the part, as open_text() takes them. `where` begins every error.
+std::vector<uint8_t> encode_text_part(const Vocabulary& vocabulary, const std::string& where);
+
+Vocabulary vocabulary_of_gguf(const checkpoint::GgufFile& file);
+/// The part of a file for the tokenizer in a GGUF file's metadata; no bytes where it has none.
+std::vector<uint8_t> text_part_of_gguf(const checkpoint::GgufFile& file);
+/// Of a tokenizer.json, as the library `tokenizers` writes it.
+Vocabulary vocabulary_of_json(std::string_view json, const std::string& where);
+
+/// What a source's spelling of a byte-level piece says: each of its 256 letters is a byte. False
+/// where a character is none of them.
+bool bytes_of_letters(std::string_view letters, std::string* bytes);
+/// U+2581 stands for a space.
+std::string with_spaces(std::string_view text);
+/// Pieces of `bytes` by their bytes, first come.
+using PieceIndex = std::unordered_map<std::string_view, uint32_t>;
+PieceIndex index_of(const std::vector<Piece>& pieces);
+/// The parts of a text without a stage of its own may be cut where a space follows something else,
+/// if no piece has one there.
+void split_at_spaces(Vocabulary* vocabulary);
+/// byte_pieces from pieces of one byte that are of that kind.
+void find_byte_pieces(Vocabulary* vocabulary, PieceKind kind);
+
+/// Stages by what sources call them.
+struct PreTokenizer {
+  std::vector<TextStage> stages;
+  bool whole_pieces = false, adds_bos = false;
+};
+/// tokenizer.ggml.pre; null where it is not known.
+const PreTokenizer* find_pre_tokenizer(std::string_view name);
+/// The stage of a regular expression of a tokenizer.json; false where it is not known. `is_total`:
+/// it leaves nothing between its matches.
+bool find_pattern(std::string_view pattern, TextStage* stage, bool* is_total);
+
+}  // namespace ingot::vocabulary
