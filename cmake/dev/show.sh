@@ -71,6 +71,10 @@ dev_show() {
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
         "${@:2}" ;;
+    vocabularies) dev_build_gcc >/dev/null # those of llama.cpp, fetched into build/vocabularies
+      python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
+      "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
