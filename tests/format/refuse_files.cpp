@@ -69,6 +69,15 @@ void add_file_cases(RefuseTable* t) {
   t->bytes(
       "part_kind_unknown", [](Bytes& b) { put32(b, entry(1), 6); }, Code::kHeaderInvalid);
   t->bytes(
+      "text_of_minor_one", [](Bytes& b) { put16(b, 10, 1), put32(b, entry(3), 7); },
+      Code::kHeaderInvalid);
+  t->bytes(
+      "text_twice", [](Bytes& b) { put16(b, 10, 2), put32(b, entry(1), 7), put32(b, entry(3), 7); },
+      Code::kHeaderInvalid);
+  t->bytes(
+      "part_kind_behind_text", [](Bytes& b) { put16(b, 10, 2), put32(b, entry(3), 8); },
+      Code::kHeaderInvalid);
+  t->bytes(
       "part_flags", [](Bytes& b) { put32(b, entry(1) + 4, 1); }, Code::kHeaderInvalid);
   t->bytes(
       "part_reserved", [](Bytes& b) { put64(b, entry(2) + 24, 1); }, Code::kHeaderInvalid);

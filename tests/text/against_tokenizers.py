@@ -245,7 +245,9 @@ def main():
     print(f"  tokenizers {library.__version__}, {len(texts)} texts, seed {a.seed}")
     for name in a.only or tokenizers():
         with work_folder() as folder:
-            checks.report(name, compare(a.ingot, name, texts, corpus, folder))
+            wrong = compare(a.ingot, name, texts, corpus, folder)
+            print(f"  {name}: {'differs' if wrong else 'equal'}", flush=True)
+            checks.report(name, wrong)
     sys.exit(checks.finish())
 
 
