@@ -166,13 +166,15 @@ Status check_merges(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d)
 }
 
 Status check_scores(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d) {
-  v->scores = span_of<float>(from.scores());
+  v->scores = span_of<double>(from.scores());
+  if (reinterpret_cast<uintptr_t>(v->scores.data) % alignof(double) != 0)
+    return refuse(d, "scores lie where a number may lie");
   v->orders = span_of<uint32_t>(from.orders());
   const size_t scores = v->model == TextModel::kUnigram ? v->count : 0,
                orders = v->model == TextModel::kScored ? v->count : 0;
   if (v->scores.size != scores) return refuse(d, "scores, of unigram", 0, scores, v->scores.size);
   if (v->orders.size != orders) return refuse(d, "orders, of scored", 0, orders, v->orders.size);
-  constexpr float kMax = 1e9f;
+  constexpr double kMax = 1e9;
   for (uint32_t p = 0; p < scores; p++) {
     if (!(v->scores[p] >= -kMax && v->scores[p] <= kMax))
       return refuse(d, "scores[] are numbers of at most 1e9", p);

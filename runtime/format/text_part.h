@@ -82,7 +82,7 @@ struct TokenizerView {
   Span<const uint32_t> piece_starts;
   Span<const uint8_t> piece_bytes;
   Span<const uint8_t> piece_kinds;
-  Span<const float> scores;
+  Span<const double> scores;
   Span<const uint32_t> orders;
   Span<const uint32_t> merge_first;
   Span<const MergeRow> merges;
@@ -90,7 +90,7 @@ struct TokenizerView {
   int32_t unknown = -1;
   TrieView pieces, added;
   Span<const uint32_t> prefix, suffix;
-  float lowest_score = 0;
+  double lowest_score = 0;
 
   Span<const uint8_t> piece(uint32_t id) const {
     return {piece_bytes.data + piece_starts[id], piece_starts[id + 1] - piece_starts[id]};

@@ -30,10 +30,10 @@ Status encode_unigram(Encoder* e, const uint8_t* text, size_t bytes) {
       if ((node = trie_child(t.pieces, node, text[end])) == kNoNode) break;
       const int32_t piece = t.pieces.piece[node];
       if (piece < 0) continue;
-      reach(i, end + 1, double(t.scores[size_t(piece)]), piece);
+      reach(i, end + 1, t.scores[size_t(piece)], piece);
       is_piece = is_piece || end + 1 == i + n;
     }
-    if (!is_piece) reach(i, i + n, double(t.lowest_score) - kUnknownPenalty, -1);
+    if (!is_piece) reach(i, i + n, t.lowest_score - kUnknownPenalty, -1);
     i += n;  // reached, by a piece or as unknown
   }
   // Backwards, so that `from` of each step is where the next one ends.

@@ -89,9 +89,9 @@ TEST_CASE("encode: random merges give what a naive join gives, in short parts an
 TEST_CASE("encode: scored pairs give what a naive join gives; the rest falls back to bytes") {
   std::mt19937 random(8);
   for (int round = 0; round < 200; round++) {
-    std::map<std::string, float> scores = {{" ", -50.f}, {"a", -51.f}, {"b", -52.f}};
+    std::map<std::string, double> scores = {{" ", -50.}, {"a", -51.}, {"b", -52.}};
     for (int p = 0; p < 10; p++)
-      scores[random_text(&random, "ab ", 2 + random() % 3)] = -float(random() % 8);
+      scores[random_text(&random, "ab ", 2 + random() % 3)] = -double(random() % 8);
     const Vocabulary v = scored_vocabulary({scores.begin(), scores.end()});
     const LoadedTokenizer t = loaded(v);
     for (const size_t length : {0u, 1u, 9u, 60u}) {
@@ -101,7 +101,7 @@ TEST_CASE("encode: scored pairs give what a naive join gives; the rest falls bac
       for (const char c : text) letters.emplace_back(1, c);
       const auto joined = join_naively(letters, [&](const auto& left, const auto& right) {
         const auto at = scores.find(left + right);
-        return std::pair(at != scores.end(), at == scores.end() ? 0. : -double(at->second));
+        return std::pair(at != scores.end(), at == scores.end() ? 0. : -at->second);
       });
       Ids expected;
       for (const std::string& piece : joined)
@@ -116,14 +116,14 @@ TEST_CASE("encode: scored pairs give what a naive join gives; the rest falls bac
 TEST_CASE("encode: unigram takes the split of the largest sum") {
   std::mt19937 random(9);
   for (int round = 0; round < 200; round++) {
-    std::map<std::string, float> scores = {{" ", -4.25f}, {"a", -5.5f}};
+    std::map<std::string, double> scores = {{" ", -4.25}, {"a", -5.5}};
     for (int p = 0; p < 10; p++)
-      scores[random_text(&random, "ab ", 2 + random() % 3)] = -float(random() % 4096) / 256;
+      scores[random_text(&random, "ab ", 2 + random() % 3)] = -double(random() % 4096) / 256;
     Vocabulary v = scored_vocabulary({scores.begin(), scores.end()}, TextModel::kUnigram);
     v.byte_pieces.clear();  // b alone is unknown
     const LoadedTokenizer t = loaded(v);
     double lowest = 0;
-    for (const auto& row : scores) lowest = std::min(lowest, double(row.second));
+    for (const auto& row : scores) lowest = std::min(lowest, row.second);
     for (const size_t length : {1u, 5u, 40u}) {
       const std::string text = random_text(&random, "aabb ", length), spaced = " " + text;
       std::vector<double> best(spaced.size() + 1, -1e30);
@@ -133,15 +133,14 @@ TEST_CASE("encode: unigram takes the split of the largest sum") {
           const auto at = scores.find(spaced.substr(begin, end - begin));
           const bool is_unknown = at == scores.end() && end - begin == 1;
           if (at == scores.end() && !is_unknown) continue;
-          best[end] =
-              std::max(best[end], best[begin] + (is_unknown ? lowest - 10 : double(at->second)));
+          best[end] = std::max(best[end], best[begin] + (is_unknown ? lowest - 10 : at->second));
         }
       double sum = 0;
       std::string back;
       for (const int32_t id : without_ends(t, text)) {
         const Piece& piece = v.pieces[size_t(id)];
         const bool is_unknown = id == v.unknown;
-        sum += is_unknown ? lowest - 10 : double(piece.score);
+        sum += is_unknown ? lowest - 10 : piece.score;
         back += is_unknown ? "b" : piece.bytes;
       }
       CAPTURE(text);
@@ -152,7 +151,7 @@ TEST_CASE("encode: unigram takes the split of the largest sum") {
 }
 
 TEST_CASE("encode: unknown characters one after another are one piece where the model says so") {
-  Vocabulary v = scored_vocabulary({{" ", -1.f}, {"a", -2.f}}, TextModel::kUnigram);
+  Vocabulary v = scored_vocabulary({{" ", -1.}, {"a", -2.}}, TextModel::kUnigram);
   v.byte_pieces.clear();
   const int32_t space = 258, a = 259;
   CHECK(without_ends(loaded(v), "xya") == Ids{space, 0, 0, a});
@@ -195,8 +194,7 @@ TEST_CASE(
 }
 
 TEST_CASE("encode: a space before a text as the model wants it") {
-  const std::vector<std::pair<std::string, float>> pieces = {
-      {" ", -1.f}, {"a", -2.f}, {" a", -3.f}};
+  const std::vector<std::pair<std::string, double>> pieces = {{" ", -1.}, {"a", -2.}, {" a", -3.}};
   struct Case {
     SpacePrefix prefix;
     bool unless, collapse;
@@ -268,7 +266,7 @@ TEST_CASE("encode: a character without a piece is refused where the model has no
 TEST_CASE("encode: work grows with n log n of a text, whatever it repeats") {
   Vocabulary pairs = byte_vocabulary({{"a", "a"}, {"aa", "aa"}, {"aaaa", "aaaa"}, {" ", " "}});
   Vocabulary scored =
-      scored_vocabulary({{"a", -1.f}, {"aa", -2.f}, {"aaaa", -1.5f}, {" ", -3.f}, {"  ", -4.f}});
+      scored_vocabulary({{"a", -1.}, {"aa", -2.}, {"aaaa", -1.5}, {" ", -3.}, {"  ", -4.}});
   Vocabulary unigram = scored;
   unigram.model = TextModel::kUnigram;
   const char* units[] = {"a", " ", "ab", "\n", " \n", "\xe4\xb8\xad", "\xcc\x81", "a "};

@@ -140,8 +140,8 @@ TEST_CASE("text part: what contradicts itself is refused by its field") {
          [&](const Tables& t) { put32(t.pieces()->piece()->Data(), 9, 9); });
   refuse(ranked, "added: added tokens", [&](const Tables& t) { *at(t.added()->label(), 1) = 'x'; });
   refuse(ranked, "prefix[]", [&](const Tables& t) { put32(t.prefix()->Data(), 0, 99999); });
-  const Vocabulary unigram = scored_vocabulary({{" ", -1.f}, {"a", -2.f}}, TextModel::kUnigram);
-  refuse(unigram, "scores[]", [&](const Tables& t) { put32(t.scores()->Data(), 3, 0x7fc00000); });
+  const Vocabulary unigram = scored_vocabulary({{" ", -1.}, {"a", -2.}}, TextModel::kUnigram);
+  refuse(unigram, "scores[]", [&](const Tables& t) { put32(t.scores()->Data(), 3, 0x7ff80000); });
 }
 
 TEST_CASE("decode: a character is given once all of its bytes are there") {
@@ -200,7 +200,7 @@ TEST_CASE("decode: any bytes in any pieces come out as whole characters; text co
 
 TEST_CASE("every code point comes back from its ids") {
   const LoadedTokenizer bytes = loaded(byte_vocabulary({}, {TextStage::kLlama3}));
-  const LoadedTokenizer scored = loaded(scored_vocabulary({{" ", -1.f}}));
+  const LoadedTokenizer scored = loaded(scored_vocabulary({{" ", -1.}}));
   text::EncodeOptions options;
   for (const LoadedTokenizer* t : {&bytes, &scored}) {
     std::string wrong;

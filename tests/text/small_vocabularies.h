@@ -15,7 +15,7 @@ using vocabulary::Vocabulary;
 using Ids = std::vector<int32_t>;
 
 inline uint32_t add_piece(Vocabulary* v, const std::string& bytes,
-                          PieceKind kind = PieceKind::kNormal, float score = 0) {
+                          PieceKind kind = PieceKind::kNormal, double score = 0) {
   const bool is_matched = kind == PieceKind::kNormal;
   v->pieces.push_back({bytes, kind, 0, is_matched, score});
   return uint32_t(v->pieces.size() - 1);
@@ -44,7 +44,7 @@ inline Vocabulary byte_vocabulary(const std::vector<std::pair<std::string, std::
 }
 
 /// Of words of a and b with spaces, as SentencePiece has them: unknown, bytes, then pieces.
-inline Vocabulary scored_vocabulary(const std::vector<std::pair<std::string, float>>& pieces,
+inline Vocabulary scored_vocabulary(const std::vector<std::pair<std::string, double>>& pieces,
                                     TextModel model = TextModel::kScored) {
   Vocabulary v;
   v.model = model;
@@ -88,9 +88,9 @@ inline std::vector<std::vector<uint8_t>> small_parts() {
   add_piece(&ranked, "<tab>", PieceKind::kAdded);
   ranked.pieces.back().takes_spaces = kTakesSpacesBefore | kTakesSpacesBehind;
   const Vocabulary scored =
-      scored_vocabulary({{" ", -1.f}, {"a", -2.f}, {"b", -3.f}, {" a", -4.f}, {"ab", -5.f}});
-  Vocabulary unigram = scored_vocabulary({{" ", -2.f}, {"a", -3.f}, {" a", -4.f}, {"ab", -3.5f}},
-                                         TextModel::kUnigram);
+      scored_vocabulary({{" ", -1.}, {"a", -2.}, {"b", -3.}, {" a", -4.}, {"ab", -5.}});
+  Vocabulary unigram =
+      scored_vocabulary({{" ", -2}, {"a", -3}, {" a", -4}, {"ab", -3.5}}, TextModel::kUnigram);
   unigram.byte_pieces.clear();
   unigram.collapse_spaces = unigram.fuse_unknown = true;
   std::vector<std::vector<uint8_t>> parts;

@@ -180,8 +180,9 @@ TEST_CASE("tokenizer.json: what is not known is refused by its name") {
   check_refusal(t, 4, "\\\\w+");
   t = json_of_pairs(), t["pre_tokenizer"]["add_prefix_space"] = true;
   check_refusal(t, 4, "add_prefix_space");
-  t["pre_tokenizer"] = {{"type", "Sequence"},
-                        {"pretokenizers", {json_of_pairs()["pre_tokenizer"], {{"type", "Digits"}}}}};
+  t["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers", {json_of_pairs()["pre_tokenizer"], {{"type", "Digits"}}}}};
   check_refusal(t, 4, "Digits behind ByteLevel");
   t = json_of_pairs(), t["model"]["type"] = "WordLevel";
   check_refusal(t, 4, "model 'WordLevel'");
@@ -216,8 +217,11 @@ TEST_CASE("gguf: byte pairs by the name of their pre-tokenizer") {
   CHECK(gguf_pairs().text("pre", "no-such").refusal().find("'no-such'") != std::string::npos);
   CHECK(gguf_pairs().text("pre", "gpt-2").texts("merges", {"a c"}).refusal().find("a c") !=
         std::string::npos);
-  CHECK(gguf_pairs().text("pre", "gpt-2").number("bos_token_id", 4).refusal().find(
-            "is 4 of 4 tokens") != std::string::npos);
+  CHECK(gguf_pairs()
+            .text("pre", "gpt-2")
+            .number("bos_token_id", 4)
+            .refusal()
+            .find("is 4 of 4 tokens") != std::string::npos);
 }
 
 TEST_CASE("gguf: scored pairs, unigram and words; what contradicts itself is refused") {

@@ -83,7 +83,7 @@ Merges sort_merges(const Vocabulary& v) {
 
 /// Larger scores are joined first; equal ones have one order.
 std::vector<uint32_t> orders_of(const std::vector<Piece>& pieces) {
-  std::vector<float> scores;
+  std::vector<double> scores;
   for (const Piece& piece : pieces)
     if (piece.is_matched) scores.push_back(piece.score);
   std::sort(scores.begin(), scores.end(), std::greater<>());
@@ -136,7 +136,7 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
   FlatBufferBuilder to(1 << 20);
   std::vector<uint32_t> starts = {0};
   std::vector<uint8_t> bytes, kinds;
-  std::vector<float> scores;
+  std::vector<double> scores;
   for (const Piece& piece : v.pieces) {
     bytes.insert(bytes.end(), piece.bytes.begin(), piece.bytes.end());
     starts.push_back(uint32_t(bytes.size()));
@@ -148,7 +148,7 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
   const auto piece_kinds = to.CreateVector(kinds);
   const auto stages =
       to.CreateVector(reinterpret_cast<const uint8_t*>(v.stages.data()), v.stages.size());
-  Offset<flatbuffers::Vector<float>> score_vector;
+  Offset<flatbuffers::Vector<double>> score_vector;
   if (v.model == TextModel::kUnigram) score_vector = to.CreateVector(scores);
   Offset<flatbuffers::Vector<uint32_t>> orders, merge_first;
   if (v.model == TextModel::kScored) orders = to.CreateVector(orders_of(v.pieces));

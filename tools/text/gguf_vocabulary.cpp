@@ -63,7 +63,7 @@ class GgufVocabulary {
                 ", expected 1 to 6");
       piece.kind = PieceKind(kind);
       piece.bytes = texts_[i];
-      if (!scores.empty()) piece.score = float(scores[i]);
+      if (!scores.empty()) piece.score = scores[i];
     }
   }
 
@@ -75,8 +75,8 @@ class GgufVocabulary {
     return n < 0 ? -1 : int32_t(n);
   }
 
-  /// U+2581 in a piece is a space; "<0x0A>" is a byte. Added tokens with spaces are joined as others
-  /// are.
+  /// U+2581 in a piece is a space; "<0x0A>" is a byte. Added tokens with spaces are joined as
+  /// others are.
   void unescape_pieces() {
     for (size_t i = 0; i < texts_.size(); i++) {
       Piece& piece = v_.pieces[i];

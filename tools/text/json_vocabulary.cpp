@@ -243,7 +243,7 @@ class JsonVocabulary {
       Piece& piece = piece_at(id++);
       piece.kind = PieceKind::kNormal;
       piece.bytes = row.at(0).get<std::string>();
-      piece.score = row.at(1).get<float>();
+      piece.score = row.at(1).get<double>();
     }
     const Json unknown = model.value("unk_id", Json());
     if (!unknown.is_null()) {

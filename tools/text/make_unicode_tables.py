@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes runtime/text/unicode_classes.inl, unicode_fold.inl and unicode_ideographs.inl from Python's
-unicodedata. Their first line names the version of Unicode; another Python writes another one.
+"""Writes runtime/text/unicode_classes.inl, unicode_fold.inl and unicode_ideographs.inl from
+Python's unicodedata. Their first line names the version of Unicode; another Python writes another.
 
     python3 tools/text/make_unicode_tables.py            # writes
     python3 tools/text/make_unicode_tables.py --check    # 1 where a file differs"""

@@ -19,7 +19,7 @@ struct Piece {
   PieceKind kind = PieceKind::kNormal;
   uint8_t takes_spaces = 0;  // kTakesSpacesBefore, kTakesSpacesBehind
   bool is_matched = false;   // with text, besides by its name
-  float score = 0;
+  double score = 0;
 };
 
 struct MergePair {
