@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/text_part.cpp - validates the part with a tokenizer: structure, ranges, then what
 // the pieces are. Nothing is followed before it was checked.
 #include "runtime/format/text_part.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/format/text_part.h - the part of a file with the tables of a tokenizer (schema/text.fbs).
 // open_text() validates all of it once; what comes out is searched where it lies, and every index
 // in it may be followed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/decode.cpp - ids to text, id by id.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/encode.cpp - a text to ids: added tokens are found, what lies between is normalized,
 // split by the stages, and each part becomes pieces.
 #include "runtime/text/encoder.h"

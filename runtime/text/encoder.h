@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/encoder.h - what the models share: where ids go, and the memory that they work in.
 #pragma once
 #include "runtime/base/bump_allocator.h"

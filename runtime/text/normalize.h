@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/normalize.h - what is done to text before it is split (schema/text.fbs,
 // TextNormalizer).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/pairs.cpp - byte pair encoding: of all neighbors that may be joined, the pair of the
 // least key, and of those the first, until none is left. Short parts look at all pairs each time;
 // long ones keep them in a heap, in which a join leaves pairs that are stale and passed over. Every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/scan.h - what patterns of a pre-tokenizer are made of, over a part of a text.
 #pragma once
 #include "runtime/text/unicode.h"

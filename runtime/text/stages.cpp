@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/stages.cpp - the patterns. Each function has its regular expression above it; it
 // gives the end of the match at `i`, or `i`. A search begins at each character in turn, so that a
 // match that fails must be cheap: one that scans far and fails says how far nothing can match.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/stages.h - splits text before it becomes pieces (schema/text.fbs, TextStage). The
 // patterns that tokenizers state as regular expressions are scanners here. Time is linear in the
 // text; nothing is allocated.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/tokenizer.h - text to ids and back, over the tables of a file.
 //
 //   TokenizerView tables;  open_text(part, &tables, detail);       // runtime/format/text_part.h

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/unicode.cpp - two-level tables: blocks of 128 code points, groups of 64 blocks.
 #include "runtime/text/unicode.h"
 

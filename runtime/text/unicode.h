@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/unicode.h - code points of UTF-8, what they are, and how BERT folds them. Tables
 // are written by tools/text/make_unicode_tables.py.
 #pragma once

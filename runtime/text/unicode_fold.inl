@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lower case without accents, below U+F900. Unicode 14.0.0.
 // Written by tools/text/make_unicode_tables.py, which says what the numbers are.
 // clang-format off

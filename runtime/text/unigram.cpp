@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime/text/unigram.cpp - the split of a part into pieces of the largest sum of scores, and the
 // longest pieces that match, of words.
 #include "runtime/text/encoder.h"

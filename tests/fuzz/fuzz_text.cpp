@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the part with a tokenizer; what is taken encodes and decodes texts, and every id is
 // one of its pieces.
 #include <cstdint>

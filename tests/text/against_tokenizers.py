@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tokenizers that the library `tokenizers` (PyPI) trains here, against Ingot's answers to random
 and adversarial texts: the same ids, with and without what a template adds, and the same text back.
 

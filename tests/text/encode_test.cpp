@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each model against a naive one, on small vocabularies and random texts; added tokens; memory;
 // work that grows with the text and not its square.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part with a tokenizer in an .ingot file: taken at its place and its version alone; `ingot
 // tokenize` reads it.
 #include <doctest/doctest.h>

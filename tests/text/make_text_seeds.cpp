@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the small parts of the tests as seeds of tests/fuzz/fuzz_text.cpp:
 //   make_text_seeds tests/fuzz/seeds/fuzz_text
 #include <cstdio>

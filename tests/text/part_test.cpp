@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a file with a tokenizer: what a reader refuses, every byte changed, and its place in
 // an .ingot file. Text from ids, as they come.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/text/small_vocabularies.h - vocabularies made in a test, one of each model.
 #pragma once
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokenizers of sources: tokenizer.json and GGUF metadata, and what is refused by its name.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The patterns of pre-tokenizers: parts of texts, which are those of the regular expressions that
 // stages.cpp states (tests/text/against_tokenizers.py compares whole tokenizers), and work that
 // grows with a text.

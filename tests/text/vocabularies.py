@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The vocabularies in the source package of llama-cpp-python (ggml-vocab-*.gguf): ids of the texts
 beside them, equal to the ids beside them, and the texts back from the ids. A vocabulary that is
 refused is named with its reason; REFUSED says which may be.

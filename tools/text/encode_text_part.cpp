@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/encode_text_part.cpp - the tables as they are searched: pieces one behind the other,
 // tries in order of depth, merges by their left piece. What comes out is validated as a reader
 // does it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/gguf_vocabulary.cpp - the tokenizer in a GGUF file's metadata (tokenizer.ggml.*).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/json_vocabulary.cpp - a tokenizer.json. Each of its parts (normalizer, pre-tokenizer,
 // model, post-processor, decoder) is one that is known, or is refused by its name.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/loaded_tokenizer.h - a tokenizer on the host: the part in memory, texts and ids in the
 // library's own containers.
 // Errors   host::Failure kCorrupt (the part), kMismatch (a text or an id that it has no piece for).

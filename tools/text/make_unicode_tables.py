@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes runtime/text/unicode_classes.inl, unicode_fold.inl and unicode_ideographs.inl from
 Python's unicodedata. Their first line names the version of Unicode; another Python writes another.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/pre_tokenizers.cpp - what sources call the ways to split a text: names in GGUF files,
 // regular expressions in tokenizer.json.
 #include <algorithm>

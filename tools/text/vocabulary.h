@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tools/text/vocabulary.h - a tokenizer as plain values, whatever it was read from, and the part of
 // a file that it becomes (schema/text.fbs).
 // Errors   host::Failure kUnsupported: what Ingot does not have, by its name in the source;

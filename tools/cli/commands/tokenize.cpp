@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ingot tokenize - the ids of a text by the tokenizer of a file, or the text of ids.
 #include <unistd.h>
 
