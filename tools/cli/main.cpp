@@ -170,6 +170,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_operators(app, chosen);
   add_extract(app, chosen);
   add_tokenize(app, chosen);
+  add_generate(app, chosen);
   add_registry(app, chosen);
   add_serve(app, chosen);
   add_doctor(app, chosen);

@@ -172,6 +172,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
     return name_weights(weights_from, program);
   };
   ConversionResult result = convert_model(std::move(model), options, std::move(records));
+  result.file.text = std::move(imported.text);
   if (!host::is_standard_input(source))  // which has no name
     result.file.metadata.source_file = std::filesystem::path(source).filename().string();
   result.file.metadata.source_sha256 = sha256_of(source);

@@ -71,7 +71,8 @@ class Writer {
 
   WrittenFile write() {
     const uint32_t segments = segment_count();
-    const uint32_t part_count = 2 + segments + (spec_.goldens.empty() ? 0 : 1);
+    const uint32_t part_count =
+        2 + segments + (spec_.goldens.empty() ? 0 : 1) + (spec_.text.empty() ? 0 : 1);
     const uint64_t header_bytes = kHeaderFixedBytes + part_count * kPartEntryBytes;
     std::vector<uint8_t> program = encode_program(spec_.program, {});
     const std::vector<uint8_t> metadata = encode_metadata(spec_.metadata);
@@ -81,6 +82,7 @@ class Writer {
     pad_to(end_of_parts());
     for (uint32_t segment = 0; segment < segments; segment++) write_segment(segment);
     if (!spec_.goldens.empty()) write_golden();
+    if (!spec_.text.empty()) append_part(PartKind::kText, spec_.text);
     const size_t expected = program.size();
     program = encode_program(spec_.program, places_);
     if (program.size() != expected)
@@ -149,10 +151,13 @@ class Writer {
 
   void write_golden() {
     const std::vector<uint8_t> golden = encode_golden(spec_.goldens);
-    pad_to(align(position_, 16));
-    parts_.push_back({PartKind::kGolden, position_, golden.size(), digest_of(golden)});
-    append(golden.data(), golden.size());
+    append_part(PartKind::kGolden, golden);
     written_.golden_bytes = golden.size();
+  }
+  void append_part(PartKind kind, const std::vector<uint8_t>& bytes) {
+    pad_to(align(position_, 16));
+    parts_.push_back({kind, position_, bytes.size(), digest_of(bytes)});
+    append(bytes.data(), bytes.size());
   }
 
   std::vector<uint8_t> encode_header(uint64_t header_bytes) const {
@@ -160,7 +165,7 @@ class Writer {
     uint8_t* p = header.data();
     memcpy(p, kMagic, sizeof kMagic);
     store_little<uint16_t>(p + 8, kFormatMajor);
-    store_little<uint16_t>(p + 10, 0);  // without tunings
+    store_little<uint16_t>(p + 10, spec_.text.empty() ? 0 : kTextMinor);  // without tunings
     store_little<uint32_t>(p + 12, uint32_t(header_bytes));
     store_little<uint64_t>(p + 16, position_);
     store_little<uint32_t>(p + 24, spec_.segment_alignment);

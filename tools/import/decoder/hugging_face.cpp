@@ -12,6 +12,8 @@
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
 #include "tools/import/decoder/import.h"
+#include "tools/import/decoder/tokenizer.h"
+#include "tools/text/vocabulary.h"
 
 namespace ingot::decoder {
 namespace {
@@ -124,6 +126,14 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                           "' is missing; get the whole folder");
     importer::Program program = build(numbers, tensors, "hugging face", options);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
+    add_tokenizer(&program, [&]() -> std::vector<uint8_t> {
+      const std::string path =
+          (std::filesystem::path(file.path).parent_path() / "tokenizer.json").string();
+      std::error_code unknown;
+      if (!std::filesystem::exists(path, unknown)) return {};
+      return vocabulary::encode_text_part(vocabulary::vocabulary_of_json(read_text(path), path),
+                                          path);
+    });
     return program;
   });
 }

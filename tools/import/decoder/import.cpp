@@ -10,6 +10,8 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/gguf_metadata.h"
+#include "tools/import/decoder/tokenizer.h"
+#include "tools/text/vocabulary.h"
 
 namespace ingot::decoder {
 namespace {
@@ -141,7 +143,9 @@ importer::Program import_gguf(const importer::OpenedFile& file,
     const GgufTensors tensors(parts);
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
-    return build(numbers, tensors, "gguf", options);
+    importer::Program program = build(numbers, tensors, "gguf", options);
+    add_tokenizer(&program, [&] { return vocabulary::text_part_of_gguf(parts[0]); });
+    return program;
   });
 }
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot generate - a language model's continuation of a text.
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/options/session_options.h"
+#include "tools/cli/output/json_text.h"
+#include "tools/cli/output/terminal.h"
+#include "tools/files/input_file.h"
+#include "tools/files/standard_streams.h"
+#include "tools/session/file_parts.h"
+#include "tools/session/generation.h"
+#include "tools/text/loaded_tokenizer.h"
+
+namespace ingot::cli {
+namespace {
+
+using host::Exit;
+using vocabulary::LoadedTokenizer;
+using Json = nlohmann::ordered_json;
+
+struct GenerateArguments {
+  std::string file, prompt, input, tokens = "128";
+  bool has_prompt = false, greedy = false, json = false, special = false, goes_on = false;
+  SessionArguments session;
+};
+
+LoadedTokenizer tokenizer_of(const Engine& engine) {
+  FileParts parts(engine.path());
+  if (!parts.has(PartKind::kText))
+    host::fail(Exit::kMismatch, engine.path() +
+                                    ": has no tokenizer; convert it from a GGUF file, or from a "
+                                    "folder with a tokenizer.json");
+  return LoadedTokenizer(parts.read(PartKind::kText), engine.path());
+}
+
+std::string prompt_of(const GenerateArguments& a) {
+  if (a.has_prompt && !a.input.empty())
+    host::fail(Exit::kUsage, "generate: --prompt and --file; name one of them");
+  if (a.has_prompt) return a.prompt;
+  host::InputStream stream(a.input.empty() ? host::spool_standard_input() : a.input);
+  std::string text{std::istreambuf_iterator<char>(stream), {}};
+  if (stream.bad()) host::fail(Exit::kUnavailable, a.input + ": cannot be read to its end");
+  return text;
+}
+
+/// The text of ids as they come, on standard output.
+class Printer {
+ public:
+  Printer(const LoadedTokenizer& tokenizer, bool is_silent, bool shows_control)
+      : tables_(tokenizer.tables()), decoder_(shows_control), is_silent_(is_silent) {}
+  void put(int32_t id) { add(decoder_.put(tables_, id, bytes_)); }
+  void finish() { add(decoder_.finish(bytes_)); }
+  const std::string& text() const { return text_; }
+
+ private:
+  void add(size_t count) {
+    text_.append(reinterpret_cast<const char*>(bytes_), count);
+    if (is_silent_) return;
+    fwrite(bytes_, 1, count, stdout);
+    fflush(stdout);
+  }
+  const TokenizerView& tables_;
+  text::Decoder decoder_;
+  bool is_silent_;
+  std::string text_;
+  uint8_t bytes_[text::Decoder::kMaxBytes];
+};
+
+int generate(const GenerateArguments& a) {
+  const int64_t most = int64_t(parse_real("--tokens", a.tokens, 1, 1 << 30));
+  Engine engine(a.file, a.session.open_settings());
+  const LoadedTokenizer tokenizer = tokenizer_of(engine);
+  text::EncodeOptions encoding;
+  encoding.parse_special = a.special;
+  const std::vector<int32_t> prompt = tokenizer.encode(prompt_of(a), encoding);
+  if (prompt.empty()) host::fail(Exit::kMismatch, "generate: the prompt has no token");
+  Generation generation(&engine, a.session.session_settings());
+  Printer printer(tokenizer, a.json, a.special);
+  const uint64_t began = ingot_clock_ns();
+  std::span<const float> logits = generation.feed(prompt);
+  const double prompt_seconds = double(ingot_clock_ns() - began) / 1e9;
+  std::vector<int32_t> ids;
+  const char* why = "tokens";
+  const uint64_t first = ingot_clock_ns();
+  while (int64_t(ids.size()) < most) {
+    const int32_t id = greedy_token(logits, a.file);
+    if (!a.goes_on && uint32_t(id) < tokenizer.tables().count &&
+        tokenizer.tables().kind(uint32_t(id)) == PieceKind::kControl) {
+      why = "end";
+      break;
+    }
+    ids.push_back(id);
+    printer.put(id);
+    if (int64_t(ids.size()) == most) break;
+    if (generation.position() == generation.context()) {
+      why = "context";
+      break;
+    }
+    logits = generation.feed({&id, 1});
+  }
+  printer.finish();
+  const double seconds = double(ingot_clock_ns() - first) / 1e9;
+  if (a.json) {
+    const Json report = {{"text", printer.text()},
+                         {"ids", ids},
+                         {"prompt_ids", prompt},
+                         {"stopped_by", why},
+                         {"prompt_tps", double(prompt.size()) / prompt_seconds},
+                         {"generate_tps", double(ids.size()) / seconds}};
+    puts(json_text(report).c_str());
+    return 0;
+  }
+  if (printer.text().empty() || printer.text().back() != '\n') putchar('\n');
+  if (std::string(why) == "context")
+    note("the context of " + std::to_string(generation.context()) +
+         " tokens is full; convert with a larger --context");
+  return 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action* chosen) {
+  auto a = std::make_shared<GenerateArguments>();
+  CLI::App* command = add_command(
+      app, chosen, "generate", "Continue a text by a language model",
+      "  ingot generate smollm2.ingot --prompt 'The capital of France is' --tokens 32 --greedy\n"
+      "  ingot generate smollm2.ingot --file question.txt --json\n"
+      "  echo 'Once upon a time' | ingot generate smollm2.ingot",
+      [a] { return generate(*a); });
+  reads_file(
+      command->add_option("FILE", a->file, "the .ingot file of a language model with its tokenizer")
+          ->required()
+          ->type_name(""));
+  command
+      ->add_option_function<std::string>(
+          "--prompt", [a](const std::string& text) { a->prompt = text, a->has_prompt = true; },
+          "the text; without it and --file, standard input")
+      ->type_name("TEXT");
+  reads_file(command->add_option("--file", a->input, "a file with the text")->type_name("FILE"));
+  command->add_option("--tokens", a->tokens, "how many tokens at most")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--greedy", a->greedy, "the most probable token each time (the default)");
+  command->add_flag("--special", a->special,
+                    "take control tokens in the text for what they say, and print those of the "
+                    "answer");
+  command->add_flag("--ignore-end", a->goes_on, "go on behind the token that ends an answer");
+  command->add_flag("--json", a->json, "print text, ids and tokens a second for scripts");
+  a->session.declare(command, true);
+}
+
+}  // namespace ingot::cli
