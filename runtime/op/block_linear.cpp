@@ -10,13 +10,12 @@ namespace {
 using rules::refuse;
 
 bool check_type(BlockType type, Violation* v) {
-  return int(type) < kBlockTypes ||
-         refuse(v, "the type of blocks is known", Violation::kAttribute, kBlockTypes - 1,
-                int64_t(type));
+  return int(type) < kBlockTypes || refuse(v, "the type of blocks is known", Violation::kAttribute,
+                                           kBlockTypes - 1, int64_t(type));
 }
 bool check_dtype(const TensorType& t, int operand, DType dtype, Violation* v) {
-  return t.dtype == dtype || refuse(v, "operand has the type of its place", operand,
-                                    int64_t(dtype), int64_t(t.dtype));
+  return t.dtype == dtype ||
+         refuse(v, "operand has the type of its place", operand, int64_t(dtype), int64_t(t.dtype));
 }
 
 /// Weights of rows of whole blocks; how many weights a row has.
@@ -38,7 +37,8 @@ bool check_rows(const TensorType& x, const TensorType& y, int64_t last, Violatio
   if (y.rank != x.rank) return refuse(v, "y has the rows of x", rules::output(0), x.rank, y.rank);
   for (int i = 0; i < y.rank; i++) {
     const int64_t want = i + 1 < x.rank ? int64_t{x.dims[i]} : last;
-    if (y.dims[i] != want) return refuse(v, "y has the rows of x", rules::output(0), want, y.dims[i]);
+    if (y.dims[i] != want)
+      return refuse(v, "y has the rows of x", rules::output(0), want, y.dims[i]);
   }
   return true;
 }
@@ -76,8 +76,8 @@ bool check_block_linear(const OpArguments& a, Violation* v) {
       return refuse(v, "a bias is [O]", 2, w.dims[0], bias->elements());
   }
   const TensorView* const residual = a.optional(3);
-  return !residual || (check_dtype(*residual, 3, DType::kF32, v) &&
-                       rules::check_same_dims(y, *residual, 3, v));
+  return !residual ||
+         (check_dtype(*residual, 3, DType::kF32, v) && rules::check_same_dims(y, *residual, 3, v));
 }
 uint32_t block_linear_in_place(const OpArguments& a) {
   const TensorView* const residual = a.optional(3);
@@ -116,20 +116,12 @@ const char* block_type_name(BlockType type) {
   return int(type) < kBlockTypes ? kNames[int(type)] : nullptr;
 }
 
-const OpContract kBlockQuantizeContract = {
-    OpCode::kBlockQuantize, 1, 1, 1, 1, 1, check_block_quantize, nullptr, nullptr, 0x1u, 0x0u};
-const OpContract kBlockLinearContract = {OpCode::kBlockLinear,
-                                         1,
-                                         2,
-                                         4,
-                                         1,
-                                         1,
-                                         check_block_linear,
-                                         block_linear_in_place,
-                                         block_linear_scratch,
-                                         0x8u,
-                                         0x1u};
-const OpContract kBlockGatherContract = {
-    OpCode::kBlockGather, 1, 2, 2, 1, 1, check_block_gather, nullptr, nullptr, 0x0u, 0x1u};
+const OpContract kBlockQuantizeContract = {OpCode::kBlockQuantize, 1,       1,       1,    1,   1,
+                                           check_block_quantize,   nullptr, nullptr, 0x1u, 0x0u};
+const OpContract kBlockLinearContract = {
+    OpCode::kBlockLinear, 1,    2,   4, 1, 1, check_block_linear, block_linear_in_place,
+    block_linear_scratch, 0x8u, 0x1u};
+const OpContract kBlockGatherContract = {OpCode::kBlockGather, 1,       2,       2,    1,   1,
+                                         check_block_gather,   nullptr, nullptr, 0x0u, 0x1u};
 
 }  // namespace ingot

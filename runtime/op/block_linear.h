@@ -10,7 +10,8 @@
 //   q4_k q5_k        w = d * s * code - dmin * m         unit 256, s and m of 6 bits for each 32
 //   q6_k             w = d * s * (code - 32)             unit 256, s of 8 bits for each 16
 //
-// Packing blocks32, dims [O, bytes of a row]: panels of 32 outputs, [ceil(O/32)][K/unit][32 blocks].
+// Packing blocks32, dims [O, bytes of a row]: panels of 32 outputs, [ceil(O/32)][K/unit][32
+// blocks].
 // The 32 blocks of a panel have the bytes of 32 blocks of GGUF in another order, so a panel is one
 // sequential stream: nothing is repacked at load. Lanes past O are zero.
 //   unit 32:  [d f16 x 32][m f16 x 32, if any][codes]

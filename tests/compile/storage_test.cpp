@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights stored as f16 or bf16: what is stored and what is not, what it is reported to cost, and that
+// Weights stored as f16 or bf16: what is stored and what is not, what it costs by the report, that
 // the kernels see exactly the rounded numbers.
 #include <doctest/doctest.h>
 

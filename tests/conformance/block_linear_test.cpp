@@ -117,8 +117,13 @@ TEST_CASE("block_linear: rows beyond a slice and a chunk") {
   for (const BlockType type : kTypes) {
     const BlockLinearAttributes t = {type};
     const int64_t k = block_weights::kSliceK + 512, rows = block_weights::kChunkRows + 9;
-    Case c{"long, type " + std::to_string(int(type)), OpCode::kBlockLinear, &t, {}, {},
-           {5e-5, 2e-4},  {}};
+    Case c{"long, type " + std::to_string(int(type)),
+           OpCode::kBlockLinear,
+           &t,
+           {},
+           {},
+           {5e-5, 2e-4},
+           {}};
     c.inputs = {quantized(type, Tensor(DType::kF32, {rows, k}).random(5)),
                 packed_weights(type, 34, k, 6)};
     c.outputs = {Tensor(DType::kF32, {rows, 34})};
@@ -170,9 +175,13 @@ TEST_CASE("block_quantize: numbers, zeros, tiny ones, and those that are none") 
             if (row == 0 && i == 7) x.set(at, firsts[unit]);
             if (row == 2) x.set(at, double(int(i % 255) - 127) / 2);  // ties
           }
-      Case c{"quantize, type " + std::to_string(int(type)), OpCode::kBlockQuantize, &t, {x},
+      Case c{"quantize, type " + std::to_string(int(type)),
+             OpCode::kBlockQuantize,
+             &t,
+             {x},
              {Tensor(DType::kU8, {rows, block_weights::quantized_row_bytes(f, units * f.unit)})},
-             {0, 0}, {}};
+             {0, 0},
+             {}};
       run_case(c);
     }
   }
@@ -186,8 +195,13 @@ TEST_CASE("block_gather: rows of weights, and indices beyond them") {
     const Tensor w = packed_weights(type, outputs, k, 21);
     for (const DType dtype : {DType::kI32, DType::kI64}) {
       Tensor indices = Tensor(dtype, {2, 3}).values({0, 44, -1, 31, 32, -45});
-      Case c{"gather", OpCode::kBlockGather, &t, {w, indices}, {Tensor(DType::kF32, {2, 3, k}, 5)},
-             {1e-6, 1e-7}, {}};
+      Case c{"gather",
+             OpCode::kBlockGather,
+             &t,
+             {w, indices},
+             {Tensor(DType::kF32, {2, 3, k}, 5)},
+             {1e-6, 1e-7},
+             {}};
       run_case(c);
       for (const double bad : {45.0, -46.0}) {
         c.inputs[1] = Tensor(dtype, {2, 3}).values({0, 1, bad, 3, 4, 5});
@@ -230,7 +244,8 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(rule({u8({2, 80}), blocks({5, 36})}, f32({2, 1, 5})) == "y has the rows of x");
   CHECK(rule({f32({2, 80}), blocks({5, 36})}, f32({2, 5})) == "operand has the type of its place");
   CHECK(rule({u8({2, 80}), blocks({5, 36}), f32({6})}, f32({2, 5})) == "a bias is [O]");
-  CHECK(rule({u8({2, 80}), blocks({5, 36}), Tensor(), f32({2, 4})}, f32({2, 5})) == "same dimensions");
+  CHECK(rule({u8({2, 80}), blocks({5, 36}), Tensor(), f32({2, 4})}, f32({2, 5})) ==
+        "same dimensions");
   CHECK(rule({u8({}), blocks({5, 0})}, f32({})) == "a row of x is quantized for the weights");
   t.type = BlockType(8);
   CHECK(rule({u8({2, 80}), blocks({5, 36})}, f32({2, 5})) == "the type of blocks is known");

@@ -330,11 +330,11 @@ void add_words(RefuseTable* t) {
 
 void add_blocks(RefuseTable* t) {
   t->base("block_linear", [] {  // k = 64
-    return one_instruction(BlockLinearAttributes{BlockType::kQ4_1},
-                           {input("x", {2, 80}, DType::kU8),
-                            constant("w", {33, 40}, Packing::kBlocks32, DType::kU8),
-                            input("b", {33}), input("r", {2, 33})},
-                           {output("y", {2, 33})});
+    return one_instruction(
+        BlockLinearAttributes{BlockType::kQ4_1},
+        {input("x", {2, 80}, DType::kU8), constant("w", {33, 40}, Packing::kBlocks32, DType::kU8),
+         input("b", {33}), input("r", {2, 33})},
+        {output("y", {2, 33})});
   });
   using L = BlockLinearAttributes;
   t->attributes<L>("type_unknown", [](L& a) { a.type = BlockType(8); });
@@ -360,10 +360,10 @@ void add_blocks(RefuseTable* t) {
   t->dtype("y_f32", 1, DType::kF32);
 
   t->base("block_gather", [] {
-    return one_instruction(BlockGatherAttributes{BlockType::kQ8_0},
-                           {constant("w", {40, 34}, Packing::kBlocks32, DType::kU8),
-                            input("i", {3}, DType::kI32)},
-                           {output("y", {3, 32})});
+    return one_instruction(
+        BlockGatherAttributes{BlockType::kQ8_0},
+        {constant("w", {40, 34}, Packing::kBlocks32, DType::kU8), input("i", {3}, DType::kI32)},
+        {output("y", {3, 32})});
   });
   using G = BlockGatherAttributes;
   t->attributes<G>("type_unknown", [](G& a) { a.type = BlockType(9); });

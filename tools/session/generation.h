@@ -16,7 +16,7 @@ class Generation {
   /// @throws Failure kMismatch for a file without these ports.
   Generation(Engine* engine, SessionSettings settings);
 
-  int64_t context() const { return context_; }        // tokens that the caches hold
+  int64_t context() const { return context_; }          // tokens that the caches hold
   int64_t most_tokens() const { return most_tokens_; }  // of one run
   int64_t vocabulary() const { return vocabulary_; }
   int64_t position() const { return position_; }  // tokens in the caches

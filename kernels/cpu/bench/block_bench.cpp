@@ -90,8 +90,9 @@ int main(int argc, char** argv) {
   if (!table) return std::fprintf(stderr, "no such instruction set here\n"), 1;
   constexpr const char* kNames[] = {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k"};
   const int64_t shapes[][2] = {{576, 576}, {576, 1536}, {1536, 576}, {2048, 8192}, {8192, 2048}};
-  std::printf("%s: k, outputs; G multiply-adds/s of 512 rows, of 4 rows; GB/s of one row, memory, cache\n",
-              table->isa);
+  std::printf(
+      "%s: k, outputs; G multiply-adds/s of 512 rows, of 4 rows; GB/s of one row, memory, cache\n",
+      table->isa);
   for (int type = 0; type < kBlockTypes; type++)
     for (const auto& shape : shapes) {
       if (shape[0] % block_format(BlockType(type)).unit != 0) continue;

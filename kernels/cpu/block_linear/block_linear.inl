@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the threads.
-// Several rows read a panel that is expanded to bytes once for a chunk of them; one row reads the
+// kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the
+// threads. Several rows read a panel that is expanded to bytes once for a chunk of them; one row reads the
 // file's bytes. Contract: runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
@@ -27,8 +27,8 @@ void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* su
   const int64_t first = panel * kOutputs, count = min_of(job.outputs - first, kOutputs);
   float* const y = job.y + row * job.y_stride + first;
   const float *const bias = job.bias ? job.bias + first : nullptr,
-              *const residual = job.residual ? job.residual + row * job.residual_stride + first
-                                             : nullptr;
+                     *const residual =
+                         job.residual ? job.residual + row * job.residual_stride + first : nullptr;
   for (int64_t i = 0; i < count; i += V::kLanes) {
     const int64_t n = min_of(count - i, V::kLanes);
     typename V::F v = V::load(sums + i);
@@ -41,9 +41,9 @@ void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* su
 /// Rows of a chunk, so that their bytes stay in the second-level cache.
 inline int64_t chunk_rows(int64_t row_bytes) {
   const int64_t fit = (int64_t{768} << 10) / (row_bytes > 0 ? row_bytes : 1);
-  return fit < 48                           ? 48
+  return fit < 48                          ? 48
          : fit > block_weights::kChunkRows ? block_weights::kChunkRows
-                                            : fit / 12 * 12;
+                                           : fit / 12 * 12;
 }
 
 template <class V, BlockType t, int R>
@@ -57,23 +57,23 @@ INGOT_INLINE int64_t tiles(const Expanded& e, const BlockRows& x, Range rows, in
 template <class V, BlockType t>
 void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scratch) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int64_t kMost = block_weights::kSliceK / f.unit, kPanelBlock = kOutputs * f.bytes;
+  constexpr int64_t kMaxUnits = block_weights::kSliceK / f.unit, kPanelBlock = kOutputs * f.bytes;
   const Expanded e = expanded_at(scratch);
-  float* const sums = reinterpret_cast<float*>(static_cast<uint8_t*>(scratch) +
-                                               block_weights::kExpandedSums);
+  float* const sums =
+      reinterpret_cast<float*>(static_cast<uint8_t*>(scratch) + block_weights::kExpandedSums);
   const int64_t units = job.x.units, chunk = chunk_rows(job.x.stride);
   for (int64_t from = rows.begin; from < rows.end; from += chunk) {
     const Range some = {from, min_of(rows.end, from + chunk)};
     for (int64_t panel = panels.begin; panel < panels.end; panel++) {
       std::memset(sums, 0, size_t((some.end - some.begin) * kOutputs) * sizeof(float));
-      for (int64_t first = 0; first < units; first += kMost) {
-        const int64_t count = min_of(kMost, units - first);
+      for (int64_t first = 0; first < units; first += kMaxUnits) {
+        const int64_t count = min_of(kMaxUnits, units - first);
         for (int64_t i = 0; i < count; i++)
           expand_block<t>(job.weights + (panel * units + first + i) * kPanelBlock, e, i);
         [[maybe_unused]] int64_t at =
             tiles<V, t, kTileRows>(e, job.x, some, from, first, count, sums);
-        if constexpr (kFewRows > 1)
-          at = tiles<V, t, kFewRows>(e, job.x, some, at, first, count, sums);
+        if constexpr (kRestRows > 1)
+          at = tiles<V, t, kRestRows>(e, job.x, some, at, first, count, sums);
         if constexpr (kTileRows > 1) tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
       }
       for (int64_t row = some.begin; row < some.end; row++)
@@ -138,7 +138,8 @@ Status block_linear(const OpArguments& a, const Team& team) {
 }  // namespace
 }  // namespace ingot::cpu
 
-// The row of a table whose instruction set has a tile of its own; scalar_kernels.inl has one for all others.
+// The row of a table whose instruction set has a tile of its own; scalar_kernels.inl has one for all
+// others.
 #if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
     defined(INGOT_SIMD_I8MM)
 #define INGOT_BLOCK_PRODUCTS \

@@ -123,9 +123,8 @@ Status gather_rows(const OpArguments& a, const Team& team) {
       good = false;
       continue;
     }
-    widen_block<V>(
-        f, w.as<const uint8_t>() + (o / kOutputs * units + unit) * kOutputs * f.bytes,
-        int(o % kOutputs), y.as<float>() + row * y.row_stride + unit * f.unit);
+    widen_block<V>(f, w.as<const uint8_t>() + (o / kOutputs * units + unit) * kOutputs * f.bytes,
+                   int(o % kOutputs), y.as<float>() + row * y.row_stride + unit * f.unit);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }

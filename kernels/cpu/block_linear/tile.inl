@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile.inl - the tile of the instruction set.
-//   kTileRows        rows of a tile; kFewRows: of one for those that are left, 1 at least
+//   kTileRows        rows of a tile; kRestRows: of one for those that are left, 1 at least
 //   expand_block     one block of a panel into the thread's scratch
 //   tile             rows times an expanded panel, added to sums [rows][32]
 //   row_times_panel  one row times a panel as it lies in the file

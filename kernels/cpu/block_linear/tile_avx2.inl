@@ -16,7 +16,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kFewRows = 1;
+constexpr int kTileRows = 4, kRestRows = 1;
 #if defined(INGOT_SIMD_VNNI)
 constexpr bool kDots = true;
 #else
@@ -26,7 +26,9 @@ constexpr bool kDots = false;
 /// Codes are multiplied with their sign.
 constexpr bool is_signed(const BlockFormat& f) { return f.bits == 8 && !kDots; }
 /// Groups whose products are summed in 16 bits.
-constexpr int groups_in_16_bits(int bits) { return bits == 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1; }
+constexpr int groups_in_16_bits(int bits) {
+  return bits == 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1;
+}
 
 INGOT_INLINE __m256i vector_at(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
@@ -53,11 +55,10 @@ INGOT_INLINE __m256i codes_of(const uint8_t* c) {
   if constexpr (f.bits == 5) {  // a bit a byte: 32 bits to all lanes, its byte, its bit
     int32_t bits;
     std::memcpy(&bits, c + g * 16 + h * 4, 4);
-    const __m256i byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
-                                            0x0303030303030303);
+    const __m256i byte =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x(int64_t(0x8040201008040201));
-    const __m256i own =
-        _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), byte), bit);
+    const __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), byte), bit);
     v = _mm256_or_si256(v, _mm256_and_si256(_mm256_cmpeq_epi8(own, bit), _mm256_set1_epi8(16)));
   }
   if constexpr (f.bits == 6) {
@@ -150,8 +151,8 @@ INGOT_INLINE void dot(__m256i&, __m256i, __m256i) {}
 
 /// Units of R rows times 16 outputs: half of a panel.
 template <BlockType t, int R>
-void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first,
-                            int64_t units, int half, float* sums) {
+void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
+               int half, float* sums) {
   constexpr BlockFormat f = block_format(t);
   constexpr bool kSigned = is_signed(f);
   constexpr int kSubs = subs_of(f), kGroups = f.sub / 4,
@@ -226,10 +227,9 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
     if constexpr (f.is_super())
       INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
         float* const to = sums + r * kOutputs + i * 8;
-        _mm256_storeu_ps(
-            to, _mm256_fmadd_ps(_mm256_load_ps(inner[r] + i * 8),
-                                _mm256_set1_ps(minimum_at(scales + r * stride, unit)),
-                                _mm256_loadu_ps(to)));
+        _mm256_storeu_ps(to, _mm256_fmadd_ps(_mm256_load_ps(inner[r] + i * 8),
+                                             _mm256_set1_ps(minimum_at(scales + r * stride, unit)),
+                                             _mm256_loadu_ps(to)));
       }
   }
 }

@@ -8,7 +8,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 1, kFewRows = 1;
+constexpr int kTileRows = 1, kRestRows = 1;
 
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
@@ -27,9 +27,9 @@ void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
     const float d = half(2 * lane), m = f.has_min ? half(64 + 2 * lane) : 0;
     for (int j = 0; j < kSubs; j++) {
       const int64_t at = (unit * kSubs + j) * kOutputs + lane;
-      const block_weights::SubScale s =
-          f.is_super() ? block_weights::sub_scale_at(f, panel, lane, j)
-                       : block_weights::SubScale{1, 1};
+      const block_weights::SubScale s = f.is_super()
+                                            ? block_weights::sub_scale_at(f, panel, lane, j)
+                                            : block_weights::SubScale{1, 1};
       e.scales[at] = f.is_super() ? d * float(s.scale) : d;
       if (f.has_min) e.minima[at] = f.is_super() ? -m * float(s.minimum) : m;
     }
@@ -70,8 +70,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
       }
     }
     for (int lane = 0; lane < kOutputs && f.is_super(); lane += V::kLanes)
-      V::store(sums + lane,
-               V::fma(V::load(inner + lane), V::splat(scale), V::load(sums + lane)));
+      V::store(sums + lane, V::fma(V::load(inner + lane), V::splat(scale), V::load(sums + lane)));
   }
 }
 

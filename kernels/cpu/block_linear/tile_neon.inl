@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/tile_neon.inl - products of bytes by the dot products of 64-bit Arm, of
-// signed bytes (FEAT_DotProd) or of unsigned by signed ones (FEAT_I8MM): four rows times 16 outputs,
-// four groups of a row in a register, sums of floats in L1.
+// signed bytes (FEAT_DotProd) or of unsigned by signed ones (FEAT_I8MM): four rows times 16
+// outputs, four groups of a row in a register, sums of floats in L1.
 #pragma once
 #include "kernels/cpu/block_linear/job.inl"
 
@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kFewRows = 1;
+constexpr int kTileRows = 4, kRestRows = 1;
 
 #if defined(INGOT_SIMD_I8MM)
 constexpr bool kSignedCodes = false;

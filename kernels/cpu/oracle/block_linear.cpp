@@ -67,8 +67,8 @@ Status block_quantize(const OpArguments& a, const Team& team) {
         }
         const int32_t start = -f.zero * sum;
         const float minimum = f.is_super() ? float(sum) : scale * float(sum);
-        std::memcpy(words + 4 * (sub / f.sub), f.has_min ? static_cast<const void*>(&minimum) : &start,
-                    4);
+        std::memcpy(words + 4 * (sub / f.sub),
+                    f.has_min ? static_cast<const void*>(&minimum) : &start, 4);
       }
     }
   }

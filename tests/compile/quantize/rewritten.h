@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/compile/quantize/rewritten.h - a network before and after a step that quantizes its weights.
+// tests/compile/quantize/rewritten.h - a network before and after a step that quantizes weights.
 #pragma once
 #include <set>
 #include <string>

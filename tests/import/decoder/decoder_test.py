@@ -92,7 +92,8 @@ def check_bounds(checks, ingot):
             "in:position": np.array([position], np.int64),
         }
         np.savez(folder / "bad.npz", **fed)
-        done = ingot("run", ingot.file, "-q", "--inputs", folder / "bad.npz", "--outputs", folder / "o.npz")
+        files = ("--inputs", folder / "bad.npz", "--outputs", folder / "o.npz")
+        done = ingot("run", ingot.file, "-q", *files)
         checks.check(done.returncode != 0 and "index" in done.stderr, name, done.output)
 
     refused([1, 2, 3], CONTEXT - 2, "a position + T beyond the context is refused")
@@ -124,7 +125,8 @@ def check_split(checks, ingot, metadata, tensors, whole, tokens):
         write_gguf(path, {**own, **(metadata if i == 0 else {})}, {n: tensors[n] for n in part})
     first = folder / "split-00001-of-00003.gguf"
     checks.report("split file", ingot.convert(first, "--context", CONTEXT).error)
-    checks.check(np.array_equal(Run(ingot, "split")(tokens), whole), "a split file is the same model")
+    split = Run(ingot, "split")(tokens)
+    checks.check(np.array_equal(split, whole), "a split file is the same model")
     (folder / "split-00002-of-00003.gguf").unlink()
     checks.report("missing part", ingot.convert(first).refusal(7, "split-00002-of-00003.gguf"))
     checks.report(
@@ -197,9 +199,8 @@ def check_folder(checks, ingot, tensors, whole, tokens):
     done = convert({"mystery": 3})
     checks.report("folder", done.error)
     checks.check("mystery" in done.output, "what is not read is named", done.output)
-    checks.check(
-        np.array_equal(Run(ingot, "folder")(tokens), whole), "a folder has the bits of the GGUF file"
-    )
+    own = Run(ingot, "folder")(tokens)
+    checks.check(np.array_equal(own, whole), "a folder has the bits of the GGUF file")
     refusals = {
         "an unknown model_type": ({"model_type": "lama"}, 4, ["'lama'", "nearest is 'llama'"]),
         "quantized weights": ({"quantization_config": {"bits": 4}}, 4, ["quantization_config"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of random weights in `transformers`, one of each architecture that the decoder's table has,
+"""Models of random weights in `transformers`, one of each architecture that the table has,
 and the same as metadata and tensors of GGUF.
 
 `MODELS` has, by name, what makes a model: Row(architecture, class, configuration, ...).

@@ -74,7 +74,8 @@ def main():
             with torch.no_grad():
                 wanted = model(torch.from_numpy(tokens)[None]).logits[0].numpy()
             for kind, source in sources.items():
-                done = ingot.convert(source / "config.json" if kind == "folder" else source, "--context", 32)
+                given = source / "config.json" if kind == "folder" else source
+                done = ingot.convert(given, "--context", 32)
                 if done.returncode:
                     checks.report(f"{name}, {kind}", done.error)
                     continue

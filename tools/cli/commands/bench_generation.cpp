@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot bench --prompt N --generate M - tokens a second of a language model.
+#include "tools/cli/commands/bench_generation.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tools/cli/commands/bench_generation.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/memory_parts.h"
@@ -41,10 +42,10 @@ int bench_generation(const GenerationBench& a) {
   Generation generation(&engine, a.session);
   const double load = seconds_since(began);
   if (a.prompt + a.generate > generation.context())
-    host::fail(host::Exit::kMismatch,
-               a.file + ": " + std::to_string(a.prompt + a.generate) +
-                   " tokens, its context has room for " + std::to_string(generation.context()) +
-                   "; convert it with a larger --context");
+    host::fail(host::Exit::kMismatch, a.file + ": " + std::to_string(a.prompt + a.generate) +
+                                          " tokens, its context has room for " +
+                                          std::to_string(generation.context()) +
+                                          "; convert it with a larger --context");
   const std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
   Progress progress("bench");
   std::vector<double> prompt_rates, generate_rates;
@@ -70,24 +71,24 @@ int bench_generation(const GenerationBench& a) {
   }
   const ingot_placement placement = engine.placement();
   const ingot_requirements need = engine.requirements();
-  const Json report = {{"file", a.file},
-                       {"prompt", a.prompt},
-                       {"generate", a.generate},
-                       {"prompt_tps", median(prompt_rates)},
-                       {"generate_tps", a.generate ? median(generate_rates) : 0},
-                       {"prompt_tps_best", *std::max_element(prompt_rates.begin(), prompt_rates.end())},
-                       {"generate_tps_best",
-                        a.generate ? *std::max_element(generate_rates.begin(), generate_rates.end())
-                                   : 0},
-                       {"rounds", prompt_rates.size()},
-                       {"load_ms", load * 1e3},
-                       {"first_token_ms", first * 1e3},
-                       {"threads", placement.threads},
-                       {"isa", placement.isa},
-                       {"arena_bytes", need.arena_bytes},
-                       {"memory", memory_json(need)},
-                       {"file_bytes", engine.summary().file_bytes},
-                       {"version", ingot_version()}};
+  const Json report = {
+      {"file", a.file},
+      {"prompt", a.prompt},
+      {"generate", a.generate},
+      {"prompt_tps", median(prompt_rates)},
+      {"generate_tps", a.generate ? median(generate_rates) : 0},
+      {"prompt_tps_best", *std::max_element(prompt_rates.begin(), prompt_rates.end())},
+      {"generate_tps_best",
+       a.generate ? *std::max_element(generate_rates.begin(), generate_rates.end()) : 0},
+      {"rounds", prompt_rates.size()},
+      {"load_ms", load * 1e3},
+      {"first_token_ms", first * 1e3},
+      {"threads", placement.threads},
+      {"isa", placement.isa},
+      {"arena_bytes", need.arena_bytes},
+      {"memory", memory_json(need)},
+      {"file_bytes", engine.summary().file_bytes},
+      {"version", ingot_version()}};
   if (a.json) {
     printf("%s\n", json_text(report).c_str());
     return 0;

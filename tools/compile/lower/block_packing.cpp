@@ -37,7 +37,8 @@ struct Mover {
       bits(kScales + j + 4, 0, 256 + low, low_at, 4);
       bits(kScales + j + 4, 4, 448 + high, high_at, 2);
     } else {
-      bits(kScales + j + 4, 0, 128 + low, low_at, 4), bits(kScales + j - 4, 6, 384 + high, high_at, 2);
+      bits(kScales + j + 4, 0, 128 + low, low_at, 4),
+          bits(kScales + j - 4, 6, 384 + high, high_at, 2);
       bits(kScales + j + 4, 4, 256 + low, low_at, 4), bits(kScales + j, 6, 448 + high, high_at, 2);
     }
   }
@@ -62,8 +63,8 @@ struct Mover {
     if (f.is_super() && f.bits < 6)
       low = f.bytes - 128 + k / 64 * 32 + k % 32, shift = k % 64 / 32 * 4;
     if (f.bits == 6) low = k / 128 * 64 + k % 64, shift = k % 128 / 64 * 4;
-    bits(low, shift, to + (f.bits == 5 ? 128 : 0) + (group % 4 * 2 + half) * 64 + at,
-         group / 4 * 4, 4);
+    bits(low, shift, to + (f.bits == 5 ? 128 : 0) + (group % 4 * 2 + half) * 64 + at, group / 4 * 4,
+         4);
     if (f.bits == 5) {
       const int bit = to + (group * 2 + half) * 8 + at / 8;
       if (f.is_super())

@@ -90,8 +90,8 @@ std::vector<Tensor> evaluate_blocks(Evaluator& e, const Node& node) {
   for (size_t i = 2; i < 4; i++)
     floats.push_back(e.has(node, i) ? Operand(DType::kF32, e.in(node, i))
                                     : Operand(DType::kInvalid, Dimensions{}));
-  return {run_oracle(OpCode::kBlockLinear, type,
-                     {x.at(), w.at(), floats[0].at(), floats[1].at()}, DType::kF32, dims)};
+  return {run_oracle(OpCode::kBlockLinear, type, {x.at(), w.at(), floats[0].at(), floats[1].at()},
+                     DType::kF32, dims)};
 }
 
 }  // namespace ingot::reference

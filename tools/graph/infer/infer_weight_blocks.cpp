@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/graph/infer/infer_weight_blocks.cpp - weights in blocks of a GGUF, which core form has from the
-// importer on: BlockQuantize, BlockLinear, BlockGather. Weights are u8 [O, bytes of a row].
+// tools/graph/infer/infer_weight_blocks.cpp - weights in blocks of a GGUF, which core form has from
+// the importer on: BlockQuantize, BlockLinear, BlockGather. Weights are u8 [O, bytes of a row].
 #include "tools/graph/block_type.h"
 #include "tools/graph/infer/inference.h"
 

@@ -17,7 +17,7 @@ struct State {
 struct Program {
   graph::Model model;
   std::vector<State> states;
-  std::vector<uint8_t> text;  // a tokenizer's part of the file; empty: none
+  std::vector<uint8_t> text = {};  // a tokenizer's part of the file; empty: none
 };
 
 }  // namespace ingot::importer

@@ -266,8 +266,7 @@ class Decoder {
     return {{attr::type, std::string(block_type_name(type))}};
   }
   ValueId rows(const Matrix& table, ValueId indices) {
-    if (table.blocks)
-      return b_.emit(op::BlockGather, {table.id, indices}, typed(*table.blocks));
+    if (table.blocks) return b_.emit(op::BlockGather, {table.id, indices}, typed(*table.blocks));
     return b_.emit(op::Gather, {table.id, indices}, {{attr::axis, int64_t(0)}});
   }
 

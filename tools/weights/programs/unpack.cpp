@@ -8,7 +8,9 @@
 
 namespace ingot::weights {
 
-bool can_unpack(Packing packing) { return packing != Packing::kWinogradF43 && packing != Packing::kBlocks32; }
+bool can_unpack(Packing packing) {
+  return packing != Packing::kWinogradF43 && packing != Packing::kBlocks32;
+}
 
 std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
                             const uint8_t* packed, uint64_t bytes, size_t element) {
