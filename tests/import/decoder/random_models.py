@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of random weights in `transformers`, one of each architecture that the table has,
-and the same as metadata and tensors of GGUF.
-
 `MODELS` has, by name, what makes a model: Row(architecture, class, configuration, ...).
 """
 
@@ -9,8 +7,6 @@ import dataclasses
 import typing
 
 import numpy as np
-import torch
-import transformers
 
 SIZES = {
     "vocab_size": 97,
@@ -434,104 +430,3 @@ MODELS = {
         change=nemotron_norm,
     ),
 }
-
-
-TIED = ("Gemma", "Gemma2", "Gemma3", "Cohere", "Cohere2")
-
-
-def configuration(row):
-    options = {**SIZES, **row.options}
-    options.setdefault("tie_word_embeddings", row.kind in TIED)
-    config = "Gemma3Text" if row.kind == "Gemma3" else row.kind
-    return getattr(transformers, f"{config}Config")(**options, attn_implementation="eager")
-
-
-def make_model(row, seed=0):
-    torch.manual_seed(seed)
-    config = configuration(row)
-    model = transformers.AutoModelForCausalLM.from_config(config)
-    with torch.no_grad():
-        for name, value in model.named_parameters():
-            is_vector = value.ndim == 1
-            center = 1.0 if is_vector and "norm" in name and name.endswith("weight") else 0.0
-            center -= row.norm_shift if center else 0
-            center -= 1 if center and row.change is nemotron_norm else 0
-            spread = 0.2 if is_vector else 1.5 / value.shape[-1] ** 0.5
-            value.copy_(center + spread * torch.randn_like(value))
-    return model.eval().float()
-
-
-def permuted(array, heads):
-    """Rows of halves in the order of neighbors."""
-    return (
-        array.reshape(heads, 2, array.shape[0] // heads // 2, *array.shape[1:])
-        .swapaxes(1, 2)
-        .reshape(array.shape)
-    )
-
-
-def gguf_name(row, name):
-    names, layer = {**LLAMA, **row.names}, {**LLAMA_LAYER, **row.layer}
-    if name in names:
-        return names[name]
-    number, rest = name.removeprefix(row.layers).split(".", 1)
-    module, part = rest.rsplit(".", 1)
-    return f"blk.{number}.{layer[module]}.{part}"
-
-
-def as_gguf(row, model):
-    """Metadata and tensors. A quantized model gets the weights that its file has."""
-    from gguf_writer import quantize_q8_0
-
-    config = model.config
-    first = lambda *names: next(
-        getattr(config, n) for n in names if getattr(config, n, None) is not None
-    )
-    heads = first("num_attention_heads", "n_head")
-    rope = getattr(config, "rope_parameters", None) or {}
-    metadata = {
-        "context_length": first("max_position_embeddings", "n_positions"),
-        "embedding_length": first("hidden_size", "n_embd"),
-        "block_count": first("num_hidden_layers", "n_layer"),
-        "feed_forward_length": first("intermediate_size", "n_inner", "ffn_hidden_size"),
-        "attention.head_count": heads,
-        "attention.head_count_kv": getattr(config, "num_key_value_heads", None) or heads,
-        "attention.layer_norm_rms_epsilon": float(getattr(config, "rms_norm_eps", None) or 1e-6),
-        "rope.freq_base": float(rope.get("rope_theta", 10000.0)),
-        **row.metadata,
-    }
-    metadata = {k: v for k, v in metadata.items() if k not in row.drop}
-    tensors = {}
-    parameters = dict(model.named_parameters())
-    for name, value in parameters.items():
-        array = value.detach().numpy()
-        if row.quantized and array.ndim == 2:
-            array = quantize_q8_0(array)[1].copy()
-            with torch.no_grad():
-                value.copy_(torch.from_numpy(array))
-        if row.change:
-            array = row.change(name, array, config)
-        if row.norm_shift and name.endswith("norm.weight"):
-            array = array + np.float32(row.norm_shift)
-        to = gguf_name(row, name)
-        if row.permuted and ".attn_q." in to:
-            array = permuted(array, heads)
-        if row.permuted and ".attn_k." in to:
-            array = permuted(array, metadata["attention.head_count_kv"])
-        array = np.ascontiguousarray(array, np.float32)
-        tensors[to] = ("Q8_0", array) if row.quantized and array.ndim == 2 else array
-    tensors.update(row.tensors)
-    if row.options.get("rope_parameters") is LLAMA3:
-        tensors["rope_freqs.weight"] = llama3_divisors(config)
-    metadata = {f"{row.architecture}.{key}": value for key, value in metadata.items()}
-    return {"general.architecture": row.architecture, **metadata}, tensors
-
-
-def llama3_divisors(config):
-    """What a converter of such models writes beside them."""
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config, "cpu")
-    width = config.head_dim
-    plain = 1.0 / (10000.0 ** (np.arange(0, width, 2, dtype=np.float64) / width))
-    return (plain / scaled.numpy()).astype(np.float32)

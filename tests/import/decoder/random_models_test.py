@@ -52,7 +52,8 @@ def main():
     try:
         import torch
         from gguf_writer import write_gguf
-        from random_models import MODELS, as_gguf, make_model
+        from make_models import as_gguf, make_model
+        from random_models import MODELS
     except ImportError as missing:
         checks.skip(f"no {missing.name} for Python")
         return checks.finish()

@@ -2,18 +2,11 @@
 #include "tools/import/decoder/build.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <map>
-#include <optional>
-#include <set>
 
-#include "tools/files/spill_file.h"
-#include "tools/files/suggest.h"
-#include "tools/files/work_budget.h"
-#include "tools/graph/block_type.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/rope.h"
+#include "tools/import/decoder/weights.h"
 #include "tools/import/layers/network.h"
 
 namespace ingot::decoder {
@@ -24,154 +17,6 @@ using graph::Dims;
 using graph::kAbsent;
 using graph::ValueId;
 using Order = std::vector<int64_t>;
-
-/// [rows, columns] of f32; or, in blocks, u8 [rows, bytes of a row].
-struct Matrix {
-  ValueId id = kAbsent;
-  std::optional<BlockType> blocks;
-};
-
-/// Tensors of a source as constants of the graph. What does not fit is gathered.
-class Weights {
- public:
-  Weights(const TensorSource& source, aten::Builder& b) : source_(source), b_(b) {}
-
-  bool has(Role role, Part part, int64_t layer) const {
-    return source_.has(source_.name(role, part, layer));
-  }
-  /// The one place where weights enter the graph, rows in `order`. Blocks stay as they are where
-  /// there are kernels for them.
-  Matrix matrix(Role role, int64_t layer, int64_t rows, int64_t columns, const Order& order = {}) {
-    const std::string name = source_.name(role, Part::kWeight, layer);
-    const auto known = made_.find(name);
-    if (known != made_.end()) return known->second;
-    const SourceTensor tensor = fetch(name, {rows, columns});
-    if (!tensor.bytes.data) return made_[name] = {placeholder({rows, columns}), std::nullopt};
-    const std::optional<BlockType> blocks = blocks_of(tensor, columns);
-    return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
-                                 : constant(tensor, {rows, columns}, order),
-                          blocks};
-  }
-  /// f32 [length], each `shift` more than the source's.
-  ValueId vector(Role role, Part part, int64_t layer, int64_t length, const Order& order = {},
-                 double shift = 0) {
-    const SourceTensor tensor = fetch(source_.name(role, part, layer), {length});
-    if (!tensor.bytes.data) return placeholder({length});
-    std::vector<float> values = floats(tensor, length);
-    for (float& x : values) x = float(double(x) + shift);
-    const std::vector<float> before = order.empty() ? std::vector<float>() : values;
-    for (size_t i = 0; i < order.size(); i++) values[i] = before[size_t(order[i])];
-    const ValueId id = b_.constant(graph::make_constant(DType::kF32, {length}, values.data()));
-    b_.model.values[size_t(id)].name = tensor.name;
-    return id;
-  }
-  /// kAbsent where the source has none and none is needed.
-  ValueId bias(Role role, int64_t layer, int64_t length, bool is_needed, const Order& order = {}) {
-    if (!is_needed && !has(role, Part::kBias, layer)) return kAbsent;
-    return vector(role, Part::kBias, layer, length, order);
-  }
-  std::vector<double> numbers(Role role, int64_t length) {
-    const SourceTensor tensor = fetch(source_.name(role, Part::kWeight, 0), {length});
-    if (!tensor.bytes.data) return std::vector<double>(size_t(length), 1);
-    const std::vector<float> values = floats(tensor, length);
-    return {values.begin(), values.end()};
-  }
-  /// Used under a condition that does not hold: known, but not read.
-  void pass_over(Role role) { used_.insert(source_.name(role, Part::kWeight, 0)); }
-
-  /// @throws graph::ConversionError where one did not fit.
-  void check(const std::string& architecture) {
-    std::vector<std::string> others;
-    for (const std::string& name : source_.names())
-      if (!used_.count(name)) others.push_back(name);
-    constexpr size_t kShown = 4;
-    for (auto& [name, text] : missing_) {
-      // of names that are not shown none is looked for
-      const std::string near = wrong_.size() < kShown ? host::nearest(name, others) : "";
-      wrong_.push_back(near.empty() ? text : text + " (there is '" + near + "')");
-    }
-    for (const std::string& name : others) wrong_.push_back("'" + name + "' is not expected");
-    if (wrong_.empty()) return;
-    std::string text = "its tensors do not fit the architecture '" + architecture + "': ";
-    for (size_t i = 0; i < std::min(kShown, wrong_.size()); i++)
-      text += (i ? "; " : "") + wrong_[i];
-    if (wrong_.size() > kShown) text += "; and " + std::to_string(wrong_.size() - kShown) + " more";
-    graph::fail_mismatch(source_.file(), text + "; get the file anew, or convert it again");
-  }
-
- private:
-  /// Without bytes where it is missing or has other dims.
-  SourceTensor fetch(const std::string& name, const std::vector<int64_t>& dims) {
-    used_.insert(name);
-    if (!source_.has(name)) {
-      missing_.emplace_back(name, "'" + name + "' is missing, expected " + shape(dims));
-      return {};
-    }
-    SourceTensor tensor = source_.load(name);
-    std::vector<int64_t> own = tensor.dims;
-    // a vector may lie as one row or one column
-    if (dims.size() == 1) own.erase(std::remove(own.begin(), own.end(), 1), own.end());
-    if (own == dims || (dims == std::vector<int64_t>{1} && own.empty())) return tensor;
-    wrong_.push_back("'" + name + "' is " + shape(tensor.dims) + ", expected " + shape(dims));
-    return {};
-  }
-  static std::string shape(const std::vector<int64_t>& dims) {
-    return graph::text(Dims(dims.begin(), dims.end()));
-  }
-  /// What stands for a tensor that is not there, so that the next one is asked for.
-  ValueId placeholder(const std::vector<int64_t>& dims) {
-    return b_.expand(b_.scalar(DType::kF32, 0), Dims(dims.begin(), dims.end()));
-  }
-  std::vector<float> floats(const SourceTensor& tensor, int64_t length) const {
-    const std::vector<uint8_t> bytes = widen(source_, tensor, length, {});
-    const auto* at = reinterpret_cast<const float*>(bytes.data());
-    return {at, at + length};
-  }
-  /// The type of its blocks, where kernels take them.
-  static std::optional<BlockType> blocks_of(const SourceTensor& tensor, int64_t columns) {
-    if (!tensor.block) return std::nullopt;
-    std::string name = tensor.block->name;
-    for (char& c : name) c = char(std::tolower(c));
-    const std::optional<BlockType> type = graph::find_block_type(name);
-    return type && columns % block_format(*type).unit == 0 ? type : std::nullopt;
-  }
-  /// Rows as the source has their bytes.
-  ValueId raw(const SourceTensor& tensor, BlockType type, const std::vector<int64_t>& dims,
-              const Order& order) {
-    const int64_t row = block_weights::weight_row_bytes(block_format(type), dims[1]);
-    host::charge_memory(uint64_t(dims[0]) * uint64_t(row));
-    std::vector<uint8_t> bytes = host::zero_bytes(uint64_t(dims[0]) * uint64_t(row));
-    for (int64_t r = 0; r < dims[0]; r++)
-      std::memcpy(bytes.data() + r * row,
-                  tensor.bytes.data + (order.empty() ? r : order[size_t(r)]) * row, size_t(row));
-    host::note_touched(2 * bytes.size());
-    graph::Constant made;
-    made.dtype = DType::kU8;
-    made.dims = {dims[0], row};
-    made.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-    const ValueId id = b_.constant(std::move(made));
-    b_.model.values[size_t(id)].name = tensor.name;
-    return id;
-  }
-  ValueId constant(const SourceTensor& tensor, const std::vector<int64_t>& dims,
-                   const Order& order) {
-    graph::Constant made;
-    made.dtype = DType::kF32;
-    made.dims.assign(dims.begin(), dims.end());
-    made.bytes =
-        std::make_shared<const std::vector<uint8_t>>(widen(source_, tensor, dims[1], order));
-    const ValueId id = b_.constant(std::move(made));
-    b_.model.values[size_t(id)].name = tensor.name;
-    return id;
-  }
-
-  const TensorSource& source_;
-  aten::Builder& b_;
-  std::map<std::string, Matrix> made_;
-  std::set<std::string> used_;
-  std::vector<std::string> wrong_;
-  std::vector<std::pair<std::string, std::string>> missing_;  // names, and what is said
-};
 
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     int64_t context) {
