@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of random weights in `transformers`, one of each architecture that the table has,
-`MODELS` has, by name, what makes a model: Row(architecture, class, configuration, ...).
-"""
+"""`MODELS` has a model of random weights in `transformers` for each architecture of the importer's
+table, by name: Row(architecture, class, configuration, ...). make_models.py makes them."""
 
 import dataclasses
 import typing
