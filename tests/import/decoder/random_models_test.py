@@ -76,7 +76,7 @@ def main():
                 wanted = model(torch.from_numpy(tokens)[None]).logits[0].numpy()
             for kind, source in sources.items():
                 given = source / "config.json" if kind == "folder" else source
-                done = ingot.convert(given, "--context", 32)
+                done = ingot.convert(given, "--context", 32, "--dtype", "fp32")
                 if done.returncode:
                     checks.report(f"{name}, {kind}", done.error)
                     continue

@@ -75,6 +75,7 @@ def main():
     parser.add_argument("--prompt", default=PROMPT)
     parser.add_argument("--context", default="256")
     parser.add_argument("--tolerance", type=float, default=1e-4)
+    parser.add_argument("--blocks", action="store_true", help="weights stay in their blocks")
     args = parser.parse_args()
     import ingot
 
@@ -83,7 +84,10 @@ def main():
     with work_folder() as folder:
         file = pathlib.Path(folder) / "model.ingot"
         began = time.time()
-        run(args.ingot, "convert", args.model, "-o", file, "--context", args.context).succeeded()
+        stored = () if args.blocks else ("--dtype", "fp32")
+        run(
+            args.ingot, "convert", args.model, "-o", file, "--context", args.context, *stored
+        ).succeeded()
         print(f"converted in {time.time() - began:.1f} s, {file.stat().st_size:,} bytes")
         session = ingot.Session(ingot.Model(str(file)), rebindable=True)
 
@@ -97,16 +101,17 @@ def main():
 
         began = time.time()
         found, logits = generate(step, prompt, args.tokens)
-        print(f"{args.tokens / (time.time() - began):.1f} tokens a second in f32")
+        print(f"{args.tokens / (time.time() - began):.1f} tokens a second")
     print("tokens", found)
     everything, first = prompt + found[:-1], len(prompt) - 1
     wanted = of_transformers(args.model, everything, first)
     error, apart = largest_error(logits, wanted, 1), divergence(wanted, logits).max()
     print(f"transformers: {error:.2e} of the largest logit, divergence {apart:.2e}")
-    checks.check(error <= args.tolerance, f"logits differ by {error:.2e}")
-    checks.check(apart <= 1e-5, f"divergence {apart:.2e}")
     same = int((wanted.argmax(-1) == np.array(found)).sum())
-    checks.check(same == len(found), f"{same} of {len(found)} tokens are those of transformers")
+    if not args.blocks:  # which round activations to 8 bits
+        checks.check(error <= args.tolerance, f"logits differ by {error:.2e}")
+        checks.check(apart <= 1e-5, f"divergence {apart:.2e}")
+        checks.check(same == len(found), f"{same} of {len(found)} tokens are those of transformers")
     other = of_llama_cpp(args.model, everything, first)
     if other is None:
         checks.skip("no llama_cpp for Python")
@@ -118,7 +123,7 @@ def main():
         f"{apart.max():.2e} (largest), {same} of {len(found)} tokens"
     )
     # it rounds activations to 8 bits, which f32 here does not
-    checks.check(apart.mean() <= 1e-2, f"mean divergence from llama.cpp {apart.mean():.2e}")
+    checks.check(apart.mean() <= (1e-3 if args.blocks else 1e-2), f"mean divergence from llama.cpp {apart.mean():.2e}")
     return checks.finish()
 
 

@@ -53,6 +53,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   for (const std::string& text : a.state_init) convert::set_state_init(options, text);
   for (const std::string& text : a.metadata) convert::add_metadata(options, text);
   for (const std::string& text : a.image) convert::add_image_input(options.images, text);
+  options.keep_blocks = a.dtype.empty();
   if (a.dtype != "int8") {
     if (!a.dtype.empty()) convert::set_storage(options.storage, a.dtype);
     options.storage.keep_fp32 = a.keep_fp32;  // layers otherwise

@@ -39,6 +39,7 @@ struct ImportOptions {
   std::map<std::string, std::string> arguments;
   /// Of a language model: tokens that its caches of keys and values hold; 0: as the importer says.
   int64_t context = 0;
+  bool keep_blocks = true;  // weights in blocks of a GGUF stay so where there are kernels
   /// Only of a model that has integers.
   ExactTo exact_to = ExactTo::kDefault;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a

@@ -39,7 +39,7 @@ class Decoder {
         options_(with_bounds(options, tensors.file(), numbers.context)),
         net_(tensors.file(), format, options_),
         b_(net_.b),
-        weights_(tensors, b_) {}
+        weights_(tensors, b_, options.keep_blocks) {}
 
   importer::Program run() {
     begin("ports", "tokens");

@@ -30,7 +30,8 @@ struct Matrix {
 /// Tensors of a source as constants of the graph. What does not fit is gathered.
 class Weights {
  public:
-  Weights(const TensorSource& source, aten::Builder& b) : source_(source), b_(b) {}
+  Weights(const TensorSource& source, aten::Builder& b, bool keep_blocks)
+      : source_(source), b_(b), keep_blocks_(keep_blocks) {}
 
   bool has(Role role, Part part, int64_t layer) const {
     return source_.has(source_.name(role, part, layer));
@@ -127,8 +128,8 @@ class Weights {
     return {at, at + length};
   }
   /// The type of its blocks, where kernels take them.
-  static std::optional<BlockType> blocks_of(const SourceTensor& tensor, int64_t columns) {
-    if (!tensor.block) return std::nullopt;
+  std::optional<BlockType> blocks_of(const SourceTensor& tensor, int64_t columns) const {
+    if (!tensor.block || !keep_blocks_) return std::nullopt;
     std::string name = tensor.block->name;
     for (char& c : name) c = char(std::tolower(c));
     const std::optional<BlockType> type = graph::find_block_type(name);
@@ -166,6 +167,7 @@ class Weights {
 
   const TensorSource& source_;
   aten::Builder& b_;
+  const bool keep_blocks_;
   std::map<std::string, Matrix> made_;
   std::set<std::string> used_;
   std::vector<std::string> wrong_;
