@@ -47,7 +47,7 @@ enum class TextStage : uint8_t {
 };
 constexpr uint8_t kTextStages = 25;
 constexpr size_t kMaxStages = 8;
-enum class TextNormalizer : uint8_t { kNone, kSpaces, kBertCased, kBertUncased };
+enum class TextNormalizer : uint8_t { kNone, kSpaces, kBertCased, kBertUncased, kNfc };
 enum class SpacePrefix : uint8_t { kNever, kFirst, kAlways };
 enum class PieceKind : uint8_t {
   kNormal = 1,

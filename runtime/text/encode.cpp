@@ -9,9 +9,11 @@
 namespace ingot::text {
 namespace {
 
-Buffers take_buffers(const TokenizerView& t, uint64_t normalized_bytes, BumpAllocator* from) {
+Buffers take_buffers(const TokenizerView& t, uint64_t text_bytes, BumpAllocator* from) {
+  const uint64_t normalized_bytes = normalized_bound(t, text_bytes);
   Buffers b;
   if (t.normalizer != TextNormalizer::kNone) b.normalized = from->take<uint8_t>(normalized_bytes);
+  b.codes = from->take<uint32_t>(2 * code_bound(t, text_bytes));
   switch (t.model) {
     case TextModel::kRanked:
     case TextModel::kScored:
@@ -30,7 +32,8 @@ Status encode_segment(Encoder* e, const uint8_t* text, size_t bytes, bool is_fir
   if (bytes == 0) return {};
   Span<const uint8_t> part{text, bytes};
   if (t.normalizer != TextNormalizer::kNone)
-    part = {e->buffers.normalized, normalize(t, part, is_first, e->buffers.normalized)};
+    part = {e->buffers.normalized,
+            normalize(t, part, is_first, e->buffers.codes, e->buffers.normalized)};
   e->last_is_unknown = false;
   PartWalk walk(t.stages, part.data, part.size);
   for (Range range; walk.next(&range);) {
@@ -121,7 +124,7 @@ Status measure_encode(const TokenizerView& t, uint64_t text_bytes, EncodeNeed* n
     return fail(detail, Code::kLimitExceeded, "text", kMaxEncodeBytes, text_bytes);
   BumpAllocator bump(nullptr);
   const uint64_t bytes = normalized_bound(t, text_bytes);
-  (void)take_buffers(t, bytes, &bump);
+  (void)take_buffers(t, text_bytes, &bump);
   need->memory_bytes = bump.used();
   need->ids = bytes + t.prefix.size + t.suffix.size;
   return {};
@@ -137,7 +140,7 @@ Status encode(const TokenizerView& t, Span<const uint8_t> text, const EncodeOpti
     return fail(detail, Code::kMisaligned, "memory", 16,
                 reinterpret_cast<uintptr_t>(memory.data) % 16);
   BumpAllocator bump(memory.data);
-  Encoder e{t, options, take_buffers(t, normalized_bound(t, text.size), &bump), ids};
+  Encoder e{t, options, take_buffers(t, text.size, &bump), ids};
   e.detail = detail;
   *count = 0;
   if (options.add_special)

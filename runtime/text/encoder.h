@@ -27,6 +27,7 @@ struct Step {
 
 struct Buffers {
   uint8_t* normalized = nullptr;
+  uint32_t* codes = nullptr;  // twice code_bound() of them
   Symbol* symbols = nullptr;
   Join* joins = nullptr;
   Step* steps = nullptr;

@@ -66,13 +66,20 @@ uint64_t normalized_bound(const TokenizerView& t, uint64_t bytes) {
   switch (t.normalizer) {
     case TextNormalizer::kSpaces: return bytes + 1;
     case TextNormalizer::kBertCased:
-    case TextNormalizer::kBertUncased: return 3 * bytes;
+    case TextNormalizer::kBertUncased:
+    case TextNormalizer::kNfc: return 3 * bytes;
     case TextNormalizer::kNone: break;
   }
   return bytes;
 }
 
-size_t normalize(const TokenizerView& t, Span<const uint8_t> text, bool is_first, uint8_t* out) {
+uint64_t code_bound(const TokenizerView& t, uint64_t bytes) {
+  return t.normalizer == TextNormalizer::kNfc ? 2 * bytes : 0;
+}
+
+size_t normalize(const TokenizerView& t, Span<const uint8_t> text, bool is_first, uint32_t* codes,
+                 uint8_t* out) {
+  if (t.normalizer == TextNormalizer::kNfc) return compose_text(text, codes, out);
   if (t.normalizer == TextNormalizer::kSpaces) return unify_spaces(t, text, is_first, out);
   return fold_text(text, t.normalizer == TextNormalizer::kBertUncased, out);
 }

@@ -8,8 +8,14 @@ namespace ingot::text {
 
 /// Most bytes that a text of that size becomes.
 uint64_t normalized_bound(const TokenizerView& t, uint64_t bytes);
+/// Most code points that it becomes on the way, where the normalizer takes them apart; else 0.
+uint64_t code_bound(const TokenizerView& t, uint64_t bytes);
 /// `text` into `out`, which has room for normalized_bound(); the bytes that were written.
-/// `is_first`: no added token stands before it. @pre the model has a normalizer
-size_t normalize(const TokenizerView& t, Span<const uint8_t> text, bool is_first, uint8_t* out);
+/// `is_first`: no added token stands before it. `codes` has room for twice code_bound().
+/// @pre the model has a normalizer
+size_t normalize(const TokenizerView& t, Span<const uint8_t> text, bool is_first, uint32_t* codes,
+                 uint8_t* out);
+/// Canonical composition (NFC). What is not UTF-8 stays as it is.
+size_t compose_text(Span<const uint8_t> text, uint32_t* codes, uint8_t* out);
 
 }  // namespace ingot::text

@@ -38,9 +38,9 @@ HAN_KANA = "[一-龥぀-ゟ゠-ヿ]+"
 HAN_HANGUL = "[一-龥ࠀ-一가-\ud7ff]+"
 
 
-def byte_pairs(stages, ignore_merges=False, use_regex=False, behind=()):
+def byte_pairs(stages, ignore_merges=False, use_regex=False, behind=(), nfc=False):
     """A byte-level tokenizer between these stages."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     split = [
         (
@@ -56,6 +56,8 @@ def byte_pairs(stages, ignore_merges=False, use_regex=False, behind=()):
         [*split, byte_level, *(pre_tokenizers.Split(Regex(stage), "isolated") for stage in behind)]
     )
     t.decoder = decoders.ByteLevel()
+    if nfc:
+        t.normalizer = normalizers.NFC()
     return t, "BpeTrainer", {"initial_alphabet": pre_tokenizers.ByteLevel.alphabet()}
 
 
@@ -110,7 +112,7 @@ def tokenizers():
     deepseek_coder = ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", HAN_HANGUL, digits]
     return {
         "llama3": byte_pairs([LLAMA3], True),
-        "qwen2": byte_pairs([LLAMA3.replace("{1,3}", "")]),
+        "qwen2": byte_pairs([LLAMA3.replace("{1,3}", "")], nfc=True),
         "qwen35": byte_pairs([QWEN35]),
         "gpt4o": byte_pairs([GPT4O]),
         "tekken": byte_pairs([TEKKEN], True),
@@ -193,6 +195,10 @@ class Texts:
             return "".join(chr(r.choice(self.codes)) for _ in range(r.randrange(1, 30)))
         if kind < 0.5:
             return r.choice(self.PIECES + self.SPACES) * r.randrange(1, 200)
+        if kind < 0.55:  # characters that come apart and marks
+            marks = [0x301, 0x323, 0x308, 0x5B0, 0x93C, 0x9BE, 0x1161, 0x11A8, 0x345, 0x300]
+            heads = [0x61, 0x45, 0xE2, 0x1EAD, 0x3B1, 0x1100, 0xAC00, 0x9C7, 0x212B, 0x915, 0x20]
+            return "".join(chr(r.choice(heads + marks + marks)) for _ in range(r.randrange(40)))
         return "".join(
             r.choice(self.PIECES) + r.choice(self.SPACES) for _ in range(r.randrange(0, 20))
         )

@@ -225,6 +225,15 @@ TEST_CASE("encode: a space before a text as the model wants it") {
   }
 }
 
+TEST_CASE("encode: composed text where the model wants it, in memory that is measured") {
+  Vocabulary v = byte_vocabulary({{"\xc3", "\xa9"}});
+  v.normalizer = TextNormalizer::kNfc;
+  const LoadedTokenizer t = loaded(v);
+  CHECK(without_ends(t, "e\xcc\x81\xc3\xa9") == Ids{256, 256});
+  CHECK(without_ends(t, "\xe1\xbe\x82").size() == 3);
+  CHECK(without_ends(t, "\xf0\x9d\x85\xa0").size() == 12);  // three codes, which stay apart
+}
+
 TEST_CASE("encode: memory is measured, and one byte or id less is refused with both numbers") {
   for (const std::vector<uint8_t>& part : small_parts()) {
     const LoadedTokenizer t(part, "test");

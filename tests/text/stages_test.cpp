@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/text/normalize.h"
 #include "runtime/text/unicode.h"
 
 using namespace ingot;
@@ -136,6 +137,43 @@ TEST_CASE("stages: every byte is in one part, and work grows with the text") {
         if (stages[0] != TextStage::kBert) CHECK(at == text.size());
         CHECK(walk.looked_at() <= 16 * (text.size() + 1) * stages.size());
       }
+}
+
+TEST_CASE("unicode: composed text is that of NFC, in the order of classes, however many marks") {
+  const auto composed = [](const std::string& text) {
+    std::vector<uint32_t> codes(4 * text.size());
+    std::string out(3 * text.size(), '\0');
+    out.resize(compose_text({reinterpret_cast<const uint8_t*>(text.data()), text.size()},
+                            codes.data(), reinterpret_cast<uint8_t*>(out.data())));
+    return out;
+  };
+  const auto text_of = [](const std::vector<uint32_t>& codes) {
+    std::string text;
+    for (const uint32_t code : codes) text += encoded(code);
+    return text;
+  };
+  const struct {
+    std::vector<uint32_t> from, to;
+  } cases[] = {{{}, {}},
+               {{'e', 0x301, 'x'}, {0xE9, 'x'}},
+               {{0x212B}, {0xC5}},
+               {{0x1100, 0x1161, 0x11A8, 0x11A8}, {0xAC01, 0x11A8}},
+               {{0xAC00, 0x11A8}, {0xAC01}},
+               {{0x958}, {0x915, 0x93C}},
+               {{0x344}, {0x308, 0x301}},
+               {{'a', 0x315, 0x300, 0x5AE, 0x300, 'b'}, {0xE0, 0x5AE, 0x300, 0x315, 'b'}},
+               {{'a', 0x323, 0x302}, {0x1EAD}},
+               {{0xE2, 0x323}, {0x1EAD}},
+               {{0x301, 'e'}, {0x301, 'e'}},
+               {{0x9C7, 0x9BE}, {0x9CB}},
+               {{0x1D15E}, {0x1D157, 0x1D165}}};
+  for (const auto& c : cases) CHECK(composed(text_of(c.from)) == text_of(c.to));
+  CHECK(composed("e\xcc\x81\xff\xcc\x81\xed\xa0\x80") == "\xc3\xa9\xff\xcc\x81\xed\xa0\x80");
+  std::vector<uint32_t> above(200000, 0x301), all = {'x'}, ordered = {'x'};
+  for (size_t i = 0; i < above.size(); i++) all.push_back(0x301), all.push_back(0x323);
+  ordered.insert(ordered.end(), above.size(), 0x323);
+  ordered.insert(ordered.end(), above.begin(), above.end());
+  CHECK(composed(text_of(all)) == text_of(ordered));
 }
 
 TEST_CASE("unicode: classes, folds and bytes") {

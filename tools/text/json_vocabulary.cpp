@@ -72,6 +72,8 @@ class JsonVocabulary {
     } else if (type == "Replace" && n.at("pattern").value("String", "") == " " &&
                n.value("content", "") == kLowBlock) {
       v_.normalizer = TextNormalizer::kSpaces;
+    } else if (type == "NFC" && v_.normalizer == TextNormalizer::kNone) {
+      v_.normalizer = TextNormalizer::kNfc;
     } else if (type == "BertNormalizer") {
       const bool lower = n.value("lowercase", true);
       const Json strip = n.value("strip_accents", Json());
@@ -277,7 +279,10 @@ class JsonVocabulary {
     for (const Json& added : part("added_tokens")) {
       const std::string text = added.at("content").get<std::string>();
       if (added.value("single_word", false)) unsupported("added token with single_word", text);
-      if (added.value("normalized", false) && v_.normalizer != TextNormalizer::kNone)
+      // Of NFC, the token is found before it: the same where its text is composed already.
+      const bool is_ascii = std::all_of(text.begin(), text.end(), [](char c) { return c > 0; });
+      if (added.value("normalized", false) && v_.normalizer != TextNormalizer::kNone &&
+          !(v_.normalizer == TextNormalizer::kNfc && is_ascii))
         unsupported("added token that is matched behind the normalizer", text);
       const bool is_control = added.value("special", false);
       // Text has spaces in the place of U+2581 by then: a piece as others are.

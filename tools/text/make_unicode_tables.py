@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes runtime/text/unicode_classes.inl, unicode_fold.inl and unicode_ideographs.inl from
-Python's unicodedata. Their first line names the version of Unicode; another Python writes another.
+"""Writes runtime/text/unicode_*.inl from Python's unicodedata. Their first line names the version
+of Unicode; another Python writes another one.
 
     python3 tools/text/make_unicode_tables.py            # writes
     python3 tools/text/make_unicode_tables.py --check    # 1 where a file differs"""
@@ -106,8 +106,48 @@ def folds():
     return rows
 
 
+def decompositions():
+    """code << 42 | first << 21 | second, ascending: canonical decompositions of one step."""
+    rows = []
+    for code in range(LAST):
+        fields = unicodedata.decomposition(chr(code)).split()
+        if fields and not fields[0].startswith("<"):
+            first, second = [int(field, 16) for field in fields + ["0"]][:2]
+            rows.append(code << 42 | first << 21 | second)
+    return rows
+
+
+def compositions(rows):
+    """first << 42 | second << 21 | composite, ascending: pairs that become one in NFC."""
+    pairs = []
+    for row in rows:
+        code, first, second = row >> 42, row >> 21 & 0x1FFFFF, row & 0x1FFFFF
+        if second and unicodedata.normalize("NFC", chr(first) + chr(second)) == chr(code):
+            pairs.append(first << 42 | second << 21 | code)
+    return sorted(pairs)
+
+
+def combining_runs():
+    """first << 32 | codes << 8 | combining class, ascending: runs of one class other than 0."""
+    runs = []
+    for code in range(LAST):
+        combining = unicodedata.combining(chr(code))
+        if combining and runs and runs[-1][0] + runs[-1][1] == code and runs[-1][2] == combining:
+            runs[-1][1] += 1
+        elif combining:
+            runs.append([code, 1, combining])
+    return [first << 32 | codes << 8 | combining for first, codes, combining in runs]
+
+
+def joining_starters(pairs):
+    """Of class 0 and second of a pair: what stands before them may change. Hangul is arithmetic."""
+    seconds = {row >> 21 & 0x1FFFFF for row in pairs}
+    return sorted(code for code in seconds if not unicodedata.combining(chr(code)))
+
+
 def main():
     head = (
+        "// SPDX-License-Identifier: Apache-2.0\n"
         "// {} Unicode " + unicodedata.unidata_version + ".\n"
         "// Written by tools/text/make_unicode_tables.py, which says what the numbers are.\n"
         "// clang-format off\n"
@@ -121,6 +161,17 @@ def main():
         "unicode_ideographs.inl": head.format("Lower case without accents, from U+F900.")
         + array("kHighFolds", rows[first_ideograph:]),
     }
+    canonical = decompositions()
+    pairs = compositions(canonical)
+    files["unicode_decompositions.inl"] = head.format("Canonical decompositions.") + array(
+        "kDecompositions", canonical
+    )
+    files["unicode_compositions.inl"] = (
+        head.format("Canonical compositions and combining classes.")
+        + array("kCompositions", pairs)
+        + array("kCombiningRuns", combining_runs())
+        + array("kJoiningStarters", joining_starters(pairs), "uint32_t", 8)
+    )
     different = 0
     for name, text in files.items():
         path = FOLDER / name
