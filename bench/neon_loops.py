@@ -46,7 +46,7 @@ def innermost_loop(objdump, path):
     ).stdout
     best, most = [], (0, 0)
     for block in text.split("\n\n"):
-        if "byte_tile<" not in block.lstrip().split("\n", 1)[0]:
+        if "int8_tile<" not in block.lstrip().split("\n", 1)[0]:
             continue
         lines = re.findall(r"^\s+([0-9a-f]+):\s+(.*?)(?:\s*//.*)?$", block, re.MULTILINE)
         index = {address: i for i, (address, _) in enumerate(lines)}

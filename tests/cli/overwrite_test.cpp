@@ -39,6 +39,8 @@ const std::map<std::string, Files> kCommands = {
     {"plan", {{"MODEL"}, {}}},
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
+    {"tokenize", {{"FILE"}, {}}},
+    {"generate", {{"FILE", "--file"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one
     {"serve", {{"--tls-cert", "--tls-key", "--token-file"}, {}}},

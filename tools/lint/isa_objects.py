@@ -16,18 +16,18 @@ import sys
 # Tiles of 64-bit Arm are also part of what walks over them, and have loops of their own names, as
 # have exponentials there.
 TILE = re.compile(
-    r"(?:gemm|byte)_tile<|::gemm<|conv_band<|multiply_byte_rows<"
+    r"(?:gemm|int8)_tile<|::gemm<|conv_band<|multiply_int8_rows<"
     r"|neon_\w+\(|half_tiles<|bf16_tiles<|gemm_column_neon<|winograd_panels<"
 )
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {
-    "neon": ["gemm_tile<", "byte_tile<", "neon_tiles_5(", "neon_gelu(", "neon_silu("]
+    "neon": ["gemm_tile<", "int8_tile<", "neon_tiles_5(", "neon_gelu(", "neon_silu("]
     + ["neon_sigmoid(", "neon_exponentials("],
     "neonfp16": ["half_tiles<8>", "half_tiles<4>"],
     "neonbf16": ["bf16_tiles<8>", "bf16_tiles<4>"],
-    "neondot": ["byte_tile<"],
-    "sse2": ["gemm_tile<", "byte_tile<"],
-    "neon32": ["gemm_tile<", "byte_tile<"],
+    "neondot": ["int8_tile<"],
+    "sse2": ["gemm_tile<", "int8_tile<"],
+    "neon32": ["gemm_tile<", "int8_tile<"],
 }
 # The share of products that loops of these have at least.
 DENSE = {"bf16_tiles<8>": 0.8, "bf16_tiles<4>": 0.7, "half_tiles<8>": 0.8, "half_tiles<4>": 0.7}
