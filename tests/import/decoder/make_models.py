@@ -4,7 +4,7 @@
 import numpy as np
 import torch
 import transformers
-from random_models import LLAMA, LLAMA_LAYER, nemotron_norm, SIZES
+from random_models import LLAMA, LLAMA3, LLAMA_LAYER, nemotron_norm, SIZES
 
 TIED = ("Gemma", "Gemma2", "Gemma3", "Cohere", "Cohere2")
 
