@@ -39,7 +39,7 @@ const std::map<std::string, Files> kCommands = {
     {"plan", {{"MODEL"}, {}}},
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
-    {"tokenize", {{"FILE"}, {}}},
+    {"tokenize", {{"FILE", "--file"}, {}}},
     {"generate", {{"FILE", "--file"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one
