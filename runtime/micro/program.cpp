@@ -29,7 +29,7 @@ bool read_type(FlatReader* r, uint32_t table, uint32_t index, TensorType* type, 
   const FlatVector dims = r->vector(table, value_field::kDims, 8);
   const uint8_t dtype = r->byte(table, value_field::kDtype),
                 packing = r->byte(table, value_field::kPacking);
-  if (dtype == 0 || dtype > uint8_t(DType::kBool) || packing > uint8_t(Packing::kBlocks32) ||
+  if (dtype == 0 || dtype > uint8_t(DType::kBool) || packing > uint8_t(Packing::kPanels16x4) ||
       dims.count > uint32_t(kMaxRank))
     return meaning_error(e, INGOT_MICRO_TEXT("values[].dtype, packing or rank"), index, kMaxRank,
                          dims.count);
