@@ -26,8 +26,8 @@ bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
   };
   static constexpr Other kOthers[] = {
       {kRequiredFeatures, INGOT_MICRO_TEXT("program: features that only the whole runtime has")},
-      {kSymbols, INGOT_MICRO_TEXT("program: dynamic dimensions; give each with --dim")},
-      {kDimExprs, INGOT_MICRO_TEXT("program: dynamic dimensions; give each with --dim")},
+      {kSymbols, INGOT_MICRO_TEXT("program: dynamic dimensions; use --dim")},
+      {kDimExprs, INGOT_MICRO_TEXT("program: dynamic dimensions; use --dim")},
       {kStates, INGOT_MICRO_TEXT("program: state, which only the whole runtime keeps")},
   };
   for (const Other& other : kOthers)
