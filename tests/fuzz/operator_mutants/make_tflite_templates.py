@@ -20,11 +20,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "frameworks/litert"))
 
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from int16_cases import INT16_CASES, Int16
 from integer_cases import CASES as INTEGER_CASES
 from integer_cases import Integers
 from integer_operators import answered
 from operator_models import CASES, build
-from word_cases import WORD_CASES, Words
 
 KIND = schema.TensorType
 LETTERS = {
@@ -125,7 +125,7 @@ def models():
                 yield build(name, rng)[0]
             except (RuntimeError, ValueError):
                 continue
-    for kind, cases in ((Integers, INTEGER_CASES), (Words, WORD_CASES)):
+    for kind, cases in ((Integers, INTEGER_CASES), (Int16, INT16_CASES)):
         for name, case in cases.items():
             for seed in range(INTEGER_FORMS):
                 rng = np.random.default_rng([seed, sum(name.encode())])
