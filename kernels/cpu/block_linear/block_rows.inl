@@ -23,7 +23,7 @@ INGOT_INLINE int32_t largest_lane(typename V::I v) {
 /// One unit. Magnitudes are compared as bits: not a number is above infinity, and that above all
 /// others.
 template <class V, BlockType t>
-INGOT_INLINE void quantize_unit(const float* x, int8_t* q, float* scale, uint8_t* words) {
+INGOT_INLINE void quantize_unit(const float* x, int8_t* q, uint8_t* scale_word, uint8_t* words) {
   constexpr BlockFormat f = block_format(t);
   constexpr int32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
   constexpr int kStep = V::kLanes < f.sub ? V::kLanes : f.sub;
@@ -33,7 +33,8 @@ INGOT_INLINE void quantize_unit(const float* x, int8_t* q, float* scale, uint8_t
   const int32_t bits = largest_lane<V>(most);
   const bool finite = bits < kInfinity, counts = finite && bits >= kLeast;
   const float amax = bits_float(uint32_t(bits));
-  *scale = !finite ? bits_float(0x7fc00000) : counts ? amax / 127.0f : 0.0f;
+  const float scale = !finite ? bits_float(0x7fc00000) : counts ? amax / 127.0f : 0.0f;
+  std::memcpy(scale_word, &scale, 4);
   const typename V::F inverse = V::splat(counts ? 127.0f / amax : 0.0f);
   if (!counts) std::memset(q, 0, f.unit);
   for (int sub = 0; sub < f.unit; sub += f.sub, words += 4) {
@@ -48,7 +49,7 @@ INGOT_INLINE void quantize_unit(const float* x, int8_t* q, float* scale, uint8_t
       sum = V::isum(all);
     }
     const int32_t start = -f.zero * sum;
-    const float minimum = f.is_super() ? float(sum) : *scale * float(sum);
+    const float minimum = f.is_super() ? float(sum) : scale * float(sum);
     if (f.has_min)
       std::memcpy(words, &minimum, 4);
     else
@@ -66,8 +67,7 @@ void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
     const int64_t row = i / units, unit = i % units;
     uint8_t* const to = y.as<uint8_t>() + row * y.row_stride;
     quantize_unit<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit,
-                        reinterpret_cast<int8_t*>(to) + unit * f.unit,
-                        reinterpret_cast<float*>(to + k) + unit,
+                        reinterpret_cast<int8_t*>(to) + unit * f.unit, to + k + 4 * unit,
                         to + k + 4 * units + unit * subs_of(f) * 4);
   }
 }

@@ -21,9 +21,8 @@ struct BlockRows {
   INGOT_INLINE const int8_t* codes(int64_t row) const {
     return reinterpret_cast<const int8_t*>(bytes + row * stride);
   }
-  INGOT_INLINE const float* scales(int64_t row) const {
-    return reinterpret_cast<const float*>(bytes + row * stride + k);
-  }
+  /// f32, as words: rows are views of bytes, aligned as such.
+  INGOT_INLINE const uint8_t* scales(int64_t row) const { return bytes + row * stride + k; }
   /// i32 or f32, as the type has it.
   INGOT_INLINE const uint8_t* words(int64_t row) const {
     return bytes + row * stride + k + 4 * units;

@@ -48,7 +48,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   const int8_t* q = x.codes(row) + first * f.unit;
   const uint8_t* codes = e.codes;
   for (int64_t unit = 0; unit < units; unit++) {
-    const float scale = x.scales(row)[first + unit];
+    const float scale = minimum_at(x.scales(row), first + unit);
     alignas(64) float inner[kOutputs] = {};
     float* const to = f.is_super() ? inner : sums;
     for (int j = 0; j < kSubs; j++) {

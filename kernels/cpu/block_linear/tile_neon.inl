@@ -130,7 +130,7 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
   constexpr int kSubs = subs_of(f);
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row) + first * f.unit;
-  const uint8_t* const scales = reinterpret_cast<const uint8_t*>(x.scales(row) + first);
+  const uint8_t* const scales = x.scales(row) + 4 * first;
   const uint8_t* words = x.words(row) + 4 * first * kSubs;
   const uint8_t* w = e.codes + half * 64;
   const float *own = e.scales + half * 16, *minima = e.minima + half * 16;
@@ -195,7 +195,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
   std::memset(sums, 0, kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const float32x4_t scale = vdupq_n_f32(x.scales(0)[unit]);
+    const float32x4_t scale = vdupq_n_f32(minimum_at(x.scales(0), unit));
     std::memset(inner, 0, sizeof inner);
     float* const to = f.is_super() ? inner : sums;
     for (int i = 0; i < f.unit / 32; i++, q += 32) {

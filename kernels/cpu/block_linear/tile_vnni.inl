@@ -108,7 +108,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   constexpr int kSubs = subs_of(f), kGroups = f.sub / 4;
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row) + first * f.unit;
-  const uint8_t* const scales = reinterpret_cast<const uint8_t*>(x.scales(row) + first);
+  const uint8_t* const scales = x.scales(row) + 4 * first;
   const uint8_t* words = x.words(row) + 4 * first * kSubs;
   const uint8_t* w = e.codes;
   const float *own = e.scales, *minima = e.minima;
@@ -179,13 +179,13 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
   const int8_t* q = x.codes(0);
-  const float* const scales = x.scales(0);
+  const uint8_t* const scales = x.scales(0);
   const uint8_t* words = x.words(0);
   alignas(64) float own[kSubs * kOutputs], minima[kSubs * kOutputs];
   __m512 acc[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const __m512 scale = _mm512_set1_ps(scales[unit]);
+    const __m512 scale = _mm512_set1_ps(minimum_at(scales, unit));
     __m512 inner[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
       const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
