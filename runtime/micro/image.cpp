@@ -90,7 +90,11 @@ bool check_part(const uint8_t* image, uint32_t index, PartWalk* walk, MicroModel
                  bytes = load_offset(entry + 16), file_bytes = load(image + 16),
                  minor = load_little<uint16_t>(image + 10);
   const bool newer = minor > kFormatMinor, weights = kind == uint32_t(PartKind::kWeights);
-  const uint32_t last = uint32_t(last_kind(uint16_t(minor)));
+  // each minor version has one kind more
+  static_assert(last_kind(0) == PartKind::kSignature && last_kind(1) == PartKind(6) &&
+                    last_kind(2) == PartKind(7) && kFormatMinor == 2,
+                "the sum below");
+  const uint32_t last = uint32_t(PartKind::kSignature) + minor;
   if (kind == 0 ||
       (!newer && (kind > last || load(entry + 4) || load(entry + 24) || load(entry + 28))))
     return header_error(e, INGOT_MICRO_TEXT("parts[].kind, flags or reserved"), 0, kind);
