@@ -29,18 +29,21 @@ bool read_type(FlatReader* r, uint32_t table, uint32_t index, TensorType* type, 
   const FlatVector dims = r->vector(table, value_field::kDims, 8);
   const uint8_t dtype = r->byte(table, value_field::kDtype),
                 packing = r->byte(table, value_field::kPacking);
-  if (dtype == 0 || dtype > uint8_t(DType::kBool) || packing > uint8_t(Packing::kBlocks32) ||
-      dims.count > uint32_t(kMaxRank))
-    return meaning_error(e, INGOT_MICRO_TEXT("values[].dtype, packing or rank"), index, kMaxRank,
+  if (dtype == 0 || dtype > uint8_t(DType::kBool) || dims.count > uint32_t(kMaxRank))
+    return meaning_error(e, INGOT_MICRO_TEXT("values[].dtype or rank"), index, kMaxRank,
                          dims.count);
+  if (packing > uint8_t(Packing::kPanels16x4))
+    return refuse(e, Code::kUnsupportedFeature,
+                  INGOT_MICRO_TEXT("values[].packing: of hosts, as blocks32, or not known"),
+                  int32_t(index));
   *type = TensorType{};
   type->dtype = DType(dtype), type->packing = Packing(packing), type->rank = uint8_t(dims.count);
   uint32_t elements = 1, rows = 1;
   for (uint32_t i = 0; i < dims.count; i++) {
     const int32_t extent = small(int64_t(r->load64(dims.at + 8 * i)));
-    if (extent < 0 || packing == uint8_t(Packing::kBlocks32))
+    if (extent < 0)
       return refuse(e, Code::kUnsupportedFeature,
-                    INGOT_MICRO_TEXT("values[]: dims of 31 bits (--dim), no blocks32"),
+                    INGOT_MICRO_TEXT("values[].dims: numbers of 31 bits (convert with --dim)"),
                     int32_t(index));
     type->dims[i] = extent;
     const uint32_t counted = extent ? uint32_t(extent) : 1;
