@@ -205,7 +205,7 @@ Status check_model(const TokenizerView& v, ErrorDetail* d) {
       v.normalizer == TextNormalizer::kBertCased || v.normalizer == TextNormalizer::kBertUncased;
   const bool has_bert = v.stages.size == 1 && v.stages[0] == TextStage::kBert;
   if ((v.model == TextModel::kWords) != is_bert || is_bert != has_bert)
-    return refuse(d, "words, the split and the normalizer of bert go together");
+    return refuse(d, "words, the split and the normalizer of bert belong together");
   if (v.model == TextModel::kWords && v.unknown < 0)
     return refuse(d, "unknown, of words", 0, v.count);
   return {};

@@ -26,9 +26,24 @@ uint32_t port_of(const std::vector<std::string>& names, const std::string& name,
 int64_t most_of(const Engine& engine) {
   for (uint32_t i = 0; i < engine.summary().symbol_count; i++) {
     const auto symbol = engine.model().symbol(i);
-    if (symbol && std::strcmp(symbol->name, kLength) == 0) return symbol->high;
+    if (symbol && std::strcmp(symbol->name, kLength) == 0)
+      return std::max<int64_t>(symbol->high, 1);  // 0: no bound
   }
   return 1;
+}
+
+/// The port's memory for `bytes` of this type. @throws Failure where the session's has other ones
+void* memory_of(const Engine& engine, const char* name, const Result<ingot_tensor>& port,
+                ingot_dtype dtype, size_t bytes) {
+  if (!port) fail_with(engine.path(), port.error());
+  const ingot_tensor tensor = port.value();
+  if (tensor.dtype != dtype || tensor.bytes != bytes || !tensor.data)
+    fail(Exit::kMismatch, engine.path() + ": is no language model: port '" + name + "' has " +
+                              std::to_string(tensor.bytes) + " bytes of " +
+                              ingot_dtype_name(tensor.dtype) + ", expected " +
+                              std::to_string(bytes) + " of " + ingot_dtype_name(dtype) +
+                              "; docs/llm.md has the ports");
+  return tensor.data;
 }
 
 /// Rows of the largest cache.
@@ -47,13 +62,18 @@ Generation::Generation(Engine* engine, SessionSettings settings) : engine_(engin
   tokens_ = port_of(engine->input_names(), "tokens", engine->path());
   place_ = port_of(engine->input_names(), "position", engine->path());
   logits_ = port_of(engine->output_names(), "logits", engine->path());
-  const ingot_value_type logits = engine->output(logits_);
-  vocabulary_ = logits.rank > 0 ? logits.dims[logits.rank - 1] : 0;
   most_tokens_ = most_of(*engine);
   context_ = context_of(*engine);
   settings.flags |= INGOT_REBINDABLE;
   engine->bind_dims({{kLength, 1}});
   engine->create_session(settings);
+  Session& session = engine->session();
+  (void)memory_of(*engine, "tokens", session.input(tokens_), INGOT_I32, sizeof(int32_t));
+  (void)memory_of(*engine, "position", session.input(place_), INGOT_I64, sizeof position_);
+  const auto logits = session.output(logits_);
+  if (!logits) fail_with(engine->path(), logits.error());
+  vocabulary_ = int64_t(logits.value().bytes / sizeof(float));
+  (void)memory_of(*engine, "logits", logits, INGOT_F32, size_t(vocabulary_) * sizeof(float));
 }
 
 void Generation::run_part(std::span<const int32_t> ids) {
@@ -63,8 +83,10 @@ void Generation::run_part(std::span<const int32_t> ids) {
     if (!bound) fail_with(engine_->path(), bound.error());
     bound_ = int64_t(ids.size());
   }
-  std::memcpy(session.input(tokens_).value().data, ids.data(), ids.size_bytes());
-  std::memcpy(session.input(place_).value().data, &position_, sizeof position_);
+  std::memcpy(memory_of(*engine_, "tokens", session.input(tokens_), INGOT_I32, ids.size_bytes()),
+              ids.data(), ids.size_bytes());
+  std::memcpy(memory_of(*engine_, "position", session.input(place_), INGOT_I64, sizeof position_),
+              &position_, sizeof position_);
   engine_->run();
   position_ += int64_t(ids.size());
 }
@@ -81,8 +103,9 @@ std::span<const float> Generation::feed(std::span<const int32_t> ids) {
     run_part(ids.first(part));
     ids = ids.subspan(part);
   }
-  const ingot_tensor logits = engine_->session().output(logits_).value();
-  return {static_cast<const float*>(logits.data), size_t(vocabulary_)};
+  const void* const logits = memory_of(*engine_, "logits", engine_->session().output(logits_),
+                                       INGOT_F32, size_t(vocabulary_) * sizeof(float));
+  return {static_cast<const float*>(logits), size_t(vocabulary_)};
 }
 
 int32_t greedy_token(std::span<const float> logits, const std::string& where) {

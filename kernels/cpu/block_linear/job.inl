@@ -28,12 +28,12 @@ struct BlockRows {
     return bytes + row * stride + k + 4 * units;
   }
 };
-INGOT_INLINE int32_t start_at(const uint8_t* words, int64_t i) {
+INGOT_INLINE int32_t integer_at(const uint8_t* words, int64_t i) {
   int32_t word;
   std::memcpy(&word, words + 4 * i, 4);
   return word;
 }
-INGOT_INLINE float minimum_at(const uint8_t* words, int64_t i) {
+INGOT_INLINE float float_at(const uint8_t* words, int64_t i) {
   float word;
   std::memcpy(&word, words + 4 * i, 4);
   return word;

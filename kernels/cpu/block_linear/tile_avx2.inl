@@ -179,7 +179,7 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
           if constexpr (kDots || kSigned)
             c[r][0] = c[r][1] = kSigned || f.has_min
                                     ? _mm256_setzero_si256()
-                                    : _mm256_set1_epi32(start_at(words + r * stride, 0));
+                                    : _mm256_set1_epi32(integer_at(words + r * stride, 0));
         }
         INGOT_UNROLL for (int g = g0; g < g0 + kSteps; g++, w += 128) {
           const __m256i w0 = vector_at(w), w1 = vector_at(w + 32);
@@ -205,7 +205,7 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
             if (g0 > 0)
               sum = _mm256_add_epi32(sum, *kept);
             else if (f.zero)
-              sum = _mm256_add_epi32(sum, _mm256_set1_epi32(start_at(words + r * stride, 0)));
+              sum = _mm256_add_epi32(sum, _mm256_set1_epi32(integer_at(words + r * stride, 0)));
             if (g0 + kSteps < kGroups) {
               *kept = sum;
               continue;
@@ -213,12 +213,12 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
           }
           __m256 s = _mm256_loadu_ps(own + i * 8);
           if constexpr (!f.is_super())
-            s = _mm256_mul_ps(s, _mm256_set1_ps(minimum_at(scales + r * stride, unit)));
+            s = _mm256_mul_ps(s, _mm256_set1_ps(float_at(scales + r * stride, unit)));
           float* const to = f.is_super() ? inner[r] + i * 8 : sums + r * kOutputs + i * 8;
           __m256 y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s, _mm256_loadu_ps(to));
           if constexpr (f.has_min)
             y = _mm256_fmadd_ps(_mm256_loadu_ps(minima + i * 8),
-                                _mm256_set1_ps(minimum_at(words + r * stride, 0)), y);
+                                _mm256_set1_ps(float_at(words + r * stride, 0)), y);
           _mm256_storeu_ps(to, y);
         }
       }
@@ -228,7 +228,7 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
       INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
         float* const to = sums + r * kOutputs + i * 8;
         _mm256_storeu_ps(to, _mm256_fmadd_ps(_mm256_load_ps(inner[r] + i * 8),
-                                             _mm256_set1_ps(minimum_at(scales + r * stride, unit)),
+                                             _mm256_set1_ps(float_at(scales + r * stride, unit)),
                                              _mm256_loadu_ps(to)));
       }
   }
@@ -278,7 +278,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
   INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_setzero_ps();
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const __m256 scale = _mm256_set1_ps(minimum_at(scales, unit));
+    const __m256 scale = _mm256_set1_ps(float_at(scales, unit));
     __m256 inner[4];
     INGOT_UNROLL for (int h = 0; h < 4; h++) inner[h] = _mm256_setzero_ps();
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
@@ -287,7 +287,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
       INGOT_UNROLL for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
       INGOT_UNROLL for (int j = 0; j < kIn32; j++, words += 4) {
         const __m256i start = f.has_min || is_signed(f) ? _mm256_setzero_si256()
-                                                        : _mm256_set1_epi32(start_at(words, 0));
+                                                        : _mm256_set1_epi32(integer_at(words, 0));
         __m256i products[4];
         constexpr int kMiddle = kIn32 == 1 ? 8 : 4;
         if (j == 0) {
@@ -309,7 +309,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
           sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(products[h]), s, sum);
           if constexpr (f.has_min)
             sum = _mm256_fmadd_ps(_mm256_load_ps(minima + at + h * 8),
-                                  _mm256_set1_ps(minimum_at(words, 0)), sum);
+                                  _mm256_set1_ps(float_at(words, 0)), sum);
         }
       }
     }

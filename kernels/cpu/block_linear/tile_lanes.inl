@@ -48,19 +48,19 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   const int8_t* q = x.codes(row) + first * f.unit;
   const uint8_t* codes = e.codes;
   for (int64_t unit = 0; unit < units; unit++) {
-    const float scale = minimum_at(x.scales(row), first + unit);
+    const float scale = float_at(x.scales(row), first + unit);
     alignas(64) float inner[kOutputs] = {};
     float* const to = f.is_super() ? inner : sums;
     for (int j = 0; j < kSubs; j++) {
       const int64_t word = (first + unit) * kSubs + j, at = (unit * kSubs + j) * kOutputs;
       alignas(64) int32_t products[kOutputs];
-      const int32_t start = f.has_min ? 0 : start_at(x.words(row), word);
+      const int32_t start = f.has_min ? 0 : integer_at(x.words(row), word);
       for (int lane = 0; lane < kOutputs; lane++) products[lane] = start;
       for (int k = 0; k < f.sub; k += 4, q += 4, codes += 4 * kOutputs)
         for (int lane = 0; lane < kOutputs; lane++)
           products[lane] += codes[4 * lane] * q[0] + codes[4 * lane + 1] * q[1] +
                             codes[4 * lane + 2] * q[2] + codes[4 * lane + 3] * q[3];
-      const F minimum = V::splat(f.has_min ? minimum_at(x.words(row), word) : 0);
+      const F minimum = V::splat(f.has_min ? float_at(x.words(row), word) : 0);
       for (int lane = 0; lane < kOutputs; lane += V::kLanes) {
         const F own = V::load(e.scales + at + lane);
         F sum = V::fma(V::to_float(V::iload(products + lane)),

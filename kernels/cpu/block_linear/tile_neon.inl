@@ -39,7 +39,7 @@ INGOT_INLINE float32x4_t halves_at(const uint8_t* p) {
   return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(bits)));
 }
 INGOT_INLINE int32x4_t start_of(const BlockFormat& f, const uint8_t* words) {
-  return vdupq_n_s32(f.has_min || is_signed(f) ? 0 : start_at(words, 0));
+  return vdupq_n_s32(f.has_min || is_signed(f) ? 0 : integer_at(words, 0));
 }
 
 /// Four outputs (eighth v of the panel) of group g of the codes of 32 k at `c`.
@@ -150,8 +150,8 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
       }
       q += f.sub;
       INGOT_UNROLL for (int r = 0; r < R; r++) {
-        const float32x4_t scale = vdupq_n_f32(minimum_at(scales + r * stride, unit)),
-                          word = vdupq_n_f32(f.has_min ? minimum_at(words + r * stride, 0) : 0);
+        const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit)),
+                          word = vdupq_n_f32(f.has_min ? float_at(words + r * stride, 0) : 0);
         float* const to = f.is_super() ? inner[r] : sums + r * kOutputs;
         INGOT_UNROLL for (int v = 0; v < 4; v++) {
           float32x4_t s = vld1q_f32(own + v * 4);
@@ -167,7 +167,7 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
         for (int v = 0; v < 4; v++) {
           float* const to = sums + r * kOutputs + v * 4;
           vst1q_f32(to, vfmaq_f32(vld1q_f32(to), vld1q_f32(inner[r] + v * 4),
-                                  vdupq_n_f32(minimum_at(scales + r * stride, unit))));
+                                  vdupq_n_f32(float_at(scales + r * stride, unit))));
         }
   }
 }
@@ -195,7 +195,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
   std::memset(sums, 0, kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const float32x4_t scale = vdupq_n_f32(minimum_at(x.scales(0), unit));
+    const float32x4_t scale = vdupq_n_f32(float_at(x.scales(0), unit));
     std::memset(inner, 0, sizeof inner);
     float* const to = f.is_super() ? inner : sums;
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
@@ -215,7 +215,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
           add_panel<t, 6>(c, high, products), add_panel<t, 7>(c, high, products);
         }
         const int at = (i * kIn32 + j) * kOutputs;
-        const float32x4_t word = vdupq_n_f32(f.has_min ? minimum_at(words, 0) : 0);
+        const float32x4_t word = vdupq_n_f32(f.has_min ? float_at(words, 0) : 0);
         INGOT_UNROLL for (int v = 0; v < 8; v++) {
           float32x4_t s = vld1q_f32(own + at + v * 4);
           if constexpr (!f.is_super()) s = vmulq_f32(s, scale);

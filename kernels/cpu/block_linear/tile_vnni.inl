@@ -119,7 +119,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
     for (int j = 0; j < kSubs; j++, words += 4, own += kOutputs) {
       __m512i c[R][2];
       INGOT_UNROLL for (int r = 0; r < R; r++) c[r][0] = c[r][1] =
-          f.has_min ? _mm512_setzero_si512() : _mm512_set1_epi32(start_at(words + r * stride, 0));
+          f.has_min ? _mm512_setzero_si512() : _mm512_set1_epi32(integer_at(words + r * stride, 0));
       INGOT_UNROLL for (int g = 0; g < kGroups; g++, w += 128) {
         const __m512i w0 = _mm512_loadu_si512(w), w1 = _mm512_loadu_si512(w + 64);
         INGOT_UNROLL for (int r = 0; r < R; r++) {
@@ -132,7 +132,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
       INGOT_UNROLL for (int r = 0; r < R; r++) {
         __m512 f0 = s0, f1 = s1;
         if constexpr (!f.is_super()) {
-          const __m512 s = _mm512_set1_ps(minimum_at(scales + r * stride, unit));
+          const __m512 s = _mm512_set1_ps(float_at(scales + r * stride, unit));
           f0 = _mm512_mul_ps(s0, s), f1 = _mm512_mul_ps(s1, s);
         }
         acc[r][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(c[r][0]), f0, acc[r][0]);
@@ -142,7 +142,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
         const __m512 m0 = _mm512_loadu_ps(minima), m1 = _mm512_loadu_ps(minima + 16);
         minima += kOutputs;
         INGOT_UNROLL for (int r = 0; r < R; r++) {
-          const __m512 s = _mm512_set1_ps(minimum_at(words + r * stride, 0));
+          const __m512 s = _mm512_set1_ps(float_at(words + r * stride, 0));
           acc[r][0] = _mm512_fmadd_ps(m0, s, acc[r][0]);
           acc[r][1] = _mm512_fmadd_ps(m1, s, acc[r][1]);
         }
@@ -150,7 +150,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
     }
     if constexpr (f.is_super()) {
       INGOT_UNROLL for (int r = 0; r < R; r++) {
-        const __m512 s = _mm512_set1_ps(minimum_at(scales + r * stride, unit));
+        const __m512 s = _mm512_set1_ps(float_at(scales + r * stride, unit));
         INGOT_UNROLL for (int h = 0; h < 2; h++) {
           float* const to = sums + r * kOutputs + h * 16;
           _mm512_storeu_ps(to, _mm512_fmadd_ps(acc[r][h], s, _mm512_loadu_ps(to)));
@@ -185,7 +185,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
   __m512 acc[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const __m512 scale = _mm512_set1_ps(minimum_at(scales, unit));
+    const __m512 scale = _mm512_set1_ps(float_at(scales, unit));
     __m512 inner[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
       const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
@@ -194,7 +194,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
       INGOT_UNROLL for (int j = 0; j < kIn32; j++, words += 4) {
         __m512i products[2];
         products[0] = products[1] =
-            f.has_min ? _mm512_setzero_si512() : _mm512_set1_epi32(start_at(words, 0));
+            f.has_min ? _mm512_setzero_si512() : _mm512_set1_epi32(integer_at(words, 0));
         if constexpr (kIn32 == 1)
           add_groups<t, 0, 8>(c, q, products);
         else if (j == 0)
@@ -209,7 +209,7 @@ void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
           sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[h]), s, sum);
           if constexpr (f.has_min)
             sum = _mm512_fmadd_ps(_mm512_loadu_ps(minima + at + h * 16),
-                                  _mm512_set1_ps(minimum_at(words, 0)), sum);
+                                  _mm512_set1_ps(float_at(words, 0)), sum);
         }
       }
     }

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 double seconds_since(uint64_t began) { return double(ingot_clock_ns() - began) / 1e9; }
 
-/// Tokens of the middle of the vocabulary, the same on every machine.
+/// Random tokens, the same on every machine.
 std::vector<int32_t> prompt_of(int64_t tokens, int64_t vocabulary) {
   std::vector<int32_t> ids;
   uint32_t state = 1;

@@ -44,7 +44,7 @@ class Weights {
     const auto known = made_.find(name);
     if (known != made_.end()) return known->second;
     const SourceTensor tensor = fetch(name, {rows, columns});
-    if (!tensor.bytes.data) return made_[name] = {placeholder({rows, columns}), std::nullopt};
+    if (!tensor.bytes.data) return made_[name] = {zeros({rows, columns}), std::nullopt};
     const std::optional<BlockType> blocks = blocks_of(tensor, columns);
     return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
                                  : constant(tensor, {rows, columns}, order),
@@ -54,7 +54,7 @@ class Weights {
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
                         const std::vector<int64_t>& order = {}, double shift = 0) {
     const SourceTensor tensor = fetch(source_.name(role, part, layer), {length});
-    if (!tensor.bytes.data) return placeholder({length});
+    if (!tensor.bytes.data) return zeros({length});
     std::vector<float> values = floats(tensor, length);
     for (float& x : values) x = float(double(x) + shift);
     const std::vector<float> before = order.empty() ? std::vector<float>() : values;
@@ -119,7 +119,7 @@ class Weights {
     return graph::text(graph::Dims(dims.begin(), dims.end()));
   }
   /// What stands for a tensor that is not there, so that the next one is asked for.
-  graph::ValueId placeholder(const std::vector<int64_t>& dims) {
+  graph::ValueId zeros(const std::vector<int64_t>& dims) {
     return b_.expand(b_.scalar(DType::kF32, 0), graph::Dims(dims.begin(), dims.end()));
   }
   std::vector<float> floats(const SourceTensor& tensor, int64_t length) const {
