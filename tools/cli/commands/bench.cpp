@@ -196,8 +196,8 @@ int bench_tokens(const BenchArguments& a) {
     host::fail(host::Exit::kUsage, "bench: --prompt and --generate make their own inputs");
   GenerationBench b;
   b.file = a.file, b.json = a.json;
-  if (!a.prompt.empty()) b.prompt = int64_t(parse_real("--prompt", a.prompt, 1, 1 << 30));
-  if (!a.generate.empty()) b.generate = int64_t(parse_real("--generate", a.generate, 0, 1 << 30));
+  if (!a.prompt.empty()) b.prompt = parse_integer("--prompt", a.prompt, 1, 1 << 24);
+  if (!a.generate.empty()) b.generate = parse_integer("--generate", a.generate, 0, 1 << 24);
   b.seconds = parse_real("--seconds", a.seconds, 0, 86400);
   b.open = a.session.open_settings(), b.session = a.session.session_settings();
   if (a.prefault) b.session.flags |= INGOT_PREFAULT;

@@ -70,7 +70,7 @@ class Printer {
 };
 
 int generate(const GenerateArguments& a) {
-  const int64_t most = int64_t(parse_real("--tokens", a.tokens, 1, 1 << 30));
+  const int64_t most = parse_integer("--tokens", a.tokens, 1, 1 << 30);
   Engine engine(a.file, a.session.open_settings());
   const LoadedTokenizer tokenizer = tokenizer_of(engine);
   text::EncodeOptions encoding;
