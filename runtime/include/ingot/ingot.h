@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ingot.h - the stable C interface of Ingot: open a model, ask what it needs, make a session, run
- * it.
+/* ingot.h - the C interface of Ingot: open a model, ask what it needs, make a session, run it.
  *
  * RULES FOR EVERYTHING BELOW
  * Results   Functions that can fail return ingot_code (0 is ok) and take `ingot_error* error` last,
