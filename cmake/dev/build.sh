@@ -12,6 +12,9 @@ has_ccache() {
   folder=$(ccache --get-config cache_dir 2>/dev/null) && mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ]
 }
 
+# Copies of the repository share objects: paths below this one are relative for the cache.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+
 # Runs COMMANDs, each one word for the shell, at once where memory and processors allow two; what they
 # said comes one after another. 1 where one failed.
 side_by_side() {  # COMMAND..
@@ -144,8 +147,9 @@ demo_cuda_options() {
 }
 
 # The tree of stages asan and fuzz: beside scalar the kernels of one instruction set, since clang takes five minutes
-# of a processor for those of AVX-512 with sanitizers. Stages of hours set asan_isas= and have all.
-asan_options=(-DINGOT_ISAS="${asan_isas-avx2;neon}" -DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
+# of a processor for those of AVX-512 with sanitizers. Stages of hours set asan_isas= and have all,
+# optimized.
+asan_options=(-DINGOT_ISAS="${asan_isas-avx2;neon}" -DINGOT_SANITIZE_LEVEL=$((${asan_isas+1} + 0)) -DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
 
 # What tools/serve asks for; its build has no target without.
 has_server_packages() {

@@ -159,10 +159,9 @@ stage_quick() {
 }
 
 # The readers of files, the importers and the session under AddressSanitizer and UBSan, in a build
-# that is compiled fast: not optimized, kernels of one lane. For who changes them; stage asan has all.
+# that is compiled fast: kernels of one lane. For who changes them; stage asan has all.
 stage_parsers() {
-  configure_and_build parsers "${parser_tests[@]/#/test_}" -- "${asan_options[@]}" -DINGOT_FUZZ=OFF -DINGOT_ISAS=none \
-    -DINGOT_SANITIZE_LEVEL=0
+  configure_and_build parsers "${parser_tests[@]/#/test_}" -- "${asan_options[@]}" -DINGOT_FUZZ=OFF -DINGOT_ISAS=none
   local names
   names=$(IFS='|'; echo "${parser_tests[*]}")
   sanitized_ctest parsers -R "^($names)\$"
@@ -284,7 +283,7 @@ slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cuda_ten
   'convert_patches' 'checkpoint_metadata' 'compare' 'micro_files')
 # What takes minutes without a sanitizer.
 stage_asan_slow() {
-  configure_and_build asan all -- "${asan_options[@]}" -DINGOT_ISAS=
+  configure_and_build asan all -- "${asan_options[@]}" -DINGOT_ISAS= -DINGOT_SANITIZE_LEVEL=1
   sanitized_ctest asan -L slow -LE no_asan
   sanitized_ctest asan -R "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$" -LE 'no_asan|slow'
 }
