@@ -4,6 +4,7 @@
 #include "tools/cli/conversion/conversion.h"
 #include "tools/cli/inspect/inspect.h"
 #include "tools/files/file_kind.h"
+#include "tools/text/loaded_tokenizer.h"
 
 namespace ingot::cli {
 namespace {
@@ -41,3 +42,9 @@ nlohmann::ordered_json inspect_checkpoint(const InspectArguments& a) {
 void print_checkpoint(const nlohmann::ordered_json&, const InspectArguments&) {}
 
 }  // namespace ingot::cli
+
+namespace ingot::vocabulary {
+LoadedTokenizer LoadedTokenizer::from_source(const std::string& path) {
+  cli::refuse(path, host::file_kind(path));
+}
+}  // namespace ingot::vocabulary

@@ -5,30 +5,11 @@
 #include <new>
 
 #include "tools/files/failure.h"
-#include "tools/files/file_kind.h"
-#include "tools/text/vocabulary.h"
 
 namespace ingot::vocabulary {
 namespace {
 
 constexpr std::align_val_t kAlignment{16};
-
-std::vector<uint8_t> part_of_source(const std::string& path) {
-  const host::FileKind kind = host::file_kind(path);
-  if (kind == host::FileKind::kGguf) {
-    std::vector<uint8_t> part = text_part_of_gguf(checkpoint::GgufFile::open(path));
-    if (part.empty())
-      host::fail(host::Exit::kMismatch, path + ": has no tokenizer (tokenizer.ggml.model)");
-    return part;
-  }
-  if (kind != host::FileKind::kOther)
-    host::fail(host::Exit::kUnsupported,
-               path + ": is " + host::kind_text(path, kind) +
-                   ", expected an .ingot file, a GGUF file or a tokenizer.json");
-  const auto file = checkpoint::MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
-  return encode_text_part(vocabulary_of_json(text, path), path);
-}
 
 }  // namespace
 
@@ -45,10 +26,6 @@ LoadedTokenizer::LoadedTokenizer(const std::vector<uint8_t>& part, const std::st
   if (!open_text({part_.get(), part.size()}, &tables_, &detail).ok())
     host::fail(host::Exit::kCorrupt,
                where + ": the tokenizer in it is damaged: " + detail.field + "; copy it again");
-}
-
-LoadedTokenizer LoadedTokenizer::from_source(const std::string& path) {
-  return LoadedTokenizer(part_of_source(path), path);
 }
 
 std::vector<int32_t> LoadedTokenizer::encode(std::string_view text,
