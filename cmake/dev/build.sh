@@ -149,7 +149,7 @@ demo_cuda_options() {
 # The tree of stages asan and fuzz: beside scalar the kernels of one instruction set, since clang takes five minutes
 # of a processor for those of AVX-512 with sanitizers. Stages of hours set asan_isas= and have all,
 # optimized.
-asan_options=(-DINGOT_ISAS="${asan_isas-avx2;neon}" -DINGOT_SANITIZE_LEVEL=$((${asan_isas+1} + 0)) -DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
+asan_options=(-DINGOT_ISAS="${asan_isas-avx2;neon;neondot}" -DINGOT_SANITIZE_LEVEL=$((${asan_isas+1} + 0)) -DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=address,undefined -DINGOT_FUZZ=ON -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
 
 # What tools/serve asks for; its build has no target without.
 has_server_packages() {
