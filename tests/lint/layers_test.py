@@ -60,11 +60,8 @@ PLANTED = [
         "declares ingot_cuda_backend, which another file defines",
     ),
     ("runtime/session/x.cpp", 'if (is(name, "cuda:1")) return;', "names the back end cuda"),
-    ("runtime/api/x.cpp", "void ask_cuda(int x) {", "names the back end cuda"),
     ("runtime/device/x.h", "int version;  // of CUDA", "names the back end cuda"),
-    ("runtime/device/x.def", 'ROW("cuda")', "names the back end cuda"),
     ("runtime/device/x.h", "int places;  // see kernels/cuda/embed", ""),
-    ("runtime/device/cuda/x.h", 'constexpr const char* kName = "cuda";', ""),
     ("runtime/include/ingot/x.h", "/* or cuda */", ""),
     ("runtime/device/cuda/x.cpp", "Status later(int x);\nStatus later(int x) {\n}", ""),
     (
