@@ -2,6 +2,11 @@
 # Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
 # same for every #include.
 set(INGOT_LAYER_ORDER base op format plan memory device session text api micro)
+# The back ends that a program links or does not: runtime/device/NAME for each row.
+set(backends ${PROJECT_SOURCE_DIR}/runtime/device/backends.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${backends})
+file(STRINGS ${backends} INGOT_BACKENDS REGEX "^INGOT_BACKEND")
+list(TRANSFORM INGOT_BACKENDS REPLACE "^INGOT_BACKEND.([a-z0-9_]+),.*" "\\1")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
@@ -87,8 +92,8 @@ function(ingot_layer name)
     endif()
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  # the back end of GPUs is a library of its own, linked by whoever wants it
-  list(FILTER sources EXCLUDE REGEX "/device/cuda/|/session/backend/")
+  list(JOIN INGOT_BACKENDS | backends)  # libraries of their own, linked by whoever wants them
+  list(FILTER sources EXCLUDE REGEX "/device/(${backends})/|/session/backend/")
   if(NOT sources)
     return()
   endif()

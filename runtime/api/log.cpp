@@ -53,15 +53,15 @@ void log_choice(const RunSession& s) {
 }
 
 void log_driver(const RunSession& s, const Device& device) {
-  if (!device_backend() || std::strncmp(device.name, "cuda", 4) != 0) return;
+  if (!device.interface->describe_driver) return;
   DriverFacts driver;
-  device_backend()->describe(device, &driver);
-  Line(s, INGOT_LOG_INFO) << device.name << ": " << driver.gpu << "; driver " << driver.library
-                          << " for CUDA " << driver.version / 1000 << "."
-                          << driver.version % 1000 / 10;
-  if (driver.restriction)
-    Line(s, INGOT_LOG_WARNING) << device.name << ": INGOT_CUDA_GRAPHS or INGOT_CUDA_SERIAL limits "
-                               << "its graphs to '" << driver.restriction << "'";
+  device.interface->describe_driver(device, &driver);
+  Line(s, INGOT_LOG_INFO) << device.name << ": " << driver.product << "; driver " << driver.library
+                          << " for " << driver.standard << " " << driver.version_major << "."
+                          << driver.version_minor;
+  if (driver.limited_by)
+    Line(s, INGOT_LOG_WARNING) << device.name << ": " << driver.limited_by << " '" << driver.limit
+                               << "'";
 }
 
 /// Instructions that the device asked for has no kernel for.

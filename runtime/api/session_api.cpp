@@ -64,8 +64,13 @@ ingot_code translate(const ingot_session_options* given, SessionRequest* out, in
   out->blocking_wait = (o.flags & INGOT_BLOCKING_WAIT) != 0;
   out->asynchronous = (o.flags & INGOT_ASYNC) != 0;
   out->gpu_stream = o.gpu_stream;
-  if (o.gpu_stream && (o.assignment || !o.device || std::strncmp(o.device, "cuda", 4) != 0))
-    return refuse_argument("options.gpu_stream: for a session whose device is cuda", error);
+  if (o.gpu_stream) {
+    const BackendRow* const row = o.assignment || !o.device ? nullptr : find_backend(o.device);
+    if (!row || (row->linked && !row->linked->takes_stream))
+      return refuse_argument(
+          "options.gpu_stream: for a session whose device is a GPU with streams, asked for by name",
+          error);
+  }
   out->huge_pages = (o.flags & INGOT_HUGE_PAGES) != 0;
   out->lock_memory = (o.flags & INGOT_LOCK_MEMORY) != 0;
   out->poison = (o.flags & INGOT_POISON) != 0;

@@ -9,17 +9,17 @@
 #include "runtime/device/host/host_device.h"
 #include "runtime/device/null/null_device.h"
 
-// Defined by ingot_cuda, which a program links or does not.
-extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;
-
 namespace ingot {
-namespace {
 
-constexpr const char* kNoCuda = "device: this program was linked without CUDA";
-
-}  // namespace
-
-const DeviceBackend* device_backend() { return &ingot_cuda_backend; }
+const BackendRow* find_backend(const char* name) {
+  if (!os::kHasOtherDevices) return nullptr;  // firmware links none
+  for (const BackendRow* row = kBackends; row->name; row++) {
+    const size_t length = std::strlen(row->name);
+    if (std::strncmp(name, row->name, length) == 0 && (!name[length] || name[length] == ':'))
+      return row;
+  }
+  return nullptr;
+}
 
 Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char* field,
                uint64_t need, uint64_t have) {
@@ -30,12 +30,10 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
 
 Status find_device(const char* name, Device* out, ErrorDetail* detail) {
   if (!name || std::strcmp(name, "auto") == 0) {
-    *out = {&kHostDevice, "cpu", "auto: cuda is not in this program", 0};
-    if (device_backend()) {
-      const char* why_not = "";
-      if (device_backend()->find_best(out, &why_not)) return {};
-      *out = {&kHostDevice, "cpu", why_not, 0};
-    }
+    const char* why_not = "auto: this program has no back end but the CPU's";
+    for (const BackendRow* row = kBackends; os::kHasOtherDevices && row->name; row++)
+      if (row->linked && row->linked->find_best(out, &why_not)) return {};
+    *out = {&kHostDevice, "cpu", why_not, 0};
     return {};
   }
   if (std::strcmp(name, "cpu") == 0) {
@@ -55,16 +53,16 @@ Status find_device(const char* name, Device* out, ErrorDetail* detail) {
     }
   }
   const char* field = "device: not a name of one";
-  if (std::strncmp(name, "cuda", 4) == 0) {
-    if (device_backend()) return device_backend()->find(name, out, detail);
-    field = kNoCuda;
+  if (const BackendRow* const row = find_backend(name)) {
+    if (row->linked) return row->linked->find(name, out, detail);
+    field = row->not_linked;
   }
   if (os::kHasOtherDevices && std::strncmp(name, "fake", 4) == 0)
     field = "device: there are two fakes, 0 and 1";
   const Status status = fail(detail, Code::kNoSuchDevice, field);
   if (detail) {
     std::strncpy(detail->name, name, sizeof detail->name - 1);
-    detail->hint = "use auto, cpu, cuda or cuda:1";
+    detail->hint = kDeviceNames;
   }
   return status;
 }
@@ -75,16 +73,14 @@ bool device_offer(uint32_t index, DeviceOffer* out) {
     return true;
   }
   index--;
-  if (device_backend()) {
-    uint32_t count = 0;
-    while (device_backend()->offer(count, out)) {
-      if (count == index) return true;
-      count++;
+  for (const BackendRow* row = kBackends; row->name; row++) {
+    if (row->linked) {
+      for (uint32_t i = 0; row->linked->offer(i, out); i++)
+        if (index-- == 0) return true;
+    } else if (index-- == 0) {
+      *out = {row->name, false, row->not_linked + std::strlen("device: ")};
+      return true;
     }
-    index -= count;
-  } else if (index-- == 0) {
-    *out = {"cuda", false, "this program was linked without CUDA"};
-    return true;
   }
   static constexpr DeviceOffer kOffers[] = {
       {"fake:0", true, "pretends to be a GPU, for tests; auto never takes it"},

@@ -42,6 +42,16 @@ struct PortRoute {
 struct PortDescriptor;  // runtime/device/gpu/service_kernels.h
 struct QueueInterface;  // runtime/device/queue.h
 
+/// What a log says of a device's driver. Strings are static.
+struct DriverFacts {
+  const char* product = "";                  // that it drives
+  const char* library = "";                  // its path
+  const char* standard = "";                 // that it implements, with the version
+  int version_major = 0, version_minor = 0;  // of the standard
+  const char* limited_by = nullptr;          // what keeps it from doing all it can; null: nothing
+  const char* limit = "";                    // then: to what
+};
+
 /// What was measured for the program, as far as a device has use for it: a validated part
 /// (runtime/format/tunings.h) or nothing, and the dimensions that are bound.
 struct TuningView {
@@ -86,10 +96,10 @@ struct StepProgram {
   // in its memory of the host: who found a bad index; null: the device's own word
   uint32_t* fault = nullptr;
   const uint64_t* known =
-      // by instruction, of devices with host_branches: an If's condition or a Loop's count that is
+      // by instruction, of devices that run segments: an If's condition or a Loop's count that is
       // a constant
       nullptr;
-  // by subprogram: how often this run began it, told by devices with host_branches
+  // by subprogram: how often this run began it, told by devices that run segments
   uint64_t* entered = nullptr;
   // why the host decides Ifs and Loops; null: the device does, wherever it can
   const char* host_decides = "";
@@ -137,7 +147,7 @@ struct DeviceInterface {
                    ErrorDetail* detail);
   Status (*download)(Device& device, void* to, const uint8_t* from, uint64_t bytes,
                      ErrorDetail* detail);
-  /// Once, when a session is made: whatever run() needs beside the program (a graph, on a GPU).
+  /// Once, when a session is made: whatever run() needs beside the program.
   Status (*resolve)(Device& device, const StepProgram& program, ErrorDetail* detail);
   Status (*run)(Device& device, const StepProgram& program, const RunControl& control,
                 ThreadTeam* thread_team, ErrorDetail* detail);
@@ -171,21 +181,21 @@ struct DeviceInterface {
   bool (*knows)(OpCode op) = nullptr;
   /// Runs that the caller does not wait for (runtime/device/queue.h); null: it has none.
   const QueueInterface* queue = nullptr;
-  /// If and Loop are the host's between launches (runtime/device/segments.h): so many of them are
-  /// in a run as the data say.
-  bool host_branches = false;
+  /// It is handed segments of a program (runtime/device/segments.h), and the host decides Ifs and
+  /// Loops between them: so many segments are in a run as the data say.
+  bool runs_segments = false;
   /// Of these: bytes behind the scratch that a program with loops and so many subprograms keeps its
   /// counters in, a multiple of 256 that begins at one.
-  uint64_t (*loop_bytes)(uint32_t subprograms) = nullptr;
-  /// Bytes there in front of them, zero whenever nothing runs, that launches of a program of that
-  /// precision count in; likewise. Null: none.
-  uint64_t (*counter_bytes)(uint32_t precision) = nullptr;
-  /// Of these: why every one of them is the host's, a static sentence; null where the device can
-  /// decide inside one launch. A null function: it never can.
-  const char* (*host_decides)(const Device& device) = nullptr;
-  /// Of these: nothing in the program is left to the host. By address, so that programs without
-  /// such a device do not link the code.
-  bool (*is_one_launch)(const StepProgram& outline) = nullptr;
+  uint64_t (*loop_counter_bytes)(uint32_t subprograms) = nullptr;
+  /// Bytes there in front of them that the device keeps zero whenever nothing runs, for a program
+  /// of that precision; likewise. Null: none.
+  uint64_t (*zeroed_bytes)(uint32_t precision) = nullptr;
+  /// Of these: why the host decides every If and Loop, a static sentence; null where the device can
+  /// decide inside a segment. A null function: it never can.
+  const char* (*why_host_decides)(const Device& device) = nullptr;
+  /// Of these: the program is one segment, with nothing left to the host. By address, so that
+  /// programs without such a device do not link the code.
+  bool (*is_one_segment)(const StepProgram& outline) = nullptr;
   /// Null: there is one kernel variant for every instruction, and tunings are not read.
   void (*variant)(const Device& device, OpCode op, const OpArguments& arguments, uint32_t precision,
                   const TuningView& tunings, uint32_t instruction, DeviceVariant* out) = nullptr;
@@ -195,24 +205,10 @@ struct DeviceInterface {
   /// Which activations its kernels write and read as f16: by value F16Program::storage, or 0 where
   /// it is as the file says. Asked for programs that allow it. Null: none ever is.
   void (*choose_f16)(const Device& device, const F16Program& program, uint64_t* storage) = nullptr;
-};
-
-/// What a log says of a device of a back end. Strings are static.
-struct DriverFacts {
-  const char* gpu = "";
-  const char* library = "";           // the driver's path
-  int version = 0;                    // 12040: CUDA 12.4
-  const char* restriction = nullptr;  // of its graphs, by the environment
-};
-
-/// A back end that an application links beside the runtime; weak: null where it does not.
-struct DeviceBackend {
-  /// "cuda", "cuda:1". kNoSuchDevice with the reason.
-  Status (*find)(const char* name, Device* out, ErrorDetail* detail);
-  /// The device that "auto" takes: false with a static reason when there is none.
-  bool (*find_best)(Device* out, const char** why_not);
-  bool (*offer)(uint32_t index, struct DeviceOffer* out);
-  void (*describe)(const struct Device& device, DriverFacts* out);
+  /// What to do where it has a kernel for no instruction of a program; static.
+  const char* no_kernel_hint = "use the device auto or cpu";
+  /// Null: it has no driver.
+  void (*describe_driver)(const Device& device, DriverFacts* out) = nullptr;
 };
 
 struct Device {
@@ -226,18 +222,38 @@ struct Device {
   bool blocking_wait = false;  // asked for: who waits for it sleeps
 };
 
-/// Null: this program was linked without one.
-const DeviceBackend* device_backend();
+/// What a back end does by name; its devices' functions are in their DeviceInterface.
+struct DeviceBackend {
+  /// @pre `name` is the row's, alone or before ":". kNoSuchDevice with the reason.
+  Status (*find)(const char* name, Device* out, ErrorDetail* detail);
+  /// The device that "auto" takes: false with a static reason when there is none.
+  bool (*find_best)(Device* out, const char** why_not);
+  /// Its devices in order, or one that does not exist and why; false beyond the last.
+  bool (*offer)(uint32_t index, struct DeviceOffer* out);
+  /// Device::stream may be the caller's (ingot_session_options.gpu_stream).
+  bool takes_stream;
+};
 
-/// By name: null or "auto", "cpu", "cuda", "cuda:1", "null", "fake:0", "fake:1". "cuda" is
-/// kNoSuchDevice in a program that was linked without the back end, or where no GPU can be used.
+/// A row of backends.def.
+struct BackendRow {
+  const char* name;             // of its devices, before ":"; null behind the last row
+  const DeviceBackend* linked;  // null: this program was linked without it
+  const char* not_linked;       // the error then, which begins with "device: "
+};
+extern const BackendRow kBackends[];
+extern const char kDeviceNames[];  // which to use: the hint of an error
+/// The row whose devices have names like this one; null: none.
+const BackendRow* find_backend(const char* name);
+
+/// By name: null or "auto", "cpu", one of a back end, "null", "fake:0", "fake:1". kNoSuchDevice
+/// where the program was linked without the back end, or where it cannot use the device.
 Status find_device(const char* name, Device* out, ErrorDetail* detail);
 
 /// A name that find_device() knows, in order; false beyond the last. The strings are static.
 struct DeviceOffer {
   const char* name;
   bool exists;
-  const char* why;  // "this library was built without CUDA"
+  const char* why;  // what it is, or why it is not there
 };
 bool device_offer(uint32_t index, DeviceOffer* out);
 

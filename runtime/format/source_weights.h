@@ -20,7 +20,7 @@ class SourceWeights {
   /// The constant that holds weight i; below 0: none, conversion changed it or nothing computes
   /// with it.
   int32_t value(uint32_t i) const;
-  /// Where it was saved, "cuda:1", or "".
+  /// Where it was saved, in the words of its framework, or "".
   const char* device(uint32_t i) const;
   /// The keys of its path, joined by dots, into out[0..size), ended by 0. Returns the length
   /// without that 0.

@@ -218,7 +218,7 @@ class Listing {
 
 Status refuse(const char* weight, const char* device, Code code, const char* field,
               ErrorDetail* detail) {
-  const char* hint = detail && detail->hint[0] ? detail->hint : "use auto, cpu, cuda or cuda:1";
+  const char* hint = detail && detail->hint[0] ? detail->hint : kDeviceNames;
   const Status status = fail(detail, code, field);
   if (!detail) return status;
   detail->hint = code == Code::kNoSuchDevice ? hint : "";

@@ -18,7 +18,7 @@ constexpr uint32_t kMaxDevices = 8;  // of one assignment, the CPU included
 /// constant that they do not.
 struct Weight {
   const char* name = "";
-  const char* trained_on = "";    // "cuda:1"; "" where the file does not say
+  const char* trained_on = "";    // in the words of its framework; "" where the file does not say
   DType dtype = DType::kInvalid;  // as kernels see it
   uint8_t rank = 0;
   int64_t dims[kMaxRank] = {};  // as the source had them

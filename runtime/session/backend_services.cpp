@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/backend_services.h"
 
-// Defined by ingot_cuda, which a program links or does not.
+// Defined by every back end's library (runtime/CMakeLists.txt), which a program links or does not.
 extern "C" __attribute__((weak)) const ingot::BackendServices ingot_backend_services;
 
 namespace ingot {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/session/backend_services.h - what sessions do only where a back end for GPUs is linked. A
-// program without one carries none of this code: the table is found through a weak symbol, which
-// backend/backend_services.cpp, a part of the back end's library, defines.
+// runtime/session/backend_services.h - what sessions do only where a back end is linked. A program
+// without one carries none of this code: the table is found through a weak symbol, which
+// backend/linked_services.cpp defines, a part of each back end's library.
 // Owns     nothing.
 // Threads  any.
 // Errors   those of the functions.

@@ -65,7 +65,7 @@ Status Fallback::make(const OpenModel& model) {
   if (nothing && !is_auto)  // what was asked for would be no more than a name
     return refuse(model, device, refused, &detail_,
                   "device: it has no kernel for any instruction of this program",
-                  "use the device auto or cpu; docs/cuda.md says what a GPU leaves to the CPU");
+                  device.interface->no_kernel_hint);
   for (uint32_t d = 1; d < assignment_->device_count; d++)
     assignment_->devices[d].stream = request_.gpu_stream;
   request_.assignment = assignment_;

@@ -38,7 +38,7 @@ MissingKernel find_missing_kernel(const OpenModel& model, const Device& device, 
   if (instruction.is_data_dependent && !instruction.resolves) return MissingKernel::kDataDependent;
   if (is_control(instruction.op) && instruction.resolves) return MissingKernel::kResolves;
   if (is_control(instruction.op))
-    return interface.host_branches ? MissingKernel::kNothing : MissingKernel::kControl;
+    return interface.runs_segments ? MissingKernel::kNothing : MissingKernel::kControl;
   const bool is_inside = index >= model.program.subprograms[0].instruction_count;
   if (instruction.resolves && (instruction.reads_data_dependent || is_inside))
     return MissingKernel::kResolves;

@@ -184,7 +184,7 @@ bool has_branches(const ProgramDef& program, const Preparation& p) {
     if (!is_control(program.instructions[i].op)) continue;
     const DeviceAssignment* a = p.split ? p.split->assignment : nullptr;
     const Device& device = a ? a->devices[a->of_instruction[i]] : p.device;
-    if (device.interface->host_branches) return true;
+    if (device.interface->runs_segments) return true;
   }
   return false;
 }
@@ -322,12 +322,12 @@ void mark_f16_weights(const OpenModel& model, const Device& device,
 uint64_t find_word_bytes(const OpenModel& model, const Device& device,
                          const uint8_t* of_instruction, uint32_t index) {
   const DeviceInterface& d = *device.interface;
-  const uint64_t counters = d.counter_bytes ? d.counter_bytes(model.program.precision) : 0;
-  if (!d.loop_bytes) return counters;
+  const uint64_t counters = d.zeroed_bytes ? d.zeroed_bytes(model.program.precision) : 0;
+  if (!d.loop_counter_bytes) return counters;
   for (uint32_t i = 0; i < model.program.instructions.size; i++)
     if (model.program.instructions[i].op == OpCode::kLoop &&
         (!of_instruction || of_instruction[i] == index))
-      return counters + d.loop_bytes(uint32_t(model.program.subprograms.size));
+      return counters + d.loop_counter_bytes(uint32_t(model.program.subprograms.size));
   return counters;
 }
 
@@ -397,7 +397,7 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   }
   p.has_branches = os::kHasOtherDevices && has_branches(model.program, p);
   const DeviceInterface& device = *p.device.interface;
-  if (!p.split && (!p.has_branches || device.is_one_launch(outline_of(model.program, p.device))))
+  if (!p.split && (!p.has_branches || device.is_one_segment(outline_of(model.program, p.device))))
     p.queue = device.queue;
   p.starts_background = request.asynchronous && !p.queue;
   if (p.starts_background && !os::kHasThreads)

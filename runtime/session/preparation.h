@@ -212,8 +212,8 @@ inline bool can_run(const OpenModel& model, const Device& device, uint32_t instr
 
 /// Why the host decides every If and Loop of `device`; null: the device does, wherever it can.
 inline const char* why_host_decides(const Device& device) {
-  return device.interface->host_decides ? device.interface->host_decides(device)
-                                        : "the device decides nothing by itself";
+  return device.interface->why_host_decides ? device.interface->why_host_decides(device)
+                                            : "the device decides nothing by itself";
 }
 /// The program as it is before it has memory: steps, how many ports `device` moves, and who decides
 /// there.

@@ -29,7 +29,7 @@ void whole_share(const OpenModel& model, const Device& device, const Layout& lay
   out->weights_bytes = layout.f16_weights ? layout.weights_bytes : model.weights_bytes;
   out->instructions = uint32_t(model.program.instructions.size);
   LaunchCounts launch_counts = {1, 1};
-  if (device.interface->host_branches)
+  if (device.interface->runs_segments)
     launch_counts = launch_counts_of(outline_of(model.program, device), true, 0);
   out->launches = launch_counts.launches;
   out->waits = device.interface->host_memory ? 0 : launch_counts.waits;
@@ -77,7 +77,7 @@ uint32_t count_branches(const ProgramDef& program, const Devices& devices, uint3
                         uint32_t index, uint32_t* subprogram) {
   uint32_t count = 0;
   for (uint32_t s = 1; s < until; s++) {
-    if (!devices.of(caller_of(program, s).index).interface->host_branches) continue;
+    if (!devices.of(caller_of(program, s).index).interface->runs_segments) continue;
     if (count == index) *subprogram = s;
     count++;
   }

@@ -83,7 +83,7 @@ class Walk {
     if (!plan_.segment_count) return;
     const Device& device = plan_.devices[last_.device];
     LaunchCounts launch_counts = {1, 1};
-    if (device.interface->host_branches) {
+    if (device.interface->runs_segments) {
       StepProgram part = outline_of(program_, device);
       part.first_step = last_.first_step;
       part.steps.size = last_.end_step;

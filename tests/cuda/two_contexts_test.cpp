@@ -97,7 +97,7 @@ TEST_CASE("cuda: a stream of another GPU, or of nobody, is refused by name; noth
       CHECK(alive() == before);
     }
     options.device = "auto";  // which GPU that is, the caller of a stream knows
-    CHECK(has(model.session(options).error().field, "for a session whose device is cuda"));
+    CHECK(has(model.session(options).error().field, "asked for by name"));
     options.device = "cuda";
     int nothing = 0;
     options.gpu_stream = &nothing;

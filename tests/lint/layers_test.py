@@ -59,6 +59,10 @@ PLANTED = [
         'extern "C" __attribute__((weak)) const ingot::DeviceBackend ingot_cuda_backend;',
         "declares ingot_cuda_backend, which another file defines",
     ),
+    ("runtime/session/x.cpp", 'if (is(name, "cuda:1")) return;', "names the back end cuda"),
+    ("runtime/device/x.h", "int version;  // of CUDA", "names the back end cuda"),
+    ("runtime/device/x.h", "int places;  // see kernels/cuda/embed", ""),
+    ("runtime/include/ingot/x.h", "/* or cuda */", ""),
     ("runtime/device/cuda/x.cpp", "Status later(int x);\nStatus later(int x) {\n}", ""),
     (
         "kernels/cpu/x.inl",

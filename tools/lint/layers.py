@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Refuses what points against the order of the layers: an #include, a forward declaration of a type
-of a layer above, and in a .cpp file a declaration of what another file defines.
+of a layer above, in a .cpp file a declaration of what another file defines, and in the runtime the
+name of a back end outside of it.
 
 The rules are data: ORDER and TOOLS (a layer may include what stands before it), LINKED (the symbols
 that a program links or does not), and "May include" in the README.md of each folder, which names
@@ -90,9 +91,10 @@ TOOLS = [
     "cli/commands",
     "cli",
 ]
+# The back ends of the runtime: INGOT_BACKEND(name, ...). What else asks about one asks its table.
+BACKENDS = "runtime/device/backends.def"
 # Defined by a library that a program links or does not; found through a weak symbol.
 LINKED = {
-    "ingot_cuda_backend": "runtime/device/device.cpp",
     "ingot_backend_services": "runtime/session/backend_services.cpp",
 }
 # One element at a time, the same bits everywhere: device code as well.
@@ -268,6 +270,23 @@ def wrong_declarations(source, text):
                 )
 
 
+def backends_of(files):
+    return re.findall(r"^INGOT_BACKEND\((\w+),", files[BACKENDS], re.M)
+
+
+def wrong_backends(source, text, names):
+    """The runtime names a back end in its own folder, in the list and in the public headers. Paths
+    of its kernels name a folder."""
+    if not source.startswith("runtime/") or source == BACKENDS or source.endswith(".md"):
+        return
+    for name in names:
+        if source.startswith((f"runtime/device/{name}/", "runtime/include/")):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if name in line.lower().replace(f"kernels/{name}", ""):
+                yield number, f"names the back end {name}: ask its table ({BACKENDS}, device.h)"
+
+
 def grouped(folders):
     """runtime/base runtime/op -> runtime/{base,op}; a folder below a group of tools stays whole."""
     groups = collections.defaultdict(list)
@@ -341,12 +360,13 @@ def wrong_readmes(files):
 
 def findings(files):
     """files: path -> text. Lines "path:number: what"."""
-    types = types_of(files)
+    types, backends = types_of(files), backends_of(files)
     for source, text in sorted(files.items()):
         for number, what in (
             *wrong_includes(source, text),
             *wrong_forwards(source, text, types),
             *wrong_declarations(source, text),
+            *wrong_backends(source, text, backends),
         ):
             yield f"{source}:{number}: {what}"
     yield from wrong_readmes(files)
@@ -363,7 +383,7 @@ def read_tree(root):
     return {
         name: (root / name).read_text(errors="replace")
         for name in listed
-        if name.endswith((*KINDS, "/README.md")) and (root / name).exists()
+        if name.endswith((*KINDS, ".def", "/README.md")) and (root / name).exists()
     }
 
 

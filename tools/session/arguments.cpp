@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/device/device.h"
 #include "runtime/include/ingot/ingot.h"
 #include "tools/files/failure.h"
 #include "tools/files/suggest.h"
@@ -92,6 +93,12 @@ std::string parse_choice(const std::string& option, const std::string& text,
   const std::string near = host::nearest(text, choices);
   fail(Exit::kUsage, option + ": expected " + list + ", found '" + text + "'" +
                          (near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+std::vector<std::string> device_kinds() {
+  std::vector<std::string> kinds = {"auto", "cpu"};
+  for (const BackendRow* row = kBackends; row->name; row++) kinds.push_back(row->name);
+  return kinds;
 }
 
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {

@@ -23,6 +23,8 @@ uint64_t parse_bytes(const std::string& option, const std::string& text);
 /// One of a few words; the nearest is suggested otherwise.
 std::string parse_choice(const std::string& option, const std::string& text,
                          const std::vector<std::string>& choices);
+/// What --device may name, before ":": auto, cpu and the back ends (runtime/device/backends.def).
+std::vector<std::string> device_kinds();
 
 /// "NAME=VALUE", split at the last '='. The same name twice is refused.
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);

@@ -30,7 +30,7 @@ int ordinal_of(const char* rest) {
 }
 
 Status find(const char* name, Device* out, ErrorDetail* detail) {
-  const int ordinal = ordinal_of(name + 4);
+  const int ordinal = ordinal_of(name + strlen("cuda"));
   if (ordinal < 0)
     return refuse(name, "device: not a name of one", "cuda is the first GPU, cuda:1 the second", 0,
                   0, detail);
@@ -81,16 +81,9 @@ bool offer(uint32_t index, DeviceOffer* out) {
   return true;
 }
 
-void describe(const Device& device, DriverFacts* out) {
-  const Driver& d = driver();
-  const bool is_limited = d.graphs != GraphUse::kFull;
-  *out = {gpu_facts(device.ordinal).name, d.library ? d.library : "", d.version,
-          is_limited ? kGraphUseNames[int(d.graphs)] : nullptr};
-}
-
 }  // namespace
 }  // namespace ingot::cuda
 
 extern "C" const ingot::DeviceBackend ingot_cuda_backend;
 const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best,
-                                                 ingot::cuda::offer, ingot::cuda::describe};
+                                                 ingot::cuda::offer, /*takes_stream=*/true};

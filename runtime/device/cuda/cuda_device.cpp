@@ -155,7 +155,7 @@ void tell_variant(const Device& device, OpCode op, const OpArguments& arguments,
   out->why = chosen.why;
 }
 
-const char* host_decides(const Device& device) {
+const char* why_host_decides(const Device& device) {
   if (device.host_branches) return "it was asked for: INGOT_HOST_BRANCHES";
   const Driver& d = driver();
   if (d.graphs >= GraphUse::kHost) return "it was asked for: INGOT_CUDA_GRAPHS";
@@ -238,6 +238,18 @@ Status check_memory(Device& device, const void* at, uint64_t bytes, ErrorDetail*
   return {};
 }
 
+void describe_driver(const Device& device, DriverFacts* out) {
+  const Driver& d = driver();
+  out->product = gpu_facts(device.ordinal).name;
+  out->library = d.library ? d.library : "";
+  out->standard = "CUDA";
+  out->version_major = d.version / 1000;  // 12040: CUDA 12.4
+  out->version_minor = d.version % 1000 / 10;
+  if (d.graphs == GraphUse::kFull) return;
+  out->limited_by = "INGOT_CUDA_GRAPHS or INGOT_CUDA_SERIAL limits its graphs to";
+  out->limit = kGraphUseNames[int(d.graphs)];
+}
+
 constexpr DeviceInterface make_interface() {
   DeviceInterface d = {};
   d.kind = "cuda";
@@ -258,14 +270,16 @@ constexpr DeviceInterface make_interface() {
   d.shares_weights = true;
   d.knows = knows;
   d.queue = &kCudaQueue;
-  d.host_branches = true;
-  d.loop_bytes = loop_bytes;
-  d.counter_bytes = counter_bytes;
-  d.host_decides = host_decides;
-  d.is_one_launch = is_one_segment;
+  d.runs_segments = true;
+  d.loop_counter_bytes = loop_counter_bytes;
+  d.zeroed_bytes = zeroed_bytes;
+  d.why_host_decides = why_host_decides;
+  d.is_one_segment = is_one_segment;
   d.variant = tell_variant;
   d.takes_f16_weights = takes_f16_weights;
   d.choose_f16 = choose_f16;
+  d.no_kernel_hint = "use the device auto or cpu; docs/cuda.md says what a GPU leaves to the CPU";
+  d.describe_driver = describe_driver;
   return d;
 }
 

@@ -164,7 +164,7 @@ enum : Result {
   X(cuGraphExecDestroy, (GraphExec exec))                                                         \
   X(cuGraphDestroy, (Graph graph))
 
-/// Null where the driver is older; see host_decides(), has_early_launches().
+/// Null where the driver is older; see why_host_decides(), has_early_launches().
 #define INGOT_CUDA_DRIVER_OPTIONAL(X)                                                              \
   X(cuGraphConditionalHandleCreate,                                                                \
     (uint64_t * handle, Graph graph, Context context, unsigned value, unsigned flags))             \

@@ -32,7 +32,7 @@ struct Walk {
 
 /// Those of the program: from the beginning of each graph, of which one runs at a time.
 inline GpuCounters counters_of(const StepProgram& program) {
-  const uint64_t bytes = counter_bytes(program.precision);
+  const uint64_t bytes = zeroed_bytes(program.precision);
   if (!bytes || !program.shared_scratch) return {};
   return {reinterpret_cast<uint32_t*>(program.shared_scratch), uint32_t(bytes / sizeof(uint32_t))};
 }

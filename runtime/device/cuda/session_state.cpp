@@ -30,11 +30,11 @@ Result wait_for_stream(const SessionState& s) {
   return result ? result : driver().cuEventSynchronize(s.ended);
 }
 
-uint64_t counter_bytes(uint32_t precision) {
+uint64_t zeroed_bytes(uint32_t precision) {
   return gpu_precision(precision) == GpuPrecision::kExact ? 0 : kGpuCounters * sizeof(uint32_t);
 }
 
-uint64_t loop_bytes(uint32_t subprograms) {
+uint64_t loop_counter_bytes(uint32_t subprograms) {
   const uint64_t bytes = sizeof(LoopWords) + uint64_t(subprograms) * sizeof(uint64_t);
   return (bytes + 255) & ~uint64_t{255};
 }

@@ -49,15 +49,15 @@ struct HostMailbox {
 
 static_assert(sizeof(LoopWords::trips) == kMaxSubprogramDepth * sizeof(LoopTrip), "");
 /// Behind the scratch of a program: counters of launches, where products are not exact.
-uint64_t counter_bytes(uint32_t precision);
+uint64_t zeroed_bytes(uint32_t precision);
 /// Behind them of one that has a loop: LoopWords, then a count for each subprogram.
 inline LoopWords* loop_words(const StepProgram& program) {
-  return reinterpret_cast<LoopWords*>(program.shared_scratch + counter_bytes(program.precision));
+  return reinterpret_cast<LoopWords*>(program.shared_scratch + zeroed_bytes(program.precision));
 }
 inline uint64_t* loop_counts(const StepProgram& program) {
   return reinterpret_cast<uint64_t*>(loop_words(program) + 1);
 }
-uint64_t loop_bytes(uint32_t subprograms);
+uint64_t loop_counter_bytes(uint32_t subprograms);
 
 constexpr uint64_t kMailboxBytes = 512;
 static_assert(sizeof(HostMailbox) <= kMailboxBytes, "");

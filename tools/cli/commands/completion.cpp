@@ -30,7 +30,7 @@ std::vector<std::string> words_of(const CLI::Option& option) {
     out.push_back(type.substr(at, end - at));
     at = end + 1;
   }
-  if (option.check_lname("device")) return {"auto", "cpu", "cuda"};
+  if (option.check_lname("device")) return device_kinds();
   return out;
 }
 

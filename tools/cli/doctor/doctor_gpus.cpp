@@ -68,7 +68,7 @@ std::string graphs_on(int ordinal) {
               : "no early starts (a driver of CUDA 12.3 has them)";
   out += d.graphs >= cuda::GraphUse::kSerial ? ", one chain (INGOT_CUDA_GRAPHS)" : ", branches";
   Device device{nullptr, cuda::kGpuNames[ordinal], "", ordinal};
-  const char* const why = cuda::kCudaDevice.host_decides(device);
+  const char* const why = cuda::kCudaDevice.why_host_decides(device);
   return out + (why ? std::string(", Ifs and Loops by the CPU (") + why + ")"
                     : std::string(", Ifs and Loops by the GPU"));
 }

@@ -84,7 +84,7 @@ SessionSettings SessionArguments::session_settings() const {
     host::fail(host::Exit::kUsage,
                "--device: a GPU is cuda, the second cuda:1; found '" + device + "'");
   // "null" and "fake" are devices of tests
-  if (kind != "null" && kind != "fake") parse_choice("--device", kind, {"auto", "cpu", "cuda"});
+  if (kind != "null" && kind != "fake") parse_choice("--device", kind, device_kinds());
   settings.device = device;
   settings.places = parse_places(places);
   if (strict) settings.flags |= INGOT_STRICT;
