@@ -79,7 +79,8 @@ const char* reader_name(OpCode op) {
 
 const micro::MicroKernelTable& scalar_rows() {
   static const std::vector<micro::MicroKernel> rows = make_rows();
-  static const micro::MicroKernelTable table = {rows.data(), uint32_t(rows.size())};
+  static const micro::MicroKernelTable table = {rows.data(), uint32_t(rows.size()),
+                                                micro::start_states};
   return table;
 }
 

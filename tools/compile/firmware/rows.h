@@ -12,7 +12,8 @@ namespace ingot::firmware {
 
 /// "QuantizedConv2d"; null where the core has no reader for the operator's attributes.
 const char* reader_name(OpCode op);
-/// The host's scalar kernels whose attributes the core reads, in the order of their table.
+/// The host's scalar kernels whose attributes the core reads, in the order of their table; for
+/// models with state too.
 const micro::MicroKernelTable& scalar_rows();
 
 /// Source of a table with these rows of scalar_rows(), in the same order, for ingot/micro.h:
