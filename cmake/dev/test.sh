@@ -187,12 +187,13 @@ parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle che
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
-  need_ingot "${model_runners[@]}"
+  need_ingot "${model_runners[@]}" micro_runner
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   need_python "goldens of TFLite models" ai-edge-litert flatbuffers || echo "[skip] ai-edge-litert is not to be had: TFLite is compared with no runtime"
   local failed=0
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
+  "$python" tests/micro/streams.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
   "$python" tests/import/decoder/decoder_test.py --ingot build/gcc/bin/ingot || failed=1
@@ -345,9 +346,9 @@ stage_firmware() {
   need_ingot
   bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware
   need_riscv
-  # a project as `ingot firmware` writes it; all boards and networks: ./dev show firmware
+  # projects as `ingot firmware` writes them; all boards and networks: ./dev show firmware
   python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
-    --networks digits,digits_f32
+    --networks digits,digits_f32,stream,svdf,alexa
 }
 
 stage_nodes() {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - opens each model of models.h in one arena, feeds it the inputs that were written beside
-   it, and compares the outputs with those of the host, byte for byte. Replace the loop over models
-   by what your device does: fill the inputs, run, read the outputs. */
+/* main.c - opens each model of models.h in its part of the arena, feeds it the inputs that were
+   written beside it, and compares the outputs with those of the host, byte for byte. Replace the
+   loop over models by what your device does: fill the inputs, run, read the outputs. A model with
+   state stays open; ingot_micro_reset_state() starts it over. */
 #include <string.h>
 
 #include "ingot/micro.h"
@@ -14,7 +15,6 @@ uint32_t board_stack_used(void);
 uint32_t board_stack_bytes(void);
 extern const ingot_micro_kernels* ingot_micro_table(void);
 
-/* Models take turns in it. */
 static unsigned char arena[FIRMWARE_ARENA_BYTES] __attribute__((aligned(64)));
 
 static void print_number(const char* label, uint32_t n) {
@@ -43,23 +43,25 @@ static int run_model(const firmware_model* m) {
   ingot_micro model;
   ingot_micro_error error;
   ingot_micro_tensor tensor;
-  uint32_t i, k, ticks, equal = 0, bytes = 0;
+  uint32_t i, k, run, ticks = 0, equal = 0, bytes = 0;
   const unsigned char *input = m->inputs, *expected = m->outputs;
-  if (ingot_micro_open(&model, m->image, m->image_bytes, ingot_micro_table(), arena, sizeof arena,
-                       INGOT_MICRO_CHECK_WEIGHTS, &error))
+  if (ingot_micro_open(&model, m->image, m->image_bytes, ingot_micro_table(), arena + m->arena_at,
+                       m->arena_bytes, INGOT_MICRO_CHECK_WEIGHTS, &error))
     return fail(m->name, "open", &error);
-  for (i = 0; ingot_micro_input(&model, i, &tensor) == 0; i++) {
-    memcpy(tensor.data, input, tensor.bytes);
-    input += tensor.bytes;
-  }
-  board_clock_start();
-  if (ingot_micro_run(&model, 0, 0, &error)) return fail(m->name, "run", &error);
-  ticks = board_clock_ticks();
-  for (i = 0; ingot_micro_output(&model, i, &tensor) == 0; i++) {
-    for (k = 0; k < tensor.bytes; k++)
-      equal += ((const unsigned char*)tensor.data)[k] == expected[k];
-    expected += tensor.bytes;
-    bytes += tensor.bytes;
+  for (run = 0; run < m->runs; run++) {
+    for (i = 0; ingot_micro_input(&model, i, &tensor) == 0; i++) {
+      memcpy(tensor.data, input, tensor.bytes);
+      input += tensor.bytes;
+    }
+    board_clock_start();
+    if (ingot_micro_run(&model, 0, 0, &error)) return fail(m->name, "run", &error);
+    ticks = board_clock_ticks(); /* of the last run */
+    for (i = 0; ingot_micro_output(&model, i, &tensor) == 0; i++) {
+      for (k = 0; k < tensor.bytes; k++)
+        equal += ((const unsigned char*)tensor.data)[k] == expected[k];
+      expected += tensor.bytes;
+      bytes += tensor.bytes;
+    }
   }
   board_print(m->name);
   print_number(": ", equal);

@@ -32,6 +32,10 @@ bool is_aligned(const void* at, uintptr_t alignment, const char* what, MicroErro
   return rest == 0 || refuse(e, Code::kMisaligned, what, -1, uint32_t(alignment), rest);
 }
 
+bool start(const MicroModel& m, MicroError* e) {
+  return !m.kernels->start_states || m.kernels->start_states(m, e);
+}
+
 bool open(ingot_micro* out, const void* image, size_t bytes, const ingot_micro_kernels* kernels,
           void* arena, size_t arena_bytes, uint32_t flags, Watch* watch, MicroError* e) {
   if (!out || !image || !kernels || !arena)
@@ -45,7 +49,7 @@ bool open(ingot_micro* out, const void* image, size_t bytes, const ingot_micro_k
   m.arena_bytes = arena_bytes < kMaxBytes ? uint32_t(arena_bytes) : kMaxBytes;
   if (!open_image(static_cast<const uint8_t*>(image), bytes, flags & INGOT_MICRO_CHECK_WEIGHTS, &m,
                   watch, e) ||
-      !validate(&m, watch, e))
+      !validate(&m, watch, e) || !start(m, e))
     return false;
   memcpy(out, &m, sizeof m);
   return true;
@@ -145,6 +149,15 @@ int32_t ingot_micro_run(const ingot_micro* model, ingot_micro_hook hook, void* u
     }
     if (!run_instruction(m, step, &e)) break;
   }
+  return report(e, error);
+}
+
+int32_t ingot_micro_reset_state(const ingot_micro* model, ingot_micro_error* error) {
+  MicroError e;
+  if (!model)
+    refuse(&e, Code::kInvalidArgument, INGOT_MICRO_TEXT("an argument is null"));
+  else
+    start(model_of(model), &e);
   return report(e, error);
 }
 

@@ -16,9 +16,15 @@ struct MicroKernel {
   KernelEntry entry;
   ReadAttributes read;
 };
+struct MicroModel;
+struct MicroError;
+/// Sets every state to its initial value.
+using StartStates = bool (*)(const MicroModel& model, MicroError* error);
 struct MicroKernelTable {
   const MicroKernel* rows;
   uint32_t count;
+  // null, so that nothing of it is linked, where no model has state
+  StartStates start_states = nullptr;
 };
 
 /// What went wrong; `what` is null where INGOT_FIRMWARE is defined.
@@ -107,6 +113,10 @@ bool validate(MicroModel* model, Watch* watch, MicroError* error);
 inline uint8_t* scratch_table(const MicroModel& model) {
   return model.arena + model.arena_bytes - 2 * model.instructions.count;
 }
+
+/// The function of tables for models with state. Each state is held against its initial value
+/// before it is written, at a reset too. @pre validate() has seen `model`
+bool start_states(const MicroModel& model, MicroError* error);
 
 /// Address of a value, which lies in the flash or in the arena whatever the file says; null else.
 uint8_t* address_of(const MicroModel& model, uint32_t index, const MicroValue& value);

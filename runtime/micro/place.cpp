@@ -9,10 +9,9 @@
 namespace ingot::micro {
 namespace {
 
-bool is_placed(const MicroModel& m, const Work& w, uint32_t index) {
-  FlatReader r = reader_of(m);
+bool is_placed(const Work& w, uint32_t index) {
   return w.root == index && w.first != Work::kNever && w.bytes != 0 &&
-         r.byte(r.element(m.values, index), value_field::kKind) != uint8_t(ValueKind::kConstant);
+         w.kind != ValueKind::kConstant;
 }
 
 /// Every root of the plan, by its place, in Work::order of the first `count` entries; Work::at is
@@ -22,7 +21,7 @@ bool check_plan(const MicroModel& m, Work* work, uint32_t plan_bytes, uint32_t a
   *count = 0;
   for (uint32_t i = 0; i < m.values.count; i++) {
     Work& a = work[i];
-    if (!is_placed(m, a, i)) continue;
+    if (!is_placed(a, i)) continue;
     a.at = planned_offset(m, i);
     if (a.at == kNoPlace || a.at % alignment != 0 || a.at > plan_bytes ||
         a.bytes > plan_bytes - a.at)

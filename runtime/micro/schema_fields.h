@@ -51,6 +51,9 @@ enum : uint32_t { kName, kInstructions };
 namespace port_field {
 enum : uint32_t { kName, kValue };
 }
+namespace state_field {
+enum : uint32_t { kName, kValue, kInit, kInput, kOutput, kOutputName };
+}
 namespace plan_field {
 enum : uint32_t { kOffsets, kBytes };
 }

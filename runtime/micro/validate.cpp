@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/micro/validate.cpp - everything that has to hold before the first run. A file that passes
-// here passes on a host: the rules are those of runtime/format, of programs without branches,
-// symbols and state, where a value is written as a whole, in parts without gaps, or overwrites
-// another.
+// here passes on a host: the rules are those of runtime/format, of programs without branches and
+// symbols, where a value is written as a whole, in parts without gaps, or overwrites another.
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
@@ -28,11 +27,12 @@ bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
       {kRequiredFeatures, INGOT_MICRO_TEXT("program: features that only the whole runtime has")},
       {kSymbols, INGOT_MICRO_TEXT("program: dynamic dimensions; use --dim")},
       {kDimExprs, INGOT_MICRO_TEXT("program: dynamic dimensions; use --dim")},
-      {kStates, INGOT_MICRO_TEXT("program: state, which only the whole runtime keeps")},
+      {kStates, INGOT_MICRO_TEXT("program: state, which this kernel table keeps none of")},
   };
   for (const Other& other : kOthers)
     if (const uint32_t count = r->vector(root, other.field, 4).count)
-      return refuse(e, Code::kUnsupportedFeature, other.what, -1, 0, count);
+      if (other.field != kStates || !m->kernels->start_states)
+        return refuse(e, Code::kUnsupportedFeature, other.what, -1, 0, count);
   const FlatVector subprograms = r->vector(root, kSubprograms, 4);
   if (subprograms.count != 1)
     return refuse(e, Code::kUnsupportedFeature, INGOT_MICRO_TEXT("program.subprograms"), -1, 1,
@@ -56,10 +56,14 @@ bool check_program(MicroModel* m, FlatReader* r, uint32_t root, MicroError* e) {
   return true;
 }
 
-/// What a value says about itself and about the one that it lies in.
-bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
+/// What a value says about itself and about the one that it lies in. Fills its `work`.
+bool check_value(const MicroModel& m, uint32_t index, Work* work, MicroError* e) {
   MicroValue v, parent;
   if (!read_value(m, index, &v, e)) return false;
+  *work = Work{};
+  work->root = uint16_t(index), work->bytes = v.bytes, work->alias = v.alias, work->kind = v.kind;
+  if (v.kind == ValueKind::kInput || v.kind == ValueKind::kState) work->touch(0);
+  if (v.kind == ValueKind::kState) work->touch(m.instructions.count);
   if (v.kind != ValueKind::kConstant && v.type.packing != Packing::kDense)
     return meaning_error(e, INGOT_MICRO_TEXT("values[].packing: constants only"), index);
   FlatReader r = reader_of(m);
@@ -87,8 +91,7 @@ bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
   if (v.alias_offset > parent.bytes || v.bytes > parent.bytes - v.alias_offset)
     return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: leaves it"), index, parent.bytes,
                          v.alias_offset);
-  uint32_t offset;
-  const uint32_t root = find_root(m, index, &offset);
+  const uint32_t root = find_root(m, index, &work->at);
   if (root == kNoPlace) {
     for (uint32_t i = 0, at = index; i < m.values.count && at < m.values.count; i++) {
       if (r.byte(r.element(m.values, at), value_field::kAlias) == uint8_t(AliasKind::kNone))
@@ -98,6 +101,7 @@ bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
     }
     return meaning_error(e, INGOT_MICRO_TEXT("values[].alias_of: a cycle"), index);
   }
+  work->root = uint16_t(root);
   if (!read_value(m, root, &parent, e)) return false;
   const bool read_only = parent.kind == ValueKind::kConstant || parent.kind == ValueKind::kInput;
   if (parent.type.packing != Packing::kDense ||
@@ -106,23 +110,23 @@ bool check_value(const MicroModel& m, uint32_t index, MicroError* e) {
   return true;
 }
 
-/// Every value of the kind is one port, every port such a value.
+/// Every value of the kind is one port or state, every port or state such a value.
 bool check_ports(const MicroModel& m, const FlatVector& ports, ValueKind kind, Work* work,
                  MicroError* e) {
+  static_assert(uint32_t(state_field::kValue) == uint32_t(port_field::kValue), "read as one field");
   FlatReader r = reader_of(m);
   uint32_t of_kind = 0;
-  for (uint32_t i = 0; i < m.values.count; i++)
-    of_kind += r.byte(r.element(m.values, i), value_field::kKind) == uint8_t(kind);
+  for (uint32_t i = 0; i < m.values.count; i++) of_kind += work[i].kind == kind;
   for (uint32_t i = 0; i < ports.count; i++) {
     const uint32_t value = r.word(r.element(ports, i), port_field::kValue);
-    if (value >= m.values.count || work[value].order != Work::kNever ||
-        r.byte(r.element(m.values, value), value_field::kKind) != uint8_t(kind))
-      return meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[].value"), i, m.values.count,
-                           value);
+    if (value >= m.values.count || work[value].order != Work::kNever || work[value].kind != kind)
+      return meaning_error(e, INGOT_MICRO_TEXT("inputs[], outputs[] or states[].value"), i,
+                           m.values.count, value);
     work[value].order = 0;  // a port once
   }
-  return ports.count == of_kind || meaning_error(e, INGOT_MICRO_TEXT("inputs[] or outputs[]"),
-                                                 ports.count, of_kind, ports.count);
+  return ports.count == of_kind ||
+         meaning_error(e, INGOT_MICRO_TEXT("inputs[], outputs[] or states[]"), ports.count, of_kind,
+                       ports.count);
 }
 
 /// Steps of reads and writes, by value, and what may not be read any more.
@@ -144,7 +148,9 @@ class Flow {
   bool write(uint32_t value, uint32_t step) {
     MicroValue v;
     if (!read_value(m_, value, &v, e_)) return false;
-    if (v.kind == ValueKind::kConstant || v.kind == ValueKind::kInput)
+    const uint32_t root = work_[value].root;
+    const ValueKind home = work_[root].kind;
+    if (home == ValueKind::kConstant || home == ValueKind::kInput)
       return refused(value, INGOT_MICRO_TEXT("constants and inputs are never written"));
     const bool part = v.alias == AliasKind::kView;
     if (part && uint64_t(v.type.elements()) * dtype_bytes(v.type.dtype) != v.bytes)
@@ -152,7 +158,8 @@ class Flow {
                     INGOT_MICRO_TEXT("a value that is written in parts with gaps"), int32_t(value));
     if (work_[value].written != Work::kNever)
       return refused(value, INGOT_MICRO_TEXT("is written twice"));
-    const uint32_t root = work_[value].root;
+    if (part && work_[value].first != Work::kNever)
+      return refused(value, INGOT_MICRO_TEXT("read before it is written"));
     uint32_t shared = 0;
     for (uint32_t o = root; o != Work::kNever; o = work_[o].next, shared++)
       if (work_[o].written != Work::kNever && v.alias != AliasKind::kInPlace && overlap(o, value))
@@ -179,17 +186,18 @@ class Flow {
  private:
   bool refused(uint32_t value, const char* what) { return meaning_error(e_, what, value); }
 
-  /// When the first byte of what `value` shows was written: before all steps where nothing writes
-  /// it, never where a byte is not.
+  /// When the first byte of what `value` shows was written: before all steps where no instruction
+  /// has to, never where a byte is not.
   uint32_t writer_step(uint32_t value) {
     FlatReader r = reader_of(m_);
     uint32_t whole = value;
     // check_value() has seen every chain end
-    while (work_[whole].is(AliasKind::kView))
+    while (work_[whole].alias == AliasKind::kView) {
+      work_[whole].first = 0;  // of a view: it was read
       whole = r.word(r.element(m_.values, whole), value_field::kAliasOf);
-    const uint8_t kind = r.byte(r.element(m_.values, whole), value_field::kKind);
-    if (kind == uint8_t(ValueKind::kConstant) || kind == uint8_t(ValueKind::kInput))
-      return Work::kBefore;
+    }
+    const ValueKind kind = work_[whole].kind;
+    if (kind != ValueKind::kActivation && kind != ValueKind::kOutput) return Work::kBefore;
     return work_[whole].written != Work::kNever ? work_[whole].written : first_part(value);
   }
 
@@ -200,7 +208,7 @@ class Flow {
     uint32_t first = Work::kNever, missing = end - begin;
     for (uint32_t o = work_[value].root; o != Work::kNever; o = work_[o].next) {
       const Work& part = work_[o];
-      if (part.written == Work::kNever || part.is(AliasKind::kInPlace)) continue;
+      if (part.written == Work::kNever || part.alias == AliasKind::kInPlace) continue;
       const uint32_t part_end = part.at + part.bytes, low = part.at > begin ? part.at : begin,
                      high = part_end < end ? part_end : end;
       if (low >= high) continue;
@@ -215,7 +223,7 @@ class Flow {
     const uint32_t root = work_[value].root;
     for (uint32_t o = work_[root].next; o != Work::kNever; o = work_[o].next) {
       const uint32_t since = work_[o].written;
-      if (since >= step || work_[o].is(AliasKind::kView)) continue;
+      if (since >= step || work_[o].alias == AliasKind::kView) continue;
       if ((written == Work::kBefore || since > written) && overlap(o, value)) return true;
     }
     return false;
@@ -290,23 +298,13 @@ bool validate(MicroModel* m, Watch* watch, MicroError* e) {
   if (!check_program(m, &r, root, e)) return false;
   Work* work;
   if (!take_work(*m, &work, e)) return false;
-  for (uint32_t i = 0; i < m->values.count; i++) {
-    work[i] = Work{};
-    if (!check_value(*m, i, e) || !watch->spend(5, e)) return false;
-  }
+  for (uint32_t i = 0; i < m->values.count; i++)
+    if (!check_value(*m, i, &work[i], e) || !watch->spend(5, e)) return false;
   if (!check_ports(*m, m->inputs, ValueKind::kInput, work, e) ||
-      !check_ports(*m, m->outputs, ValueKind::kOutput, work, e))
+      !check_ports(*m, m->outputs, ValueKind::kOutput, work, e) ||
+      !check_ports(*m, r.vector(root, kStates, 4), ValueKind::kState, work, e))
     return false;
   const uint32_t steps = m->instructions.count;
-  for (uint32_t i = 0; i < m->values.count; i++) {
-    MicroValue v;
-    if (!read_value(*m, i, &v, e)) return false;
-    work[i].root = uint16_t(find_root(*m, i, &work[i].at));
-    work[i].bytes = v.bytes, work[i].alias = uint8_t(v.alias);
-    if (v.kind == ValueKind::kInput) work[i].touch(0);
-    if (v.kind == ValueKind::kState)
-      return meaning_error(e, INGOT_MICRO_TEXT("values[].kind: a state that is not named"), i);
-  }
   for (uint32_t step = 0; step < steps; step++)
     if (!check_instruction(*m, step, work, watch, e) || !watch->spend(16, e)) return false;
   Flow flow(*m, work, watch, e);

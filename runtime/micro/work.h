@@ -12,16 +12,17 @@ namespace ingot::micro {
 constexpr uint32_t kMaxShared = 256;
 
 /// Of one value: the root whose storage it lies in and how far behind its start, the step that
-/// writes it, the next written one of its root; of a root the first and last step that touch it.
+/// writes it, the next written one of its root; of a root the first and last step that touch it, of
+/// a view whether it was read.
 struct Work {
   static constexpr uint16_t kNever = 0xffff;
-  static constexpr uint32_t kBefore = 0xfffe;  // constants and inputs: before all steps
+  static constexpr uint32_t kBefore = 0xfffe;  // constants, inputs, states: before all steps
   uint16_t root = kNever, written = kNever, first = kNever, last = 0, next = kNever;
   uint16_t order = kNever;  // place_all(): the roots by their places; before it: a mark
   uint32_t at = 0, bytes = 0;
-  uint8_t alias = 0;  // AliasKind
+  AliasKind alias = AliasKind::kNone;
+  ValueKind kind = ValueKind::kActivation;
 
-  bool is(AliasKind kind) const { return alias == uint8_t(kind); }
   void touch(uint32_t step) {
     if (first == kNever || step < first) first = uint16_t(step);
     if (step > last) last = uint16_t(step);

@@ -150,6 +150,35 @@ TEST_CASE("firmware: dynamic dimensions and what is no model are refused by name
   refuses({"firmware", folder / "absent.ingot", "-o", folder / "a"}, 7, {"absent.ingot"});
 }
 
+TEST_CASE("firmware: a model with state has its own part of the arena and some runs in a row") {
+  const Folder folder;
+  const std::string state = folder / "keeps.ingot", plain = converted(folder, "linear"),
+                    project = folder / "project";
+  REQUIRE(run({"convert", data("stream.onnx"), "--state", "s=sn", "-o", state, "--target", "mcu"})
+              .exit == 0);
+  const Ran ran = run({"firmware", plain, state, "-o", project});
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  const std::string list = slurp(project + "/models/list.c");
+  CHECK(count_of(list, "linear_outputs, 1, 0, ") == 1);
+  CHECK(count_of(list, "keeps_outputs, 8, 0, ") == 0);
+  CHECK(count_of(list, "keeps_outputs, 8, ") == 1);
+  CHECK(count_of(slurp(project + "/models/keeps.c"), "keeps_inputs[64]") == 1);
+  CHECK(count_of(slurp(project + "/kernels.cpp"), "micro::start_states") == 1);
+  CHECK(count_of(slurp(project + "/README.md"), "State is kept from run to run: keeps.") == 1);
+  CHECK(count_of(slurp(project + "/ingot/runtime/include/ingot/micro.h"),
+                 "ingot_micro_reset_state(") == 1);
+  CHECK(fs::exists(project + "/ingot/runtime/micro/states.cpp"));
+  // without one nothing of it is linked
+  REQUIRE(run({"firmware", plain, "-o", folder / "other"}).exit == 0);
+  CHECK(count_of(slurp(folder / "other/kernels.cpp"), "start_states") == 0);
+  CHECK(count_of(slurp(folder / "other/README.md"), "State is kept") == 0);
+  // in turns it would start over each time
+  CHECK(run({"plan", state, "--shared-arena"}).exit == 0);
+  CHECK(run({"plan", state, plain}).exit == 0);
+  refuses({"plan", plain, state, "--shared-arena"}, 4, {"keeps.ingot", "keeps state"});
+}
+
 TEST_CASE("plan: models in turn take the largest arena and give the outputs of each alone") {
   const Folder folder;
   const std::string a = converted(folder, "linear"), b = converted(folder, "stream");

@@ -34,11 +34,12 @@ NODE = re.compile(r'^node: { title: "([^"]+)" label: "([^"]*)"')
 EDGE = re.compile(r'^edge: { sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*)")?')
 # What is called, as the source has it in front of the parenthesis, and the types of the functions
 # that it can be. None: nothing of ours (the caller's hook; a barrier, which a team of one never
-# reaches).
+# reaches), or with a type, nothing where none is linked (state).
 POINTERS = (
     (r"\bhook_?", None),
     (r"\bbarrier", None),
     (r"->read", "bool (FlatReader*, uint32_t, void*)"),
+    (r"->start_states", None, "bool (const MicroModel&, MicroError*)"),
     (r"\bcheck", "bool (const OpArguments&, Violation*)"),
     (r"\bscratch", "ScratchNeed (const OpArguments&, int)"),
     (r"\bin_place", "uint32_t (const OpArguments&)"),
@@ -106,7 +107,7 @@ class Graph:
                 if types == [None]:
                     return []
                 found = [t for t, label in self.labels.items() if self.type_of(label) in types]
-                if not found:
+                if not found and None not in types:
                     sys.exit(f"{place}: no linked function has the type that is called: {text}")
                 return found
         sys.exit(f"{place}: a call through a pointer that POINTERS does not know: {text.strip()}")

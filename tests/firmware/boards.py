@@ -5,10 +5,11 @@ with its own Makefile, run in QEMU; every byte of the outputs as on the host.
 
   boards.py --ingot BIN --work DIR [--boards A,B] [--networks A,B] [--count]
 
-The networks are the project's own digit reader, quantized and in f32, and MLPerf Tiny's with their
-reference inputs where shared material is present. --count: instructions of a
-run on a Cortex-M4 (QEMU's counter, a nanosecond for each), beside the published rows. A board that
-is too small is refused when the project is written, and the line says so."""
+The networks are the project's own (the digit reader, quantized and in f32, and two with state), a
+wake word of a PyPI package, and MLPerf Tiny's with their reference inputs where shared material is
+present. One with state has runs in a row. --count: instructions of a run on a Cortex-M4 (QEMU's
+counter, a nanosecond for each), beside the published rows. A board that is too small is refused
+when the project is written, and the line says so."""
 
 import pathlib
 import re
@@ -16,6 +17,7 @@ import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from packages import fetch  # noqa: E402
 from testing import Checks, ingot_parser, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -24,6 +26,8 @@ import shared  # noqa: E402
 
 SHARED = shared.SHARED / "models"
 FLOATS = "digits_f32"  # the same bits with and without floating point in hardware
+WAKE = "pymicro-wakeword==2.5.0:pymicro_wakeword/models/alexa.tflite"
+STATEFUL = ("stream", "svdf", "alexa")
 NETWORKS = {
     "str_ww_ref_model": "wake word",
     "kws_ref_model": "keyword",
@@ -32,6 +36,9 @@ NETWORKS = {
     "ad01_int8": "anomaly",
     "digits": "digits int8",
     FLOATS: "digits f32",
+    "stream": "stream int8",
+    "svdf": "svdf f32",
+    "alexa": "streaming wake word",
 }
 BOARDS = (
     "microbit",
@@ -87,17 +94,55 @@ def digits_of_bytes(ingot, work):
     return digits(ingot, work, "--dtype", "int8", "--calibrate", work / "samples.npz")
 
 
-OWN = {"digits": digits_of_bytes, FLOATS: digits}  # the project's own
+def stream(ingot, work):
+    """int8 with a state that starts at its zero point."""
+    import make_stream
+
+    source, out = work / "stream.onnx", work / "stream.ingot"
+    make_stream.write_stream(source)
+    call(ingot, "convert", source, "-o", out, "--target", "mcu", "-q", "--state", "s=sn",
+         "--state-init", f"s={make_stream.ZERO}")  # fmt: skip
+    return out
+
+
+def svdf(ingot, work):
+    out = work / "svdf.ingot"
+    source = ROOT / "tests/fuzz/seeds/fuzz_tflite_model/svdf.tflite"
+    call(ingot, "convert", source, "-o", out, "--target", "mcu", "-q")
+    return out
+
+
+def wake_word(ingot, work):
+    """None where the package cannot be had."""
+    out, source = work / "alexa.ingot", fetch(WAKE, work)
+    if not source:
+        print(f"[skip] a published streaming wake word: {WAKE} is not to be had")
+        return None
+    call(ingot, "convert", source, "-o", out, "--target", "mcu", "-q", "--exact-to", "builtin")
+    return out
+
+
+# the project's own, and what packages have
+OWN = {
+    "digits": digits_of_bytes,
+    FLOATS: digits,
+    "stream": stream,
+    "svdf": svdf,
+    "alexa": wake_word,
+}
 
 
 def check_on_board(ingot, work, board, files, program):
     """What a program of tests/firmware counts, in the place of a project's own; counted with the
     boards."""
-    name = next((n for n in ("str_ww_ref_model", "digits") if n in files), None)
-    if not name or not shutil.which("qemu-system-arm"):
+    if program == "states.c":
+        chosen = [files[n] for n in STATEFUL if n in files]
+    else:
+        chosen = [files[n] for n in ("str_ww_ref_model", "digits") if n in files][:1]
+    if not chosen or not shutil.which("qemu-system-arm"):
         return 0, 0
     folder = work / program.partition(".")[0]
-    build(ingot, folder, board, [files[name]], ROOT / "tests/firmware" / program)
+    build(ingot, folder, board, chosen, ROOT / "tests/firmware" / program)
     text = emulate(folder)
     counts = re.search(r"^(\d+) passed, (\d+) failed", text, re.M)
     print(f"{program} on {board}")
@@ -160,6 +205,7 @@ def main():
     names = args.networks.split(",")
     files = {n: convert(ingot, work, n) for n in names if SHARED.exists() and n not in OWN}
     files |= {name: OWN[name](ingot, work) for name in names if name in OWN}
+    files = {name: file for name, file in files.items() if file}
     if not files:
         print("[skip] no network for a board: there is no shared material (MLPerf Tiny's networks)")
     results, checks = [], Checks("boards")
@@ -188,8 +234,11 @@ def main():
                 show(board, emulate(folder), results)
         mine = results[before:]
         checks.failed += expected - sum(good for _, _, good, _, _ in mine)
-    refused, wrong = check_on_board(ingot, work, "mps2-an386", files, "refusals.c")
-    checks.failed += wrong
+    refused = 0
+    for program in ("refusals.c", "states.c"):
+        counts = check_on_board(ingot, work, "mps2-an386", files, program)
+        refused += counts[0]
+        checks.failed += counts[1]
     for board in set(args.boards.split(",")) & {"mps2-an386", "mps2-an505", "mps3-an547"}:
         counts = check_on_board(ingot, work, board, files, "byte_kernels.cpp")
         refused += counts[0]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a file in the flash of a microcontroller: opened in an arena of exactly its size,
-// with hashes brought up to date; the hook bounds the work.
+// with hashes brought up to date; the hook bounds the work. States are reset.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +27,8 @@ const micro::MicroKernelTable& contract_rows() {
       INGOT_WRITTEN_READERS(INGOT_WRITTEN)
 #undef INGOT_WRITTEN
   };
-  static const micro::MicroKernelTable table = {rows, uint32_t(sizeof rows / sizeof rows[0])};
+  static const micro::MicroKernelTable table = {rows, uint32_t(sizeof rows / sizeof rows[0]),
+                                                micro::start_states};
   return table;
 }
 
@@ -63,5 +64,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     memset(port.data, 1, port.bytes);
   for (uint32_t i = 0; ingot_micro_output(&model, i, &port) == 0; i++)
     memset(port.data, 2, port.bytes);
+  if (ingot_micro_reset_state(&model, nullptr) != 0) abort();  // as it was opened
   return 0;
 }

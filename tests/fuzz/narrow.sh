@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The readers of .ingot files, of a host (fuzz_open) and of a microcontroller (fuzz_micro), over every
-# file of tests/golden/accept and a part of tests/golden/refuse, $mutants (default 40) damaged copies
+# file of tests/golden/accept, the seeds of fuzz_micro and a part of tests/golden/refuse, $mutants (default 40) damaged copies
 # of each: compiled for 32 bits under ASan and UBSan, and for 64 with
 # every lossy implicit conversion of integers a finding. INGOT_M32 names another compiler than g++ -m32.
 set -euo pipefail
@@ -39,7 +39,7 @@ build() {
   done
 }
 
-files=(tests/golden/accept/*/*.ingot)
+files=(tests/golden/accept/*/*.ingot tests/fuzz/seeds/fuzz_micro/*.ingot)
 mapfile -t refused < <(find tests/golden/refuse -name '*.ingot' | sort | awk 'NR % 8 == 1')
 passed=0 failed=0
 run() {  # NAME

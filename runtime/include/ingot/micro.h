@@ -3,11 +3,15 @@
  *
  * The core behind it has no heap, no operating system, no C++ library and no recursion. It reads
  * the file where it lies: nothing of it is decoded into RAM. What a run needs is the arena
- * (activations, scratch, two bytes for each instruction) and an ingot_micro.
+ * (activations, state, scratch, two bytes for each instruction) and an ingot_micro.
  *
- * It takes programs of fixed extents without branches, loops and state, with a plan in the file:
- * what `ingot firmware` writes. Other files are refused by INGOT_UNSUPPORTED_FEATURE. A file is
+ * It takes programs of fixed extents without branches and loops, with a plan in the file: what
+ * `ingot firmware` writes. Other files are refused by INGOT_UNSUPPORTED_FEATURE. A file is
  * validated whole before anything runs, as on a host.
+ *
+ * State is what a network over time, as a streaming wake word, keeps from one run to the next. It
+ * lies in the arena and starts when the model is opened: such a model stays open and has an arena
+ * of its own.
  *
  * Threads: an ingot_micro belongs to one context at a time. Two may run in turns, also in an
  * interrupt, if they share no arena. Nothing here disables interrupts. */
@@ -39,7 +43,8 @@ typedef struct ingot_micro_error {
   const char* what; /* one English phrase; null where the core was built with INGOT_FIRMWARE */
 } ingot_micro_error;
 
-/** An input or output. `data` lies in the arena and stays there. */
+/** An input or output. `data` lies in the arena and stays there. Outputs are only read: one may be
+    a state. */
 typedef struct ingot_micro_tensor {
   void* data;
   uint32_t bytes;
@@ -56,7 +61,8 @@ enum { INGOT_MICRO_CHECK_WEIGHTS = 1 };
 
 /** Validates the file at `image` and plans it in the arena. The image must stay where it is.
  *  image   aligned to 16 bytes, `bytes` long as the file is
- *  arena   aligned to 64 bytes; ingot_micro_arena_bytes() of them are used. Its contents are lost
+ *  arena   aligned to 64 bytes; ingot_micro_arena_bytes() of them are used. Its contents are lost;
+ *          every state has its initial value
  *  flags   INGOT_MICRO_CHECK_WEIGHTS: the hashes of the weights too, which takes a pass over them
  *  error   may be null
  *  @return 0, else the code that is in `error`; *out must then not be used. INGOT_MISALIGNED,
@@ -85,9 +91,15 @@ int32_t ingot_micro_input(const ingot_micro* model, uint32_t index, ingot_micro_
 int32_t ingot_micro_output(const ingot_micro* model, uint32_t index, ingot_micro_tensor* out);
 
 /** Computes the outputs from the inputs. Inputs may be overwritten by it: write all of them before
-    each run. `hook` may be null. */
+    each run. `hook` may be null. States are those of the run before; a run that fails leaves them
+    unspecified until they are reset. */
 int32_t ingot_micro_run(const ingot_micro* model, ingot_micro_hook hook, void* user,
                         ingot_micro_error* error);
+
+/** Sets every state to its initial value, as a model that was just opened has it. Nothing else of
+    the arena changes. A model without state stays as it is.
+ *  @return 0, or INGOT_INVALID_ARGUMENT */
+int32_t ingot_micro_reset_state(const ingot_micro* model, ingot_micro_error* error);
 
 #ifdef __cplusplus
 }

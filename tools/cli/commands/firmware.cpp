@@ -11,7 +11,7 @@
 namespace ingot::cli {
 namespace {
 
-/// Opening a model takes 2,352 to 2,668 bytes of it, whatever the model (docs/firmware.md), and
+/// Opening a model takes 1,912 to 2,512 bytes of it, whatever the model (docs/firmware.md), and
 /// main.c some more.
 constexpr uint64_t kLeastStackBytes = 2560;
 

@@ -18,6 +18,7 @@
 #include "tools/session/make_inputs.h"
 #include "tools/session/metadata.h"
 #include "tools/session/program_view.h"
+#include "tools/session/random.h"
 
 namespace ingot::cli {
 namespace {
@@ -59,6 +60,9 @@ void check_operators(const std::string& path, const ProgramView& view, bool was_
                       : "docs/firmware.md says what it runs"));
 }
 
+// Of the example of a model with state, one after the other.
+constexpr uint32_t kStateRuns = 8;
+
 /// What the device will say when it opens the image, asked here.
 uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& image) {
   constexpr size_t kAmple = size_t{1} << 28;
@@ -76,7 +80,18 @@ uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& imag
   return ingot_micro_arena_bytes(&model);
 }
 
-/// The case that the file carries, else inputs that were made, and the outputs of this machine.
+/// Input i of run `run`. Integers that stand for numbers may be any.
+host::Array random_input(Engine& engine, uint32_t i, uint32_t run) {
+  host::Array array = make_input(engine, i, engine.session().input(i).value(), run);
+  if (dtype_bytes(array.dtype) > 2 || !engine.model().quantization(array.name.c_str()).ok())
+    return array;
+  Random random{i + 1 + (uint64_t{run} << 32)};
+  for (uint8_t& byte : array.bytes) byte = uint8_t(random.next());
+  return array;
+}
+
+/// The case that the file carries, else random inputs, and the outputs of this machine. With state
+/// there are further runs of random inputs.
 void make_case(const std::string& path, firmware::ProjectModel* model) {
   Engine engine(path);
   SessionSettings settings;
@@ -88,23 +103,26 @@ void make_case(const std::string& path, firmware::ProjectModel* model) {
       ingot_golden_open(engine.model().get(), &golden, &error) != INGOT_OK)
     fail_with(path + ": embedded golden", error);
   const std::unique_ptr<ingot_golden, void (*)(ingot_golden*)> closed(golden, ingot_golden_close);
-  for (uint32_t i = 0; i < engine.summary().input_count; i++) {
-    const ingot_value_type type = engine.input(i);
-    const char* name = nullptr;
-    ingot_tensor given = {};
-    bool found = false;
-    for (uint32_t k = 0; golden && !found; k++) {
-      if (ingot_golden_input(golden, 0, k, &name, &given) != INGOT_OK) break;
-      found = std::string(name) == type.name;
+  model->keeps_state = engine.summary().state_count != 0;
+  model->runs = model->keeps_state ? kStateRuns : 1;
+  for (uint32_t run = 0; run < model->runs; run++) {
+    for (uint32_t i = 0; i < engine.summary().input_count; i++) {
+      const ingot_value_type type = engine.input(i);
+      const char* name = nullptr;
+      ingot_tensor given = {};
+      bool found = false;
+      for (uint32_t k = 0; golden && run == 0 && !found; k++) {
+        if (ingot_golden_input(golden, 0, k, &name, &given) != INGOT_OK) break;
+        found = std::string(name) == type.name;
+      }
+      const host::Array array = found ? copy_out(given, type.name) : random_input(engine, i, run);
+      engine.set_input(i, array, path);
+      model->inputs.insert(model->inputs.end(), array.bytes.begin(), array.bytes.end());
     }
-    const host::Array array = found ? copy_out(given, type.name)
-                                    : make_input(engine, i, engine.session().input(i).value());
-    engine.set_input(i, array, path);
-    model->inputs.insert(model->inputs.end(), array.bytes.begin(), array.bytes.end());
+    engine.run();
+    for (const host::Array& array : engine.take_outputs())
+      model->outputs.insert(model->outputs.end(), array.bytes.begin(), array.bytes.end());
   }
-  engine.run();
-  for (const host::Array& array : engine.take_outputs())
-    model->outputs.insert(model->outputs.end(), array.bytes.begin(), array.bytes.end());
 }
 
 std::vector<firmware::PortQuantization> quantization_of(const Engine& engine) {

@@ -30,7 +30,8 @@ void check(int32_t code, const ingot_micro_error& error, const std::string& path
                                std::to_string(error.have) + "; please report it");
 }
 
-/// One turn of a model in an arena that others have used since its last.
+/// One turn of a model in an arena that others have used since its last: the runs of its case, and
+/// again after a reset.
 void take_turn(const firmware::ProjectModel& model, const std::string& path,
                const AlignedBlock& arena, size_t arena_bytes) {
   const AlignedBlock image(model.image.size());
@@ -42,15 +43,30 @@ void take_turn(const firmware::ProjectModel& model, const std::string& path,
                          &error),
         error, path);
   ingot_micro_tensor tensor;
-  size_t at = 0;
-  for (uint32_t i = 0; ingot_micro_input(&opened, i, &tensor) == 0; at += tensor.bytes, i++)
-    std::memcpy(tensor.data, model.inputs.data() + at, tensor.bytes);
-  check(ingot_micro_run(&opened, nullptr, nullptr, &error), error, path);
-  at = 0;
-  for (uint32_t i = 0; ingot_micro_output(&opened, i, &tensor) == 0; at += tensor.bytes, i++)
-    if (std::memcmp(tensor.data, model.outputs.data() + at, tensor.bytes) != 0)
-      fail(Exit::kCheckFailed, path + ": output " + std::to_string(i) +
-                                   " is another in the shared arena; please report it");
+  size_t input = 0, output = 0;
+  for (uint32_t run = 0; run < 2 * model.runs; run++) {
+    if (run % model.runs == 0) {
+      check(ingot_micro_reset_state(&opened, &error), error, path);
+      input = output = 0;
+    }
+    for (uint32_t i = 0; ingot_micro_input(&opened, i, &tensor) == 0; input += tensor.bytes, i++)
+      std::memcpy(tensor.data, model.inputs.data() + input, tensor.bytes);
+    check(ingot_micro_run(&opened, nullptr, nullptr, &error), error, path);
+    for (uint32_t i = 0; ingot_micro_output(&opened, i, &tensor) == 0; output += tensor.bytes, i++)
+      if (std::memcmp(tensor.data, model.outputs.data() + output, tensor.bytes) != 0)
+        fail(Exit::kCheckFailed, path + ": output " + std::to_string(i) + " of run " +
+                                     std::to_string(run % model.runs) +
+                                     " is another in the shared arena; please report it");
+  }
+}
+
+/// A turn ends what lies in the arena, state too.
+void refuse_states(const PlanArguments& a, const std::vector<firmware::ProjectModel>& models) {
+  for (size_t i = 0; i < models.size() && models.size() > 1; i++)
+    if (models[i].keeps_state)
+      fail(Exit::kUnsupported, a.files[i] +
+                                   ": keeps state, which other models in the same arena would end; "
+                                   "leave it or --shared-arena out");
 }
 
 int plan(const PlanArguments& a) {
@@ -68,6 +84,7 @@ int plan(const PlanArguments& a) {
   }
   table.row({"sum", grouped(sum), grouped(flash)});
   if (a.shared_arena) {
+    refuse_states(a, models);
     const AlignedBlock arena(most);
     for (int turn = 0; turn < 2; turn++)
       for (size_t i = 0; i < models.size(); i++) take_turn(models[i], a.files[i], arena, most);

@@ -60,10 +60,20 @@ bool lacks_cxx_headers(const Board& board) {
   return std::string(board.toolchain).rfind("riscv", 0) == 0;
 }
 
-uint32_t arena_bytes(const Project& project) {
-  uint32_t most = 0;
-  for (const ProjectModel& model : project.models) most = std::max(most, model.arena_bytes);
-  return (most + 63) / 64 * 64;
+/// Where each model's part of the arena starts, and at last where the arena ends. Models without
+/// state take turns in the first part; behind it each one with state has its own.
+std::vector<uint64_t> arena_places(const Project& project) {
+  const auto rounded = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
+  uint64_t end = 0;
+  for (const ProjectModel& model : project.models)
+    if (!model.keeps_state) end = std::max(end, rounded(model.arena_bytes));
+  std::vector<uint64_t> places;
+  for (const ProjectModel& model : project.models) {
+    places.push_back(model.keeps_state ? end : 0);
+    if (model.keeps_state) end += rounded(model.arena_bytes);
+  }
+  places.push_back(end);
+  return places;
 }
 
 void check_board(const Project& project) {
@@ -105,18 +115,24 @@ std::string quantization_of(const ProjectModel& model) {
 }
 
 void add_models(const Project& project, host::OutputFolder* folder) {
+  const std::vector<uint64_t> places = arena_places(project);
   std::string header =
       head_of(project, "/* ", " */\n") +
       "/* models.h - the models of this firmware and a case of each. */\n"
       "#ifndef FIRMWARE_MODELS_H\n#define FIRMWARE_MODELS_H\n#include <stddef.h>\n\n"
       "#define FIRMWARE_ARENA_BYTES " +
-      std::to_string(arena_bytes(project)) + "\n#define FIRMWARE_MODEL_COUNT " +
+      std::to_string(places.back()) + "\n#define FIRMWARE_MODEL_COUNT " +
       std::to_string(project.models.size()) +
-      "\n\ntypedef struct firmware_model {\n  const char* name;\n  const unsigned char* image;\n"
-      "  size_t image_bytes;\n  const unsigned char *inputs, *outputs;\n} firmware_model;\n";
+      "\n\n/* inputs, outputs: of `runs` runs in a row, one behind the other. arena_at, "
+      "arena_bytes: its\n"
+      "   part of an array of FIRMWARE_ARENA_BYTES; models without state take turns in one. */\n"
+      "typedef struct firmware_model {\n  const char* name;\n  const unsigned char* image;\n"
+      "  size_t image_bytes;\n  const unsigned char *inputs, *outputs;\n"
+      "  size_t runs, arena_at, arena_bytes;\n} firmware_model;\n";
   for (const ProjectModel& model : project.models) header += quantization_of(model);
   std::string rows;
-  for (const ProjectModel& model : project.models) {
+  for (size_t i = 0; i < project.models.size(); i++) {
+    const ProjectModel& model = project.models[i];
     const std::string& n = model.name;
     folder->add("models/" + n + ".c",
                 head_of(project, "/* ", " */\n") + "/* " + n +
@@ -128,7 +144,8 @@ void add_models(const Project& project, host::OutputFolder* folder) {
     header +=
         "extern const unsigned char " + n + "_image[], " + n + "_inputs[], " + n + "_outputs[];\n";
     rows += "    {\"" + n + "\", " + n + "_image, " + std::to_string(model.image.size()) + ", " +
-            n + "_inputs, " + n + "_outputs},\n";
+            n + "_inputs, " + n + "_outputs, " + std::to_string(model.runs) + ", " +
+            std::to_string(places[i]) + ", " + std::to_string(model.arena_bytes) + "},\n";
   }
   folder->add("models.h", header + "extern const firmware_model firmware_models[];\n#endif\n");
   folder->add("models/list.c", head_of(project, "/* ", " */\n") +
@@ -186,6 +203,13 @@ std::string readme(const Project& project) {
   for (const ProjectModel& model : project.models)
     text += "| " + model.name + " | " + std::to_string(model.image.size()) + " | " +
             std::to_string(model.arena_bytes) + " | " + origin_of(model) + " |\n";
+  std::string kept;
+  for (const ProjectModel& model : project.models)
+    if (model.keeps_state) kept += (kept.empty() ? "" : ", ") + model.name;
+  if (!kept.empty())
+    text += "\nState is kept from run to run: " + kept +
+            ". It lies in a part of the arena that no other\nmodel uses. "
+            "ingot_micro_reset_state() starts over.\n";
   return text + "\nRAM: " + std::to_string(needs.ram_bytes) + " of " +
          std::to_string(project.board->ram_bytes) + " bytes, " +
          std::to_string(project.stack_bytes) + " of them stack.\n";
@@ -195,7 +219,7 @@ std::string readme(const Project& project) {
 
 ProjectNeeds needs_of(const Project& project) {
   ProjectNeeds needs;
-  needs.ram_bytes = uint64_t{arena_bytes(project)} + project.stack_bytes + kStaticBytes;
+  needs.ram_bytes = arena_places(project).back() + project.stack_bytes + kStaticBytes;
   needs.flash_bytes = kCodeAllowance;
   for (const ProjectModel& model : project.models)
     needs.flash_bytes += model.image.size() + model.inputs.size() + model.outputs.size();
@@ -205,9 +229,12 @@ ProjectNeeds needs_of(const Project& project) {
 size_t write_project(const Project& project, const std::string& path) {
   check_board(project);
   std::set<std::string> kernels;
-  for (const ProjectModel& model : project.models)
+  bool keeps_state = false;
+  for (const ProjectModel& model : project.models) {
     kernels.insert(model.kernels.begin(), model.kernels.end());
-  const std::string table = micro_table_source({kernels.begin(), kernels.end()});
+    keeps_state = keeps_state || model.keeps_state;
+  }
+  const std::string table = micro_table_source({kernels.begin(), kernels.end()}, keeps_state);
   host::OutputFolder folder(path);
   folder.add("kernels.cpp", table);
   std::vector<std::string> roots = {"runtime/base/sha256_x86.cpp"};  // no header has its name

@@ -24,7 +24,9 @@ struct ProjectModel {
   std::string source, sha256;   // file name and SHA-256 of the model that it was made of
   std::vector<uint8_t> image;   // of flash_image()
   uint32_t arena_bytes = 0;     // of ingot_micro_arena_bytes()
-  std::vector<uint8_t> inputs;  // of the example, one behind the other
+  bool keeps_state = false;     // from run to run, in a part of the arena that no other model has
+  uint32_t runs = 1;            // of the example
+  std::vector<uint8_t> inputs;  // of these runs, one behind the other
   std::vector<uint8_t> outputs;
   std::vector<std::string> kernels;  // names of rows
   std::vector<PortQuantization> quantization;

