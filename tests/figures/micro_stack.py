@@ -52,7 +52,7 @@ POINTERS = (
         "int64_t, const float*, int64_t, int64_t)",
     ),
     (
-        r"\bkRows\[int",
+        r"\bkRows\[int(\(.*\])?",  # GCC 10 names the place behind the index
         "void (const Epilogue&, const float*, int64_t, int64_t, int64_t, float*, "
         "int64_t, const float*)",
         "void (const Pool2dAttributes&, const NhwcView&, int64_t, Range, Range, float*, int64_t)",

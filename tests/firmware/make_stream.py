@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small streaming network of int8 as ONNX, without the package onnx: the frames of the state and a
-new one, a convolution over all of them, the last frames as the next state (s, sn)."""
+"""A small streaming network of int8 as ONNX, without the package onnx: the frames of the state and
+a new one, a convolution over all of them, the last frames as the next state (s, sn)."""
 
 import random
 import struct

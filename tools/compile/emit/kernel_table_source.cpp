@@ -57,13 +57,14 @@ constexpr KernelEntry row(const char* name) {
     for (; *a != 0 && *a == *b; a++, b++) {}
     return *a == *b;
   };
+  const KernelEntry* found = nullptr;  // one return: as GCC 10.2 takes it
   for (const KernelEntry& entry : kProductKernels)
-    if (entry.name && same(entry.name, name)) return with_decoder(entry);
+    if (!found && entry.name && same(entry.name, name)) found = &entry;
 HALF_ROWS  for (const KernelEntry& entry : kTensorKernels)
-    if (entry.name && same(entry.name, name)) return with_decoder(entry);
+    if (!found && entry.name && same(entry.name, name)) found = &entry;
   for (const KernelEntry& entry : kPlainKernels)
-    if (entry.name && same(entry.name, name)) return with_decoder(entry);
-  return no_row_of_that_name();
+    if (!found && entry.name && same(entry.name, name)) found = &entry;
+  return found ? with_decoder(*found) : no_row_of_that_name();
 }
 )";
 
@@ -94,7 +95,7 @@ std::string tail_of(const std::vector<HalfRows>& halves) {
   std::string tail = kTail, rows;
   for (const HalfRows& half : halves)
     rows += std::string("  for (const KernelEntry& entry : ") + half.rows +
-            ")\n    if (entry.name && same(entry.name, name)) return with_decoder(entry);\n";
+            ")\n    if (!found && entry.name && same(entry.name, name)) found = &entry;\n";
   const std::string mark = "HALF_ROWS";
   return tail.replace(tail.find(mark), mark.size(), rows);
 }

@@ -116,11 +116,15 @@ std::string micro_table_source(const std::vector<std::string>& kernels, bool kee
         "#include \"kernels/cpu/products.inl\"\n#include \"kernels/cpu/vector_kernels.inl\"\n" +
         std::string(kOpen);
   source += kRow;
+  // One return: GCC 10.2 takes none behind a loop that calls what is no constant.
+  source += "  const KernelEntry* found = nullptr;\n";
   for (const std::string& list : lists)
     source += "  for (const KernelEntry& entry : " + list +
-              ")\n    if (entry.name && same(entry.name, name)) return entry;\n";
+              ")\n    if (!found && entry.name && same(entry.name, name)) found = &entry;\n";
   source +=
-      "  return no_row_of_that_name();\n}\n\nconstexpr micro::MicroKernel kRows[] = {\n" + rows +
+      "  return found ? *found : no_row_of_that_name();\n}\n\n"
+      "constexpr micro::MicroKernel kRows[] = {\n" +
+      rows +
       "};\nconstexpr micro::MicroKernelTable kTable = {kRows, sizeof kRows / sizeof kRows[0]" +
       (keeps_state ? ", micro::start_states" : "") +
       "};\n\n"
