@@ -172,18 +172,6 @@ stage_quick() {
   run_ctest gcc -L quick
 }
 
-# The readers of files, the importers and the session under AddressSanitizer and UBSan, in a build
-# that is compiled fast: kernels of one lane. For who changes them; stage asan has all.
-stage_parsers() {
-  configure_and_build parsers "${parser_tests[@]/#/test_}" -- "${asan_options[@]}" -DINGOT_FUZZ=OFF -DINGOT_ISAS=none
-  local names
-  names=$(IFS='|'; echo "${parser_tests[*]}")
-  sanitized_ctest parsers -R "^($names)\$"
-}
-parser_tests=(format_refuse format_sweep format_round_trip checkpoint_pickle checkpoint_gguf checkpoint_tflite
-  checkpoint_hdf5 npz onnx_refuse tflite_import tflite_quantized torchscript_code
-  session_run session_hostile session_state session_rebind)
-
 stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
 
 stage_models() {
@@ -260,12 +248,6 @@ stage_shared_aarch64() {
   emulate_models "${names[@]}"
 }
 
-stage_shared_asan() {
-  need_shared || return 0
-  build_for_ctest asan -- "${asan_options[@]}" -- -L shared -LE 'no_asan|slow'
-  sanitized_ctest asan -L shared -LE 'no_asan|slow'
-}
-
 need_shared() {
   [ "$INGOT_SHARED" = none ] || return 0
   echo "[skip] there is no shared material: INGOT_SHARED names the folder that has it"
@@ -282,38 +264,6 @@ stage_overlay() {
   "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
   "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
 }
-
-sanitized_ctest() {  # TREE [ctest options]
-  ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
-    UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 run_ctest "$@"
-}
-stage_asan() {
-  local chosen=(-LE 'no_asan|slow' -E "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$")
-  build_for_ctest asan -- "${asan_options[@]}" -- "${chosen[@]}"
-  sanitized_ctest asan "${chosen[@]}"
-}
-# Minutes each under ASan (kernels against the oracle, and long input through what others cover as well):
-# stage asan_slow has them.
-slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cuda_tensorcore' 'cli_tune' 'cli_gpu_memory' 'convert_work.*'
-  'convert_patches' 'checkpoint_metadata' 'compare' 'micro_files')
-# What takes minutes without a sanitizer.
-stage_asan_slow() {
-  configure_and_build asan all -- "${asan_options[@]}" -DINGOT_ISAS= -DINGOT_SANITIZE_LEVEL=1
-  sanitized_ctest asan -L slow -LE no_asan
-  sanitized_ctest asan -R "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$" -LE 'no_asan|slow'
-}
-
-# Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
-# the same templates. No suppressions.
-stage_tsan() {
-  configure_and_build tsan "${tsan_tests[@]/#/test_}" -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread \
-    -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED_LIBRARY=OFF -DINGOT_CUDA=OFF
-  local name
-  for name in "${tsan_tests[@]}"; do
-    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
-  done
-}
-tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)
 
 stage_aarch64() {
   need_ingot raw_runner state_runner
@@ -380,18 +330,6 @@ stage_board() {
   bash tests/cuda/old_glibc.sh build/gcc
 }
 
-stage_fuzz() {
-  fuzz_seconds=${INGOT_FUZZ_SECONDS:-4} bash tests/fuzz/run.sh
-  mutants=4000 bash tests/fuzz/run_mutants.sh
-  mutants=4000 mutant_seconds=8 bash tests/fuzz/operator_mutants/run.sh
-}
-# The readers of .ingot files compiled for 32 bits, and with every lossy conversion of integers a finding.
-stage_narrow() {
-  (need_packages "32-bit x86" "g++-$(gcc -dumpversion | cut -d. -f1)-multilib") || echo "g++ for 32 bits could not be installed"
-  bash tests/fuzz/narrow.sh
-}
-stage_mutants() { asan_isas='' mutants=1000000 bash tests/fuzz/run_mutants.sh; }
-stage_fuzz_long() { asan_isas='' fuzz_seconds=600 bash tests/fuzz/run.sh; }
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
 stage_cross() { need_ingot; bash tests/package/cross.sh build/gcc build/cross; }
 stage_demo() { dev_demo --check; }

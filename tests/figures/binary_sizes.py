@@ -240,11 +240,14 @@ def main():
     checks = Checks("sizes")
     of_compiler = compiler_major()
     if of_compiler != COMPILER:
-        print(f"g++ is {of_compiler}, ceilings are of {COMPILER}: 5 % more is allowed")
+        print(
+            f"g++ is {of_compiler}, ceilings are of {COMPILER}: 5 % more is allowed, 20 % where the "
+            "C library of another release is part of it"
+        )
     for name, size in figures.items():
         ceiling = ceilings.get(name)
         if ceiling is not None and of_compiler != COMPILER:
-            ceiling = int(ceiling * 1.05)
+            ceiling = int(ceiling * (1.2 if name == "one_cnn_static" else 1.05))
         line = f"{name:24} {size:>12,} bytes, ceiling {ceiling and format(ceiling, ',')}"
         if checks.check(ceiling is not None and size <= ceiling, line):
             print(line)
