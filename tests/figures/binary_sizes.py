@@ -241,8 +241,8 @@ def main():
     of_compiler = compiler_major()
     if of_compiler != COMPILER:
         print(
-            f"g++ is {of_compiler}, ceilings are of {COMPILER}: 5 % more is allowed, 20 % where the "
-            "C library of another release is part of it"
+            f"g++ is {of_compiler}, ceilings are of {COMPILER}: 5 % more is allowed, 20 % where "
+            "the C library of another release is part of it"
         )
     for name, size in figures.items():
         ceiling = ceilings.get(name)
