@@ -3,7 +3,7 @@
 
 #include "kernels/cpu/cpu_kernels.h"
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(INGOT_WITHOUT_SSE2)
 #define INGOT_UNFUSED 1
 #include "kernels/cpu/simd/scalar.h"
 
