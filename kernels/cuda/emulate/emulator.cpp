@@ -79,7 +79,17 @@ thread_local Counts counts;
 
 namespace {
 
+// What is not touched takes no memory. Sanitized frames are several times as large.
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define INGOT_LARGE_FRAMES 1
+#endif
+#endif
+#ifdef INGOT_LARGE_FRAMES
+constexpr size_t kStack = 1 << 20;
+#else
 constexpr size_t kStack = 128 << 10;
+#endif
 constexpr unsigned kMaxThreads = 1024;
 
 struct Copy {
