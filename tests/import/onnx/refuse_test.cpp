@@ -55,6 +55,20 @@ OnnxGraph relu() {
 
 }  // namespace
 
+TEST_CASE("an element type is a number of 64 bits, of which none is passed over") {
+  constexpr int64_t kBeyond = (int64_t(1) << 32) + 1;  // its lower half is FLOAT
+  for (const auto& [op, name] : {std::pair("Cast", "to"), std::pair("EyeLike", "dtype"),
+                                 std::pair("RandomNormalLike", "dtype")})
+    for (const int64_t type : {kBeyond, int64_t(99), int64_t(-1)}) {
+      OnnxGraph g;
+      g.input("x", {2, 3}).output("y").node(op, {"x"}, {"y"}, {attribute(name, type)});
+      const graph::ConversionError error = import_error(g.bytes(22));
+      CAPTURE(error.message);
+      CHECK(error.exit_code == 4);
+      CHECK(error.message.find("element type " + std::to_string(type)) != std::string::npos);
+    }
+}
+
 TEST_CASE("errors: a place stands in front once, and one reason is in the line") {
   graph::ConversionError error;
   try {
