@@ -67,5 +67,6 @@ def converted(row, ingot, work, tally):
 def emulated(tree):
     """What runs raw_runner of a cross build for aarch64, with its emulated GPU."""
     tests = pathlib.Path(tree).resolve() / "tests"
+    qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E"]
     driver = f"INGOT_CUDA_DRIVER={tests / 'cuda/libfake_cuda.so'}"
-    return ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", driver, tests / "support/raw_runner"]
+    return [*qemu, driver, tests / "support/raw_runner"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers beyond the usual ones: large, small, infinite, and NaN; rows of attention without keys."""
+"""Numbers beyond the usual ones: large, small, infinite, and NaN; rows of attention without
+keys."""
 
 import torch
 import torch.nn.functional as F
