@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/checkpoint/support.h"
 #include "tools/checkpoint/flat/safetensors.h"
 #include "tools/checkpoint/tensors/readers.h"
 #include "tools/files/failure.h"
@@ -14,8 +15,11 @@
 
 using namespace ingot;
 using namespace ingot::checkpoint;
+using namespace ingot::test;
 
 namespace {
+
+constexpr auto le = little_endian;
 
 Tensor view(std::vector<float> values, std::vector<int64_t> dims, std::vector<int64_t> strides,
             uint64_t offset = 0) {
@@ -30,35 +34,6 @@ Tensor view(std::vector<float> values, std::vector<int64_t> dims, std::vector<in
   return t;
 }
 
-std::vector<float> floats(const Tensor& t) {
-  const std::vector<uint8_t> bytes = tensor_bytes(t);
-  std::vector<float> out(bytes.size() / 4);
-  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
-}
-
-template <class Work>
-host::Exit exit_of(Work work) {
-  try {
-    work();
-  } catch (const host::Failure& failure) {
-    return failure.exit();
-  }
-  return host::Exit::kOk;
-}
-
-void write(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-std::string le(uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
-  return out;
-}
 std::string safetensors(const std::string& header, const std::string& data) {
   return le(header.size(), 8) + header + data;
 }
@@ -103,15 +78,15 @@ std::string moved(const std::string& function, const std::string& bytes, const s
 
 TEST_CASE("views are read in the order of their elements") {
   const std::vector<float> six = {0, 1, 2, 3, 4, 5};
-  CHECK(floats(view(six, {2, 3}, {3, 1})) == six);
-  CHECK(floats(view(six, {3, 2}, {1, 3})) == std::vector<float>{0, 3, 1, 4, 2, 5});
-  CHECK(floats(view(six, {2, 2}, {3, 1}, 1)) == std::vector<float>{1, 2, 4, 5});
-  CHECK(floats(view(six, {2, 3}, {0, 1}, 3)) == std::vector<float>{3, 4, 5, 3, 4, 5});
-  CHECK(floats(view(six, {}, {}, 4)) == std::vector<float>{4});
-  CHECK(floats(view(six, {0, 3}, {3, 1})).empty());
+  CHECK(values_of<float>(view(six, {2, 3}, {3, 1})) == six);
+  CHECK(values_of<float>(view(six, {3, 2}, {1, 3})) == std::vector<float>{0, 3, 1, 4, 2, 5});
+  CHECK(values_of<float>(view(six, {2, 2}, {3, 1}, 1)) == std::vector<float>{1, 2, 4, 5});
+  CHECK(values_of<float>(view(six, {2, 3}, {0, 1}, 3)) == std::vector<float>{3, 4, 5, 3, 4, 5});
+  CHECK(values_of<float>(view(six, {}, {}, 4)) == std::vector<float>{4});
+  CHECK(values_of<float>(view(six, {0, 3}, {3, 1})).empty());
   Tensor negated = view(six, {6}, {1});
   negated.negated = true;
-  CHECK(floats(negated)[5] == -5);
+  CHECK(values_of<float>(negated)[5] == -5);
   Tensor swapped = view({1}, {1}, {1});
   swapped.swapped = true;
   uint32_t bits;
@@ -148,20 +123,20 @@ TEST_CASE("safetensors are written as they are read") {
   REQUIRE(back.tensors.size() == 2);
   CHECK(back.format == "safetensors");
   CHECK(back.tensors[0].path == Path{"a.weight"});
-  CHECK(floats(back.tensors[0]) == std::vector<float>{1, 3, 2, 4});
+  CHECK(values_of<float>(back.tensors[0]) == std::vector<float>{1, 3, 2, 4});
   CHECK(back.tensors[1].dims.empty());
   REQUIRE(back.facts.size() == 1);
   CHECK(std::get<std::string>(back.facts[0].value) == "3");
   CHECK(exit_of([&] {
           write_safetensors(file.path(), {{"a", &a}, {"a", &b}}, {});
         }) == host::Exit::kMismatch);
-  CHECK(slurp(file.path()).size() > 20);  // what was there stays
+  CHECK(read_file(file.path()).size() > 20);  // what was there stays
 }
 
 TEST_CASE("safetensors whose header lies are refused") {
   const host::TemporaryPath file(".safetensors");
   const auto opening = [&](const std::string& bytes) {
-    write(file.path(), bytes);
+    write_file(file.path(), bytes);
     return exit_of([&] { (void)read_safetensors(file.path(), {}); });
   };
   const std::string eight(8, '\1');
@@ -190,20 +165,20 @@ TEST_CASE("a legacy torch file, wherever it was trained") {
   const host::TemporaryPath file(".pth");
   std::string data;
   for (const float x : {1.f, 2.f, 3.f, 4.f}) data.append(reinterpret_cast<const char*>(&x), 4);
-  write(file.path(), legacy("I0\n(I2\nI2\nt(I1\nI2\nt", 4, data));
+  write_file(file.path(), legacy("I0\n(I2\nI2\nt(I1\nI2\nt", 4, data));
   const Checkpoint c = read_checkpoint(file.path());
   CHECK(c.format == "torch legacy");
   REQUIRE(c.tensors.size() == 1);
   CHECK(c.tensors[0].location == "cuda:1");
-  CHECK(floats(c.tensors[0]) == std::vector<float>{1, 3, 2, 4});
+  CHECK(values_of<float>(c.tensors[0]) == std::vector<float>{1, 3, 2, 4});
   for (size_t cut = 15; cut < 20; cut++) {
     const std::string whole = legacy("I0\n(I4\nt(I1\nt", 4, data);
-    write(file.path(), whole.substr(0, whole.size() - cut));
+    write_file(file.path(), whole.substr(0, whole.size() - cut));
     CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
   }
-  write(file.path(), legacy("I1\n(I4\nt(I1\nt", 4, data));
+  write_file(file.path(), legacy("I1\n(I4\nt(I1\nt", 4, data));
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
-  write(file.path(), legacy("I0\n(I4\nt(I1\nt", ~uint64_t{0}, data));
+  write_file(file.path(), legacy("I0\n(I4\nt(I1\nt", ~uint64_t{0}, data));
   CHECK(exit_of([&] { (void)read_checkpoint(file.path()); }) == host::Exit::kCorrupt);
 }
 
@@ -218,7 +193,7 @@ TEST_CASE(
   // A list of a list of a list: the inner two are put aside with POP and met again by their memo.
   const std::string object =
       list("N", 150, 1) + "0" + list("h\x01", 150, 2) + "0" + list("h\x02", 150, 3);
-  write(file.path(), legacy_of(object + ".", "(l."));
+  write_file(file.path(), legacy_of(object + ".", "(l."));
   const host::WorkBudget budget("outside", 0);
   std::string said;
   try {
@@ -236,30 +211,30 @@ TEST_CASE("a tensor of a device without storages of its own is read where it was
   const host::TemporaryPath file(".pth");
   const std::string wide("\x00\x00\x80\x3f\x00\x00\x20\xc0", 8);  // 1, -2.5
   for (const char* function : {"_rebuild_device_tensor_from_numpy", "_rebuild_xla_tensor"}) {
-    write(file.path(), moved(function, wide, "float32"));
+    write_file(file.path(), moved(function, wide, "float32"));
     const Checkpoint c = read_checkpoint(file.path());
     REQUIRE(c.tensors.size() == 1);
     CHECK(c.tensors[0].location == "xla:0");
-    CHECK(floats(c.tensors[0]) == std::vector<float>{1, -2.5f});
+    CHECK(values_of<float>(c.tensors[0]) == std::vector<float>{1, -2.5f});
   }
   // numpy has no bfloat16: the array is f32, the tensor is not.
-  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "bfloat16"));
+  write_file(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "bfloat16"));
   const Checkpoint brain = read_checkpoint(file.path());
   REQUIRE(brain.tensors.size() == 1);
   CHECK(brain.tensors[0].type == ElementType::kBf16);
   CHECK(tensor_bytes(brain.tensors[0]) == std::vector<uint8_t>{0x80, 0x3f, 0x20, 0xc0});
   const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(file.path()); }); };
-  write(file.path(), moved("_rebuild_device_tensor_from_numpy",
-                           std::string("\x01\x00\x80\x3f\x00\x00\x20\xc0", 8), "bfloat16"));
+  write_file(file.path(), moved("_rebuild_device_tensor_from_numpy",
+                                std::string("\x01\x00\x80\x3f\x00\x00\x20\xc0", 8), "bfloat16"));
   CHECK(reading() == host::Exit::kCorrupt);  // was never bfloat16
-  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "float16"));
+  write_file(file.path(), moved("_rebuild_device_tensor_from_numpy", wide, "float16"));
   CHECK(reading() == host::Exit::kCorrupt);
-  write(file.path(), moved("_rebuild_device_tensor_from_numpy", wide.substr(1), "float32"));
+  write_file(file.path(), moved("_rebuild_device_tensor_from_numpy", wide.substr(1), "float32"));
   CHECK(reading() == host::Exit::kCorrupt);
-  write(file.path(),
-        legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_xla_tensor\n("
-                  "I7\nctorch\nfloat32\nS'xla:0'\nI00\ntRu.",
-                  "(l."));
+  write_file(file.path(),
+             legacy_of("ccollections\nOrderedDict\n)R(S'w'\nctorch._utils\n_rebuild_xla_tensor\n("
+                       "I7\nctorch\nfloat32\nS'xla:0'\nI00\ntRu.",
+                       "(l."));
   CHECK(reading() == host::Exit::kCorrupt);
 }
 
@@ -270,10 +245,10 @@ TEST_CASE("an index that names itself ends, as do two that name each other") {
     return "{\"weight_map\": {\"w\": \"" + shard + "\"}}";
   };
   const auto reading = [&] { return exit_of([&] { (void)read_checkpoint(a.path()); }); };
-  write(a.path(), index(name(a.path())));
+  write_file(a.path(), index(name(a.path())));
   CHECK(reading() == host::Exit::kUnsafe);
-  write(a.path(), index(name(b.path())));
-  write(b.path(), index(name(a.path())));
+  write_file(a.path(), index(name(b.path())));
+  write_file(b.path(), index(name(a.path())));
   CHECK(reading() == host::Exit::kUnsafe);
 }
 
@@ -282,7 +257,7 @@ TEST_CASE("every cut and every changed byte of a small file ends in data or in a
   const std::string whole = legacy("I0\n(I2\nI2\nt(I1\nI2\nt", 4, std::string(16, '\0'));
   size_t refused = 0, accepted = 0;
   const auto attempt = [&](const std::string& bytes) {
-    write(file.path(), bytes);
+    write_file(file.path(), bytes);
     const host::Exit exit = exit_of([&] {
       const Checkpoint c = read_checkpoint(file.path());
       for (const Tensor& t : c.tensors) (void)tensor_bytes(t);

@@ -8,14 +8,18 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/support/scratch.h"
 #include "tools/checkpoint/tensors/compare_tensors.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 
 using namespace ingot;
 using namespace ingot::checkpoint;
+using test::write_file;
 
 namespace {
+
+constexpr auto le = test::little_endian;
 
 struct Row {
   uint32_t type;
@@ -37,11 +41,6 @@ constexpr Row kRows[] = {
     {14, {208, -1}, {-1431, 1696, -351, -60}, 784420.0},
 };
 
-std::string le(uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
-  return out;
-}
 std::string text(const std::string& s) { return le(s.size(), 8) + s; }
 
 /// One fact, a plain tensor [2,3] and a Q8_0 tensor [1,32] of ones and a scale of a half.
@@ -56,10 +55,6 @@ std::string small_file() {
     head.append(reinterpret_cast<const char*>(&x), 4);
   head.append(8, '\0');
   return head + le(0x3800, 2) + std::string(32, '\1');
-}
-
-void write(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace
@@ -92,7 +87,7 @@ TEST_CASE("every block type decodes as the format's reference does") {
 TEST_CASE("a small GGUF file, whole and cut") {
   const host::TemporaryPath file(".gguf");
   const std::string whole = small_file();
-  write(file.path(), whole);
+  write_file(file.path(), whole);
   const Checkpoint c = read_checkpoint(file.path());
   REQUIRE(c.tensors.size() == 2);
   CHECK(c.format == "gguf");
@@ -101,7 +96,7 @@ TEST_CASE("a small GGUF file, whole and cut") {
   CHECK(as_numbers(c.tensors[1]) == std::vector<double>(32, 0.5));
   CHECK(std::get<std::string>(c.facts[0].value) == "tiny");
   for (size_t cut = 1; cut < whole.size(); cut++) {
-    write(file.path(), whole.substr(0, cut));
+    write_file(file.path(), whole.substr(0, cut));
     CHECK_THROWS_AS((void)read_checkpoint(file.path()), host::Failure);
   }
 }
@@ -139,15 +134,16 @@ std::string refusal(const std::string& path) {
 
 TEST_CASE("gguf metadata is read by key, each type as itself") {
   const host::TemporaryPath path(".gguf");
-  write(path.path(),
-        metadata_file(text("a.name") + le(8, 4) + text("llama") + text("a.count") + le(4, 4) +
-                          le(32, 4) + text("a.negative") + le(5, 4) + le(0xfffffffb, 4) +
-                          text("a.base") + le(6, 4) + le(0x461c4000, 4) + text("a.flag") +
-                          le(7, 4) + le(1, 1) + texts("a.words", {"x", "", "yz"}) +
-                          floats("a.scores", {0.5f, -2}) + text("a.kinds") + le(9, 4) + le(5, 4) +
-                          le(2, 8) + le(3, 4) + le(0xffffffff, 4) + text("a.nested") + le(9, 4) +
-                          le(9, 4) + le(1, 8) + le(8, 4) + le(1, 8) + text("deep"),
-                      9));
+  write_file(
+      path.path(),
+      metadata_file(text("a.name") + le(8, 4) + text("llama") + text("a.count") + le(4, 4) +
+                        le(32, 4) + text("a.negative") + le(5, 4) + le(0xfffffffb, 4) +
+                        text("a.base") + le(6, 4) + le(0x461c4000, 4) + text("a.flag") + le(7, 4) +
+                        le(1, 1) + texts("a.words", {"x", "", "yz"}) +
+                        floats("a.scores", {0.5f, -2}) + text("a.kinds") + le(9, 4) + le(5, 4) +
+                        le(2, 8) + le(3, 4) + le(0xffffffff, 4) + text("a.nested") + le(9, 4) +
+                        le(9, 4) + le(1, 8) + le(8, 4) + le(1, 8) + text("deep"),
+                    9));
   const GgufFile file = GgufFile::open(path.path());
   CHECK(file.keys().size() == 9);
   CHECK(file.text("a.name") == "llama");
@@ -208,7 +204,7 @@ TEST_CASE("gguf metadata that lies is refused by what it says") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    write(path.path(), c.bytes);
+    write_file(path.path(), c.bytes);
     const std::string message = refusal(path.path());
     CHECK(message.find(c.word) != std::string::npos);
     CHECK(message.find(path.path()) == 0);

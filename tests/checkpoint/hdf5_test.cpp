@@ -7,21 +7,18 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/sha256.h"
+#include "tests/support/scratch.h"
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 
 using namespace ingot;
 using namespace ingot::checkpoint;
+using test::read_file;
 
 namespace {
 
 const std::string kFolder = std::string(INGOT_TEST_SOURCE) + "/keras/";
-
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string sha256(const std::vector<uint8_t>& bytes) {
   Sha256 hash;
@@ -55,7 +52,7 @@ TEST_CASE("every layout of Keras, against h5py's own reading") {
        {"small.keras", "small.h5", "small.weights.h5", "bf16.keras", "types.h5"}) {
     CAPTURE(name);
     const Checkpoint c = read_checkpoint(kFolder + name);
-    const auto expected = nlohmann::json::parse(slurp(kFolder + name + ".json"));
+    const auto expected = nlohmann::json::parse(read_file(kFolder + name + ".json"));
     CHECK(c.tensors.size() == expected.size());
     for (const Tensor& t : c.tensors) {
       CAPTURE(path_text(t.path));
@@ -103,7 +100,7 @@ TEST_CASE("damage ends in data or in a refusal") {
     refused += exit != host::Exit::kOk;
   };
   for (const char* name : {"small.weights.h5", "types.h5", "small.keras"}) {
-    const std::string whole = slurp(kFolder + name);
+    const std::string whole = read_file(kFolder + name);
     REQUIRE(whole.size() > 1000);
     for (size_t cut = 9; cut < whole.size(); cut += 211) attempt(whole.substr(0, cut));
     for (size_t i = 8; i < whole.size(); i += 13) {

@@ -2,18 +2,14 @@
 // tests/checkpoint/support.h - what the tests of readers share.
 #pragma once
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/scratch.h"
 #include "tools/checkpoint/tensors/checkpoint.h"
 #include "tools/files/failure.h"
 
 namespace ingot::test {
-
-inline void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 template <class T>
 std::string raw(const std::vector<T>& values) {

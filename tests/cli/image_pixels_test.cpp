@@ -8,20 +8,15 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/scratch.h"
 #include "tools/cli/inputs/image_file.h"
 #include "tools/files/failure.h"
 
 using namespace ingot;
+using test::read_file;
 namespace fs = std::filesystem;
 
-namespace {
-
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("image files: samples as stored, whatever the kind of file") {
   int count = 0;
@@ -43,8 +38,8 @@ TEST_CASE("image files: samples as stored, whatever the kind of file") {
       continue;
     }
     const std::string expected =
-        slurp(entry.path().parent_path() /
-              (entry.path().stem().string() + "_" + extension.substr(1) + ".rgb"));
+        read_file(entry.path().parent_path() /
+                  (entry.path().stem().string() + "_" + extension.substr(1) + ".rgb"));
     REQUIRE(pixels.rgba.size() == expected.size() / 3 * 4);
     int worst = 0;
     for (size_t i = 0; i < expected.size(); i++)

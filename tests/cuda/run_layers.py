@@ -18,7 +18,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from convert_once import Converted  # noqa: E402
+from convert_once import converted  # noqa: E402
 from sources import read_rows  # noqa: E402
 from testing import Checks, ingot_parser, run, work_folder  # noqa: E402
 
@@ -49,22 +49,17 @@ def main():
         for row in read_rows(args.names):
             if row["small"] == "1" and not args.small and not args.names:
                 continue
-            made = Checks(verbose=True)  # whose checks are of the sources
-            converted = Converted(row, args.ingot, args.work, made)
-            tally.failed += made.failed
-            tally.skipped += made.skipped
-            if converted.problem:
-                if "not to be had" not in converted.problem:
-                    tally.check(False, converted.name, converted.problem)
+            file = converted(row, args.ingot, args.work, tally)
+            if not file:
                 continue
             began = time.monotonic()
             done = run(
                 [
                     runner,
-                    converted.path,
-                    converted.inputs,
+                    file.path,
+                    file.inputs,
                     folder / "seen",
-                    *converted.shapes,
+                    *file.shapes,
                 ]
             )
             said = [line for line in done.stdout.splitlines() if line.startswith("layers {")]
@@ -85,7 +80,7 @@ def main():
             )
             print(
                 ROW.format(
-                    name=converted.name,
+                    name=file.name,
                     verdict=verdict,
                     seconds=f"{time.monotonic() - began:.1f}",
                     **{k: figures[k] for k in ("instructions", "seen", "run", "left")},

@@ -29,7 +29,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
-from convert_once import Converted  # noqa: E402
+from convert_once import converted  # noqa: E402
 from sources import read_rows, state_pairs, symbols  # noqa: E402
 from testing import Checks, ingot_parser, run  # noqa: E402
 
@@ -211,20 +211,15 @@ def main():
         if time.monotonic() - start + longest > args.budget:
             rest += 1
             continue
-        made = Checks(verbose=True)  # whose checks are of the sources
-        converted = Converted(row, args.ingot, args.work, made)
-        tally.failed += made.failed
-        tally.skipped += made.skipped
-        if converted.problem:
-            if "not to be had" not in converted.problem:
-                tally.check(False, converted.name, converted.problem)
+        file = converted(row, args.ingot, args.work, tally)
+        if not file:
             continue
         if args.prepare:
             continue
         began = time.monotonic()
-        figures, wrong = run_gpu(args, converted)
+        figures, wrong = run_gpu(args, file)
         stateful = bool(state_pairs(row["options"])) and not wrong
-        wrong = wrong or (stateful and cross_state(args, converted))
+        wrong = wrong or (stateful and cross_state(args, file))
         is_trapped = (
             args.fake
             and not args.emulated
@@ -232,9 +227,9 @@ def main():
             and not wrong
             and not figures.get("refused")
         )
-        wrong = wrong or (is_trapped and trapped(args, converted))
-        if converted.name in REBOUND and not args.emulated:
-            wrong = wrong or rebound(args, converted)
+        wrong = wrong or (is_trapped and trapped(args, file))
+        if file.name in REBOUND and not args.emulated:
+            wrong = wrong or rebound(args, file)
         seconds = time.monotonic() - began
         longest = max(longest, seconds)
         if wrong == "no GPU":
@@ -254,7 +249,7 @@ def main():
         tally.passed += not wrong
         tally.failed += bool(wrong)
         line = ROW.format(
-            name=converted.name,
+            name=file.name,
             gpu=figures.get("on_gpu", ""),
             cpu=figures.get("on_cpu", ""),
             launches=launches_of(figures),
@@ -262,7 +257,7 @@ def main():
             verdict=verdict,
         )
         print(line, flush=True)
-        rows.append({"name": converted.name, "problem": wrong, "line": line, **figures})
+        rows.append({"name": file.name, "problem": wrong, "line": line, **figures})
         keep(args, rows)
     if args.untraced:
         tally.skip(f"traps of runs on a GPU: {args.untraced}")

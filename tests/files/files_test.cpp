@@ -11,31 +11,17 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch.h"
 #include "tools/files/failure.h"
 #include "tools/files/file_kind.h"
 #include "tools/files/output_file.h"
 #include "tools/files/suggest.h"
 
 using namespace ingot::host;
+using namespace ingot::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Scratch {
-  fs::path folder = fs::temp_directory_path() / ("ingot_files_test_" + std::to_string(getpid()));
-  Scratch() { fs::create_directories(folder); }
-  ~Scratch() { fs::remove_all(folder); }
-  std::string operator/(const char* name) const { return (folder / name).string(); }
-  int count() const { return int(std::distance(fs::directory_iterator(folder), {})); }
-};
-
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void spill(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 template <class F>
 int exit_of(F&& action, std::string* message = nullptr) {
@@ -52,33 +38,33 @@ int exit_of(F&& action, std::string* message = nullptr) {
 
 TEST_CASE("OutputFile: without commit the old file stays and nothing is left beside it") {
   const Scratch scratch;
-  spill(scratch / "out", "old");
+  write_file(scratch / "out", "old");
   {
     OutputFile file(scratch / "out");
     file.write("new bytes", 9);
-    CHECK(slurp(file.temporary()) == "new bytes");
+    CHECK(read_file(file.temporary()) == "new bytes");
     CHECK(scratch.count() <= 2);  // one where the file system has unnamed files
   }
   CHECK(scratch.count() == 1);
-  CHECK(slurp(scratch / "out") == "old");
+  CHECK(read_file(scratch / "out") == "old");
   OutputFile file(scratch / "out");
   file.write("xew bytes", 9);
   file.write_at(0, "n", 1);
   file.commit();
-  CHECK(slurp(scratch / "out") == "new bytes");
+  CHECK(read_file(scratch / "out") == "new bytes");
   CHECK(scratch.count() == 1);
 }
 
 TEST_CASE("OutputFile: a link stays a link and the mode of the old file is kept") {
   const Scratch scratch;
-  spill(scratch / "target", "old");
+  write_file(scratch / "target", "old");
   fs::permissions(scratch / "target", fs::perms(0640));
   fs::create_symlink("target", scratch / "link");
   OutputFile file(scratch / "link");
   file.write("new", 3);
   file.commit();
   CHECK(fs::is_symlink(scratch / "link"));
-  CHECK(slurp(scratch / "target") == "new");
+  CHECK(read_file(scratch / "target") == "new");
   CHECK(fs::status(scratch / "target").permissions() == fs::perms(0640));
 }
 
@@ -159,7 +145,7 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
   };
   for (const Refused& r : refused) {
     CAPTURE(r.name);
-    spill(scratch / r.name, r.bytes);
+    write_file(scratch / r.name, r.bytes);
     std::string message;
     CHECK(exit_of([&] { file_kind(scratch / r.name); }, &message) == r.exit);
     CHECK(message.find(r.says) != std::string::npos);
@@ -189,7 +175,7 @@ TEST_CASE("file_kind: content decides, and common mistakes have their own line")
       {"\x89PNG\r\n\x1a\n"s, FileKind::kOther},
   };
   for (const Known& k : known) {
-    spill(scratch / "thing.onnx", k.bytes);
+    write_file(scratch / "thing.onnx", k.bytes);
     CAPTURE(int(k.kind));
     CHECK(file_kind(scratch / "thing.onnx") == k.kind);
     CHECK(!kind_text(scratch / "thing.onnx", k.kind).empty());

@@ -10,27 +10,17 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/scratch.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/output_folder.h"
 
 using namespace ingot::host;
+using namespace ingot::test;
 namespace fs = std::filesystem;
 
 namespace {
 
-struct Place {
-  fs::path root = fs::temp_directory_path() / ("ingot_folder_test_" + std::to_string(getpid()));
-  Place() { fs::create_directories(root); }
-  ~Place() { fs::remove_all(root); }
-  std::string operator/(const char* name) const { return (root / name).string(); }
-  int count() const { return int(std::distance(fs::directory_iterator(root), {})); }
-};
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 int files_below(const std::string& path) {
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(path)) files += entry.is_regular_file();
@@ -60,7 +50,7 @@ int end_of_child(const std::string& path, End end) {
 }  // namespace
 
 TEST_CASE("OutputFolder: appears with all its files at commit, and leaves nothing without") {
-  const Place place;
+  const Scratch place;
   {
     OutputFolder folder(place / "out");
     folder.add("a.txt", "1");
@@ -73,12 +63,12 @@ TEST_CASE("OutputFolder: appears with all its files at commit, and leaves nothin
   folder.add("a.txt", "1");
   folder.add("inner/most/b.txt", "2");
   CHECK(folder.commit() == 2);
-  CHECK(content(place / "made/for/it/out/inner/most/b.txt") == "2");
+  CHECK(read_file(place / "made/for/it/out/inner/most/b.txt") == "2");
   CHECK(files_below(place / "made") == 2);
 }
 
 TEST_CASE("OutputFolder: what a user has under a similar name stays") {
-  const Place place;
+  const Scratch place;
   for (const char* name : {".out.writing", ".out.abcdefgh.tmp"}) {
     fs::create_directories(place / name);
     std::ofstream(fs::path(place / name) / "precious") << "x";
@@ -93,7 +83,7 @@ TEST_CASE("OutputFolder: what a user has under a similar name stays") {
 }
 
 TEST_CASE("OutputFolder: two at once write apart, and one of them is whole") {
-  const Place place;
+  const Scratch place;
   OutputFolder first(place / "out"), second(place / "out");
   CHECK(first.temporary() != second.temporary());
   for (const char* name : {"a.txt", "inner/b.txt"})
@@ -107,12 +97,12 @@ TEST_CASE("OutputFolder: two at once write apart, and one of them is whole") {
     message = failure.message();
   }
   CHECK(message.find("another process") != std::string::npos);
-  CHECK(content(place / "out/a.txt") == "second");
-  CHECK(content(place / "out/inner/b.txt") == "second");
+  CHECK(read_file(place / "out/a.txt") == "second");
+  CHECK(read_file(place / "out/inner/b.txt") == "second");
 }
 
 TEST_CASE("OutputFolder: a folder, a file or a link that is there is not replaced") {
-  const Place place;
+  const Scratch place;
   fs::create_directories(place / "empty");
   std::ofstream(place / "file") << "x";
   fs::create_symlink("nowhere", place / "link");
@@ -128,12 +118,12 @@ TEST_CASE("OutputFolder: a folder, a file or a link that is there is not replace
 }
 
 TEST_CASE("OutputFolder: an interrupt leaves nothing, a kill what the next try removes") {
-  const Place place;
+  const Scratch place;
   CHECK(end_of_child(place / "out", [] { raise(SIGTERM); }) == SIGTERM);
   CHECK(place.count() == 0);
   CHECK(end_of_child(place / "out", [] { raise(SIGKILL); }) == SIGKILL);
   REQUIRE(place.count() == 1);
-  const fs::path left = fs::directory_iterator(place.root)->path();
+  const fs::path left = fs::directory_iterator(place.folder)->path();
   {
     OutputFolder young(place / "out");  // may be another process that is about to lock it
     CHECK(fs::exists(left));

@@ -11,31 +11,18 @@
 #include <fstream>
 #include <random>
 
+#include "tests/support/scratch.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/files/failure.h"
 
 using namespace ingot;
 using namespace ingot::host;
+using namespace ingot::test;
 namespace fs = std::filesystem;
 
 namespace {
 
 const fs::path kData = INGOT_NPZ_DATA;
-
-struct Scratch {
-  fs::path folder = fs::temp_directory_path() / ("ingot_npz_test_" + std::to_string(getpid()));
-  Scratch() { fs::create_directories(folder); }
-  ~Scratch() { fs::remove_all(folder); }
-  std::string operator/(const char* name) const { return (folder / name).string(); }
-};
-
-std::string slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void spill(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 int exit_of_reading(const std::string& path, const NpzLimits& limits = {}) {
   try {
@@ -140,7 +127,7 @@ TEST_CASE(
   const Scratch scratch;
   const std::string path = scratch / "damaged.npz";
   for (const char* file : {"sound_stored.npz", "sound_deflated.npz"}) {
-    const std::string sound = slurp(kData / file);
+    const std::string sound = read_file(kData / file);
     std::mt19937 random(7);
     int accepted = 0;
     for (int round = 0; round < 400; round++) {
@@ -149,7 +136,7 @@ TEST_CASE(
         bytes.resize(random() % bytes.size());
       else
         bytes[random() % bytes.size()] ^= char(1 + random() % 255);
-      spill(path, bytes);
+      write_file(path, bytes);
       accepted += exit_of_reading(path) == 0;
     }
     CHECK(accepted < 80);  // dates, versions and attributes may change unseen
@@ -166,7 +153,7 @@ TEST_CASE("write_npz: arrays come back as they were, and the same arrays make th
                                      make<int8_t>("n\xc3\xa9", DType::kI8, {1}, {-128})};
   write_npz(scratch / "one.npz", arrays);
   write_npz(scratch / "two.npz", arrays);
-  CHECK(slurp(scratch / "one.npz") == slurp(scratch / "two.npz"));
+  CHECK(read_file(scratch / "one.npz") == read_file(scratch / "two.npz"));
   if (!has_npz_reader()) return;
   const auto back = read_npz(scratch / "one.npz");
   REQUIRE(back.size() == arrays.size());
@@ -270,9 +257,9 @@ TEST_CASE("npz: members are read side by side, stored and packed, and damage is 
   const Scratch scratch;
   const std::string path = scratch / "flipped.npz";
   write_npz(path, {make<float>("x", DType::kF32, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})});
-  std::string bytes = slurp(path);
+  std::string bytes = read_file(path);
   bytes[bytes.find("\x93NUMPY") + 128 + 9] ^= 1;
-  spill(path, bytes);
+  write_file(path, bytes);
   NpyReader reader(open_npz(path)[0].source, path);
   CHECK(reader.next(1).dims[0] == 1);
   CHECK_THROWS_AS(reader.rest(), Failure);

@@ -12,6 +12,7 @@
 
 #include "runtime/base/byte_order.h"
 #include "tests/format/refuse_table.h"
+#include "tests/support/scratch.h"
 #include "tools/files/failure.h"
 
 using namespace ingot;
@@ -19,20 +20,6 @@ using namespace ingot::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder of its own, removed with all that is in it.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "ingot-format-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  size_t entries() const {
-    return size_t(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-};
 
 void write_at(int fd, uint64_t offset, const uint8_t* bytes, size_t count) {
   REQUIRE(pwrite(fd, bytes, count, off_t(offset)) == ssize_t(count));
@@ -59,8 +46,8 @@ TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
   store_little<uint64_t>(bytes.data() + 16, start + kWeightBytes + golden_bytes);
   Bytes head(bytes.begin(), bytes.begin() + long(start));
   rehash(&head);  // the parts that lie outside keep their hashes
-  const Folder folder;
-  const fs::path path = folder.path / "large.ingot";
+  const Scratch scratch;
+  const fs::path path = scratch.folder / "large.ingot";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT, 0600);
   REQUIRE(fd >= 0);
   const uint8_t mark[4] = {1, 2, 3, 4};
@@ -96,16 +83,16 @@ TEST_CASE("file: weights and golden beyond 4 GiB are found, in a sparse file") {
 }
 
 TEST_CASE("file: what is no regular file is refused by name of the reason") {
-  const Folder folder;
+  const Scratch scratch;
   Source source;
   ErrorDetail detail;
-  CHECK(source_from_path((folder.path / "none").c_str(), &source, &detail).code() ==
+  CHECK(source_from_path((scratch.folder / "none").c_str(), &source, &detail).code() ==
         Code::kFileOpen);
   CHECK(detail.have == ENOENT);
-  CHECK(source_from_path(folder.path.c_str(), &source, &detail).code() == Code::kFileOpen);
+  CHECK(source_from_path(scratch.folder.c_str(), &source, &detail).code() == Code::kFileOpen);
   CHECK(detail.have == EISDIR);
-  REQUIRE(mkfifo((folder.path / "fifo").c_str(), 0600) == 0);
-  CHECK(source_from_path((folder.path / "fifo").c_str(), &source, &detail).code() ==
+  REQUIRE(mkfifo((scratch.folder / "fifo").c_str(), 0600) == 0);
+  CHECK(source_from_path((scratch.folder / "fifo").c_str(), &source, &detail).code() ==
         Code::kFileOpen);
   alignas(16) uint8_t memory[64] = {};
   CHECK(source_from_memory(memory + 4, 32, &source, &detail).code() == Code::kMisaligned);
@@ -123,8 +110,8 @@ TEST_CASE("file: a reader that fails is an error of reading") {
 }
 
 TEST_CASE("write: the file on disk is the file in memory, and replaces an older one") {
-  const Folder folder;
-  const fs::path path = folder.path / "model.ingot";
+  const Scratch scratch;
+  const fs::path path = scratch.folder / "model.ingot";
   const convert::FileSpec spec = small_network();
   const Bytes bytes = convert::write_memory(spec);
   for (int round = 0; round < 2; round++) {
@@ -132,7 +119,7 @@ TEST_CASE("write: the file on disk is the file in memory, and replaces an older 
     CHECK(written.file_bytes == bytes.size());
     CHECK(written.shared_bytes == 16 * 16 * 4);
     CHECK(fs::file_size(path) == bytes.size());
-    CHECK(folder.entries() == 1);
+    CHECK(scratch.count() == 1);
   }
   Source source;
   ErrorDetail detail;
@@ -144,7 +131,7 @@ TEST_CASE("write: the file on disk is the file in memory, and replaces an older 
 }
 
 TEST_CASE("write: no room, no folder, a folder as name: exit code 7 and nothing left behind") {
-  const Folder folder;
+  const Scratch scratch;
   convert::FileSpec spec =
       one_instruction(step(ElementwiseOp::kAdd), {input("x", {2, 4096}), constant("w", {4096})},
                       {output("y", {2, 4096})});
@@ -156,17 +143,17 @@ TEST_CASE("write: no room, no folder, a folder as name: exit code 7 and nothing 
     }
     return 0;
   };
-  CHECK(exit_code(folder.path / "none" / "model.ingot") == 7);
-  CHECK(exit_code(folder.path) == 7);
+  CHECK(exit_code(scratch.folder / "none" / "model.ingot") == 7);
+  CHECK(exit_code(scratch.folder) == 7);
   signal(SIGXFSZ, SIG_IGN);
   struct rlimit before, small;
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   small = before;
   small.rlim_cur = 8192;
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const int code = exit_code(folder.path / "model.ingot");
+  const int code = exit_code(scratch.folder / "model.ingot");
   setrlimit(RLIMIT_FSIZE, &before);
   CHECK(code == 7);
-  CHECK(folder.entries() == 0);
-  CHECK(exit_code(folder.path / "model.ingot") == 0);
+  CHECK(scratch.count() == 0);
+  CHECK(exit_code(scratch.folder / "model.ingot") == 0);
 }

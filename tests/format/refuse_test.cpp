@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/format/refuse_table.h"
+#include "tests/support/scratch.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -31,11 +32,6 @@ std::map<std::string, std::pair<std::string, std::string>> committed_rules() {
     rules[file] = {code, rule};
   }
   return rules;
-}
-
-Bytes read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(in), {});
 }
 
 }  // namespace
@@ -84,7 +80,8 @@ TEST_CASE("refuse: every committed file is refused with the code in its name") {
     const std::string name = fs::relative(entry.path(), kFolder).generic_string();
     CAPTURE(name);
     REQUIRE(expected.count(name) == 1);
-    CHECK(read_bytes(entry.path()) == expected[name]);  // else: regenerate tests/golden/refuse
+    CHECK(read_file<Bytes>(entry.path()) ==
+          expected[name]);  // else: regenerate tests/golden/refuse
     const int code = std::stoi(entry.path().filename().string().substr(1));
     Source source;
     ErrorDetail detail;

@@ -120,3 +120,34 @@ TEST_CASE(
   CHECK(compute_in_single(model) == 3);
   CHECK(model.values[size_t(inner)].dtype == DType::kF32);
 }
+
+TEST_CASE("bits are those of the type that the program states, whatever computes beside them") {
+  for (const DType half : {DType::kF16, DType::kBF16}) {
+    Model model = product(half);
+    const ValueId y = model.graph.outputs[0], bits = value(model, "bits", DType::kU16, {1, 2}),
+                  back = value(model, "back", half, {1, 2});
+    add(model, op::BitCast, {y}, bits);
+    add(model, op::BitCast, {bits}, back);
+    model.graph.outputs = {back};
+    CHECK(compute_in_single(model) == 4);
+    size_t casts = 0;
+    for (const Node& node : model.graph.nodes) {
+      if (node.op != op::BitCast) continue;
+      casts++;
+      CHECK(dtype_bytes(model.values[size_t(node.inputs[0])].dtype) == 2);
+      CHECK(dtype_bytes(model.values[size_t(node.outputs[0])].dtype) == 2);
+    }
+    CHECK(casts == 2);
+    // x, product, to half, bits, back, to f32, and the port
+    CHECK(model.graph.nodes.size() == 7);
+    CHECK(model.graph.nodes[2].op == op::Cast);
+    CHECK(DType(model.graph.nodes[2].integer(attr::to, 0)) == half);
+    CHECK(DType(model.graph.nodes[5].integer(attr::to, 0)) == DType::kF32);
+  }
+  Model alone;
+  const ValueId x = value(alone, "x", DType::kF16, {2}), bits = value(alone, "y", DType::kI16, {2});
+  alone.graph.inputs = {x};
+  alone.graph.outputs = {bits};
+  add(alone, op::BitCast, {x}, bits);
+  CHECK(compute_in_single(alone) == 0);
+}

@@ -12,17 +12,13 @@
 
 #include "tests/micro/exact_memory.h"
 #include "tests/micro/planned.h"
+#include "tests/support/scratch.h"
 
 using namespace ingot;
 using namespace ingot::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-Bytes read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return Bytes(std::istreambuf_iterator<char>(in), {});
-}
 
 Code open_code(const Bytes& bytes, ingot_micro_error* error = nullptr) {
   const ExactMemory image(bytes), arena(kAmpleArena);
@@ -81,7 +77,7 @@ TEST_CASE("micro: every committed hostile file is refused") {
   for (const fs::directory_entry& entry :
        fs::recursive_directory_iterator(fs::path(INGOT_SOURCE_DIR) / "tests/golden/refuse")) {
     if (entry.path().extension() != ".ingot") continue;
-    const Bytes bytes = read_file(entry.path());
+    const Bytes bytes = read_file<Bytes>(entry.path());
     CAPTURE(entry.path().string());
     CHECK(open_code(bytes) != Code::kOk);
     count++;

@@ -8,7 +8,7 @@ import shlex
 
 import numpy as np
 from sources import input_arrays, locate, shapes_of, write_inputs
-from testing import run
+from testing import Checks, run
 
 
 class Converted:
@@ -50,3 +50,23 @@ class Converted:
         arrays = input_arrays(found[1], described["inputs"], typical, np.random.default_rng(3))
         write_inputs(arrays, self.inputs)
         self.shapes = shapes_of(arrays)
+
+
+def converted(row, ingot, work, tally):
+    """The file of a row, or None: where it fails, and for what its source was looked for in vain,
+    `tally` has counted it."""
+    made = Checks(verbose=True)  # whose checks are of the sources
+    file = Converted(row, ingot, work, made)
+    tally.failed += made.failed
+    tally.skipped += made.skipped
+    if file.problem and "not to be had" not in file.problem:
+        tally.check(False, file.name, file.problem)
+    return None if file.problem else file
+
+
+def emulated(tree):
+    """What runs raw_runner of a cross build for aarch64, with its emulated GPU."""
+    tests = pathlib.Path(tree).resolve() / "tests"
+    qemu = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E"]
+    driver = f"INGOT_CUDA_DRIVER={tests / 'cuda/libfake_cuda.so'}"
+    return [*qemu, driver, tests / "support/raw_runner"]

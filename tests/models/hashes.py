@@ -19,7 +19,7 @@ import pathlib
 import sys
 import time
 
-from convert_once import Converted
+from convert_once import converted, emulated
 from sources import read_rows
 from testing import Checks, ingot_parser, run, work_folder
 
@@ -42,15 +42,7 @@ class Targets:
         ]
         self.emulated = []
         if args.arm:
-            arm = pathlib.Path(args.arm).resolve() / "tests"
-            qemu = [
-                "qemu-aarch64",
-                "-L",
-                "/usr/aarch64-linux-gnu",
-                "-E",
-                f"INGOT_CUDA_DRIVER={arm / fake}",
-                arm / runner,
-            ]
+            qemu = emulated(args.arm)
             self.emulated = [("neon (qemu)", qemu, "neon"), ("gpu (qemu)", qemu, "cuda")]
 
     def of(self, row):
@@ -121,14 +113,8 @@ def main():
         for row in read_rows(args.names):
             if row["small"] != "1" and not args.all and not args.names:
                 continue
-            made = Checks(verbose=True)  # whose checks are of the sources
-            converted = Converted(row, args.ingot, args.work, made)
-            tally.failed += made.failed
-            tally.skipped += made.skipped
-            if not converted.problem:
-                judge(row, converted, targets, folder, tally, absent)
-            elif "not to be had" not in converted.problem:
-                tally.check(False, converted.name, converted.problem)
+            if file := converted(row, args.ingot, args.work, tally):
+                judge(row, file, targets, folder, tally, absent)
     for why in sorted(absent):
         tally.skip(why)
     sys.exit(tally.finish() or not tally.passed)

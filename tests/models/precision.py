@@ -26,6 +26,7 @@ import shlex
 import sys
 
 import numpy as np
+from convert_once import emulated
 from sources import input_arrays, locate, read_rows, shapes_of, write_inputs
 from testing import Checks, ingot_parser, run, work_folder
 
@@ -55,15 +56,7 @@ class Bench:
         self.checked = [(isa, "cpu", isa) for isa in isas] + [("gpu", "cuda", None)]
         self.emulated = []
         if args.arm:
-            arm = pathlib.Path(args.arm).resolve() / "tests"
-            qemu = [
-                "qemu-aarch64",
-                "-L",
-                "/usr/aarch64-linux-gnu",
-                "-E",
-                f"INGOT_CUDA_DRIVER={arm / 'cuda/libfake_cuda.so'}",
-                arm / "support/raw_runner",
-            ]
+            qemu = emulated(args.arm)
             self.emulated = [
                 ("neon (qemu)", qemu, "neon"),
                 ("f16 (qemu)", qemu, "neonfp16"),

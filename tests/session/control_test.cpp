@@ -12,16 +12,6 @@
 using namespace ingot;
 using namespace ingot::test;
 
-namespace {
-
-ingot_session_options with_threads(int32_t threads) {
-  ingot_session_options options = session_options();
-  options.threads = threads;
-  return options;
-}
-
-}  // namespace
-
 TEST_CASE(
     "control: a loop runs as often as its count and its condition say, alone and with helpers") {
   FileBytes bytes(looping_network(3, {64, 64}));

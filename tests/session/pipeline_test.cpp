@@ -15,13 +15,6 @@ using namespace ingot::test;
 
 namespace {
 
-ingot_session_options one_thread(uint32_t flags = 0) {
-  ingot_session_options options = session_options();
-  options.threads = 1;
-  options.flags = flags;
-  return options;
-}
-
 Pipeline make(const Model& model, const ingot_pipeline_options& options) {
   auto pipeline = Pipeline::create(model, options);
   if (!pipeline) throw std::runtime_error(pipeline.error().text());
@@ -72,7 +65,7 @@ TEST_CASE(
   Model model = open_bytes_or_fail(bytes);
   for (const uint32_t flags : {0u, uint32_t{INGOT_ASYNC}}) {
     CAPTURE(flags);
-    auto session = model.session(one_thread(flags));
+    auto session = model.session(with_threads(1, flags));
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     CHECK(session->wait().error().code == INGOT_WRONG_STATE);
     for (int i = 0; i < 50; i++) {
@@ -109,7 +102,7 @@ TEST_CASE(
 TEST_CASE("async: memory of the thread is stated, and what a lookup finds wrong is told by wait") {
   FileBytes bytes(lookup_network());
   Model model = open_bytes_or_fail(bytes);
-  auto with = model.session(one_thread(INGOT_ASYNC)), without = model.session(one_thread());
+  auto with = model.session(with_threads(1, INGOT_ASYNC)), without = model.session(with_threads(1));
   REQUIRE(with.ok());
   CHECK(with->requirements().outside_bytes > without->requirements().outside_bytes);
   write(with->input("table"), ramp(32, 0));
@@ -125,7 +118,7 @@ TEST_CASE("pipeline: one thread fills and reads; order is kept, every slot has i
   Model model = open_bytes_or_fail(bytes);
   for (const uint32_t depth : {1u, 2u, 3u, 16u}) {
     CAPTURE(depth);
-    const ingot_session_options session = one_thread();
+    const ingot_session_options session = with_threads(1);
     ingot_pipeline_options options = pipeline_options();
     options.session = &session;
     options.depth = depth;
@@ -204,7 +197,7 @@ TEST_CASE("pipeline: a producer with a thread of its own, and a loader on one of
   for (const bool with_loader : {false, true})
     for (const uint32_t depth : {1u, 2u, 4u}) {
       Count count;
-      const ingot_session_options session = one_thread();
+      const ingot_session_options session = with_threads(1);
       ingot_pipeline_options options = pipeline_options();
       options.session = &session;
       options.depth = depth;
@@ -258,7 +251,7 @@ TEST_CASE(
     "well") {
   FileBytes bytes(chain_network(50000));
   Model model = open_bytes_or_fail(bytes);
-  const ingot_session_options session = one_thread();
+  const ingot_session_options session = with_threads(1);
   ingot_pipeline_options options = pipeline_options();
   options.session = &session;
   int late = 0;
@@ -328,7 +321,7 @@ TEST_CASE(
   FileBytes bytes(chain_network(64));
   CountingAllocator heap;
   Model model = open_bytes_or_fail(bytes);
-  ingot_session_options session = one_thread();
+  ingot_session_options session = with_threads(1);
   session.allocator = &heap.allocator;
   session.arena_kind = INGOT_ARENA_ALLOCATOR;
   ingot_pipeline_options options = pipeline_options();
@@ -376,7 +369,7 @@ TEST_CASE(
 TEST_CASE("pipeline: devices with memory of their own, through copies") {
   FileBytes bytes(chain_network(16));
   Model model = open_bytes_or_fail(bytes);
-  ingot_session_options session = one_thread();
+  ingot_session_options session = with_threads(1);
   session.device = "fake:0";
   ingot_pipeline_options options = pipeline_options();
   options.session = &session;

@@ -10,13 +10,6 @@ using namespace ingot::test;
 
 namespace {
 
-ingot_session_options one_thread(uint32_t flags = 0) {
-  ingot_session_options options = session_options();
-  options.threads = 1;
-  options.flags = flags;
-  return options;
-}
-
 ingot_tensor with_memory(ingot_tensor tensor, void* memory) {
   tensor.data = memory;
   return tensor;
@@ -32,7 +25,7 @@ TEST_CASE(
   const std::vector<float> x = ramp(32);
   for (const uint32_t flags : {0u, uint32_t{INGOT_CALLER_BINDS_PORTS}}) {
     CAPTURE(flags);
-    auto session = model.session(one_thread(flags));
+    auto session = model.session(with_threads(1, flags));
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     AlignedBlock in(128, 64), out(128, 64), out2(128, 64);
     std::memcpy(in.data(), x.data(), 128);
@@ -40,8 +33,8 @@ TEST_CASE(
       CHECK(session->input(0)->data == nullptr);
       CHECK(session->run().error().code == INGOT_WRONG_STATE);
       CHECK(std::string(session->run().error().name) == "x");
-      CHECK(model.requirements(one_thread(flags)).value().activations <
-            model.requirements(one_thread()).value().activations);
+      CHECK(model.requirements(with_threads(1, flags)).value().activations <
+            model.requirements(with_threads(1)).value().activations);
     } else {
       write(session->input(0), x);
       REQUIRE(session->run().ok());
@@ -75,7 +68,7 @@ TEST_CASE("ports: an output that lies in an intermediate, and another that lies 
   const std::vector<float> x = ramp(16);
   for (const uint32_t flags : {0u, uint32_t{INGOT_CALLER_BINDS_PORTS}}) {
     CAPTURE(flags);
-    auto session = model.session(one_thread(flags));
+    auto session = model.session(with_threads(1, flags));
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     AlignedBlock in(64, 64), y(64, 64), flat(64, 64);
     std::memcpy(in.data(), x.data(), 64);
@@ -104,7 +97,7 @@ TEST_CASE("ports: an output that lies in an intermediate, and another that lies 
 TEST_CASE("ports: what does not fit is named with both numbers") {
   FileBytes bytes(chain_network());
   Model model = open_bytes_or_fail(bytes);
-  auto session = model.session(one_thread());
+  auto session = model.session(with_threads(1));
   REQUIRE(session.ok());
   AlignedBlock memory(256, 64);
   const ingot_tensor good = with_memory(session->input(0).value(), memory.data());
@@ -166,7 +159,7 @@ TEST_CASE("ports: an output may lie on an input only where that was read before 
     CAPTURE(reads_again);
     FileBytes bytes(two_outputs_network(reads_again));
     Model model = open_bytes_or_fail(bytes);
-    auto session = model.session(one_thread());
+    auto session = model.session(with_threads(1));
     REQUIRE(session.ok());
     AlignedBlock shared(256, 64), other(256, 64);
     const std::vector<float> x = ramp(16);
@@ -186,7 +179,7 @@ TEST_CASE("ports: an output may lie on an input only where that was read before 
     CHECK(read<float>(session->output(0))[1] == -x[1]);
     CHECK(read<float>(session->output(1))[1] == (reads_again ? 0.0f : x[1]));
     // z onto x: written last
-    session = model.session(one_thread());
+    session = model.session(with_threads(1));
     REQUIRE(session->bind_input(0, at(session->input(0), shared.data())).ok());
     CHECK(session->bind_output(1, at(session->output(1), shared.data())).ok());
     // half onto x
@@ -195,7 +188,7 @@ TEST_CASE("ports: an output may lie on an input only where that was read before 
     CHECK(session->bind_output(1, at(session->output(1), shared.data() + 64)).error().code ==
           INGOT_INVALID_ARGUMENT);
     // buffers that take turns: looked at by the run, when both are bound
-    session = model.session(one_thread());
+    session = model.session(with_threads(1));
     REQUIRE(session->bind_input(0, at(session->input(0), shared.data())).ok());
     REQUIRE(session->bind_output(0, at(session->output(0), other.data())).ok());
     std::memcpy(shared.data(), x.data(), 64);

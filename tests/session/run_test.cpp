@@ -19,12 +19,6 @@ std::vector<float> chain_answer(const std::vector<float>& x) {
   return y;
 }
 
-ingot_session_options with_threads(int32_t threads) {
-  ingot_session_options options = session_options();
-  options.threads = threads;
-  return options;
-}
-
 }  // namespace
 
 TEST_CASE("session: computes from memory, from a file, through a reader, mapped and copied") {

@@ -35,6 +35,13 @@ inline const ingot_kernel_table* oracle_table() {
   return reinterpret_cast<const ingot_kernel_table*>(oracle_kernels());
 }
 
+inline ingot_session_options with_threads(int32_t threads, uint32_t flags = 0) {
+  ingot_session_options options = session_options();
+  options.threads = threads;
+  options.flags = flags;
+  return options;
+}
+
 /// Bytes of a file at a 64-byte aligned address.
 class FileBytes {
  public:

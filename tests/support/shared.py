@@ -4,7 +4,7 @@ repository. The tests use it where it is present.
 
 INGOT_SHARED names its folder; `none` means that there is none. Unset or empty: the folder `shared`
 beside the checkout. tests/support/shared.h and cmake/dev/shared.sh follow the same rule, and no
-other file may (tests/lint/shared_test.py)."""
+other file may (tests/lint/shared_material_test.py)."""
 
 import os
 import pathlib

@@ -23,11 +23,6 @@ bool is_tar(const MappedFile& file) {
   return false;
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() &&
-         text.compare(text.size() - end.size(), std::string::npos, end) == 0;
-}
-
 std::filesystem::path folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder;
@@ -51,7 +46,7 @@ Checkpoint read_distributed(const std::filesystem::path& folder, const ReadLimit
   const host::WorkBudget budget(path, file_bytes(path));
   if (std::filesystem::exists(folder / ".metadata")) return read_torch_distributed(path, limits);
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (ends_with(entry.path().string(), ".distcp")) refuse_rank_file(entry.path().string());
+    if (entry.path().string().ends_with(".distcp")) refuse_rank_file(entry.path().string());
   return read_safetensors_shards(path, limits);
 }
 
@@ -129,7 +124,7 @@ uint64_t file_bytes(const std::string& path) {
 Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   const host::FileKind kind = host::file_kind(path);  // says what is often handed in by mistake
   if (kind == host::FileKind::kDistributed) return read_distributed(path, limits);
-  if (ends_with(path, ".distcp")) refuse_rank_file(path);
+  if (path.ends_with(".distcp")) refuse_rank_file(path);
   if (kind == host::FileKind::kPickle && std::filesystem::path(path).filename() == ".metadata")
     return read_distributed(folder_of(path), limits);
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
@@ -148,7 +143,7 @@ Checkpoint read_checkpoint(const std::string& path, const ReadLimits& limits) {
   if (kind == host::FileKind::kGguf) return read_gguf(path, limits);
   if (is_tar(*file)) return read_torch_tar(path, limits);
   if (file->size() > 0 && file->data()[0] == '{') return read_sharded_index(path, limits);
-  if (ends_with(path, ".safetensors"))
+  if (path.ends_with(".safetensors"))
     // damaged so that its content no longer tells; it says how
     return read_safetensors(path, limits);
   host::fail(host::Exit::kUnsupported, path + ": is " + host::kind_text(path, kind) +

@@ -17,11 +17,9 @@ bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16
 /// What runs as it stands: elementwise operators compute in f32 and store what the value says,
 /// movement copies bits.
 bool keeps_half(Operator op) {
-  static constexpr Operators kOthers = {
-      op::Cast,           op::Concat,   op::Expand,   op::Gather, op::If,
-      op::GatherElements, op::GatherND, op::Identity, op::Loop,   op::Pad,
-      op::Reshape,        op::Slice,    op::Split,    op::Tile,   op::Transpose};
-  return kOthers.has(op) || has_steps(op);
+  static constexpr Operators kOthers = {op::BitCast,  op::Cast, op::Gather, op::GatherElements,
+                                        op::GatherND, op::If,   op::Loop};
+  return kOthers.has(op) || has_steps(op) || class_of(op) == OperatorClass::kMovement;
 }
 
 bool needs_single(const Model& model, const Graph& graph) {
@@ -57,19 +55,6 @@ Constant in_single(const Constant& half) {
   return out;
 }
 
-void retype_nodes(Graph& graph) {
-  for (Node& node : graph.nodes) {
-    for (auto& [key, attribute] : node.attributes) {
-      if (auto* constant = std::get_if<Constant>(&attribute); constant && is_half(constant->dtype))
-        *constant = in_single(*constant);
-      if (auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute)) retype_nodes(**body);
-      if (auto* type = std::get_if<int64_t>(&attribute);
-          type && node.op == op::Cast && key == attr::to && is_half(DType(*type)))
-        *type = int64_t(DType::kF32);
-    }
-  }
-}
-
 Node cast(ValueId from, ValueId to, DType dtype, const std::string& name) {
   Node node;
   node.op = op::Cast;
@@ -78,6 +63,49 @@ Node cast(ValueId from, ValueId to, DType dtype, const std::string& name) {
   node.outputs = {to};
   node.attributes[attr::to] = int64_t(dtype);
   return node;
+}
+
+/// What `inner`, of f32 by now, is in the program's own type.
+ValueId in_half(Model& model, ValueId inner, DType dtype) {
+  Value half = model.values[size_t(inner)];
+  half.name += "/half";
+  half.dtype = dtype;
+  half.constant = nullptr;
+  model.values.push_back(std::move(half));
+  return ValueId(model.values.size()) - 1;
+}
+
+/// `before`: the types that values had.
+void retype_nodes(Model& model, const std::vector<DType>& before, Graph& graph) {
+  std::vector<Node> nodes;
+  for (Node& node : graph.nodes) {
+    for (auto& [key, attribute] : node.attributes) {
+      if (auto* constant = std::get_if<Constant>(&attribute); constant && is_half(constant->dtype))
+        *constant = in_single(*constant);
+      if (auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute))
+        retype_nodes(model, before, **body);
+      if (auto* type = std::get_if<int64_t>(&attribute);
+          type && node.op == op::Cast && key == attr::to && is_half(DType(*type)))
+        *type = int64_t(DType::kF32);
+    }
+    if (node.op != op::BitCast) {
+      nodes.push_back(std::move(node));
+      continue;
+    }
+    // Its bits are those of the type that the program has.
+    const ValueId x = node.inputs[0], y = node.outputs[0];
+    const DType from = before[size_t(x)], to = before[size_t(y)];
+    if (is_half(from)) {
+      node.inputs[0] = in_half(model, x, from);
+      nodes.push_back(cast(x, node.inputs[0], from, node.name));
+    }
+    if (is_half(to)) node.outputs[0] = in_half(model, y, to);
+    const ValueId made = node.outputs[0];
+    const std::string name = node.name;
+    nodes.push_back(std::move(node));
+    if (made != y) nodes.push_back(cast(made, y, DType::kF32, name));
+  }
+  graph.nodes = std::move(nodes);
 }
 
 /// A value with the name, type and shape that `inner` has, which takes its place at the program's
@@ -106,7 +134,7 @@ size_t compute_in_single(Model& model) {
     if (value.constant)
       value.constant = std::make_shared<const Constant>(in_single(*value.constant));
   }
-  retype_nodes(model.graph);
+  retype_nodes(model, before, model.graph);
   // The outputs first: one that is an input as well gets its own port.
   std::vector<Node> at_end;
   for (ValueId& output : model.graph.outputs) {

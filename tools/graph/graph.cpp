@@ -83,6 +83,14 @@ void Graph::compact() {
   }
 }
 
+bool Graph::has_integers() const {
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    const auto inner = node.subgraphs();
+    return is_of_integers(node.op) ||
+           std::any_of(inner.begin(), inner.end(), [](const auto& g) { return g->has_integers(); });
+  });
+}
+
 ValueId Model::add_value(const std::string& value_name, DType dtype) {
   Value value;
   value.name = value_name;

@@ -132,7 +132,8 @@ struct Graph {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 
-  void compact();  // drops dead nodes, also of subgraphs
+  void compact();             // drops dead nodes, also of subgraphs
+  bool has_integers() const;  // a node is_of_integers(), also of subgraphs
 };
 
 struct SourceNode {

@@ -231,6 +231,14 @@ bool takes_indices(const Node& node) {
          node.op == op::ScatterElements || node.op == op::ScatterND;
 }
 
+bool moves_numbers(const Node& node, size_t rank) {
+  if (node.op == op::Resize) return node.text(attr::mode, "nearest") == "nearest";
+  if (node.op == op::MaxPool)
+    return (rank == 3 || rank == 4) && (node.outputs.size() == 1 || node.outputs[1] == kAbsent);
+  return node.op == op::Gather ||
+         (class_of(node.op) == OperatorClass::kMovement && node.op != op::Concat);
+}
+
 Sources movement_sources(const Node& node, size_t output, const std::vector<Ints>& dims,
                          const Ints& out, const Ints& indices,
                          const std::vector<Ints>& all_outputs) {

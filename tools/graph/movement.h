@@ -20,6 +20,9 @@ std::optional<std::vector<int64_t>> movement_sources(
     const std::vector<int64_t>& output_dims, const std::vector<int64_t>& indices,
     const std::vector<std::vector<int64_t>>& all_output_dims);
 bool takes_indices(const Node& node);
+/// Whether its results are numbers of its first operand, of `rank` dimensions, and what pads them:
+/// they have the scale of what they come from.
+bool moves_numbers(const Node& node, size_t rank);
 
 /// What the output holds, or nothing (empty). One per kind of operator.
 Contents symbolic_movement(const Model& model, const Node& node,

@@ -93,5 +93,17 @@ namespace ingot::graph {
 inline constexpr Operators kReductions = {
     op::ReduceSum, op::ReduceMean, op::ReduceMax,       op::ReduceMin,    op::ReduceProd,
     op::ReduceL1,  op::ReduceL2,   op::ReduceSumSquare, op::ReduceLogSum, op::ReduceLogSumExp};
+/// ONNX's layers over time; Recurrent is what they become.
+inline constexpr Operators kRecurrences = {op::LSTM, op::GRU, op::RNN};
+
+/// It quantizes numbers to bytes, or computes on such.
+constexpr bool is_of_integers(Operator op) {
+  constexpr Operators kProducts = {
+      op::ConvInteger,     op::DynamicQuantizeLSTM, op::Lookup,
+      op::MatMulInteger,   op::QuantizedConv2d,     op::QuantizedLinear,
+      op::QuantizedMatMul, op::QuantizedPool2d,     op::QuantizedSoftmax};
+  return kProducts.has(op) ||
+         (class_of(op) == OperatorClass::kQuantization && op != op::BlockQuantize);
+}
 
 }  // namespace ingot::graph

@@ -103,3 +103,21 @@ TEST_CASE("linear layers that read floating point, and those behind them, may ta
   CHECK(quantize::quantize_in_each_run(g.model, {}, &matched, &only).names.size() == 1);
   CHECK(g.count("QuantizedLinear") == 1);
 }
+
+TEST_CASE(
+    "a program that computes on integers is known by any operator that does, in a branch too") {
+  for (const graph::Operator op :
+       {op::MatMulInteger, op::ConvInteger, op::DynamicQuantizeLinear, op::DequantizeLinear,
+        op::QuantizedPool2d, op::Lookup, op::OffsetByte}) {
+    auto branch = std::make_shared<graph::Graph>();
+    branch->nodes.emplace_back().op = op;
+    CHECK(branch->has_integers());
+    graph::Graph whole;
+    graph::Node& choice = whole.nodes.emplace_back();
+    choice.op = op::If;
+    choice.attributes[attr::then_branch] = branch;
+    CHECK(whole.has_integers());
+    branch->nodes[0].op = op::MatMul;
+    CHECK(!whole.has_integers());
+  }
+}

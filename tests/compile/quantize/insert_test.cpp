@@ -158,6 +158,56 @@ TEST_CASE("limits behind a sum are part of it") {
   CHECK(g.count("Lookup") + g.count("Elementwise") == 0);
 }
 
+TEST_CASE("bytes stay bytes through all that moves them, as recognition has it") {
+  const auto pad = [](const char* mode, double value) {
+    return passes::Attributes{{attr::mode, std::string(mode)},
+                              {attr::before, graph::Dims{0, 0, 1, 1}},
+                              {attr::value, value}};
+  };
+  const auto resize = [](const char* mode) {
+    return passes::Attributes{{attr::mode, std::string(mode)},
+                              {attr::coordinate_transformation_mode, std::string("asymmetric")},
+                              {attr::nearest_mode, std::string("floor")},
+                              {attr::cubic_coeff_a, -0.75},
+                              {attr::exclude_outside, int64_t(0)},
+                              {attr::scales, std::vector<double>{1, 1, 2, 2}}};
+  };
+  struct Case {
+    graph::Operator op;
+    passes::Attributes attributes;
+    Dimensions y;
+    bool moves;
+  };
+  const std::vector<Case> all = {{op::Resize, resize("nearest"), {1, 4, 8, 8}, true},
+                                 {op::Resize, resize("linear"), {1, 4, 8, 8}, false},
+                                 {op::Gather, {{attr::axis, int64_t(1)}}, {1, 4, 4, 4}, true},
+                                 {op::Pad, pad("constant", 0), {1, 4, 6, 6}, true},
+                                 {op::Pad, pad("constant", 9), {1, 4, 6, 6}, false},
+                                 {op::Pad, pad("reflect", 0), {1, 4, 6, 6}, true}};
+  for (const Case& c : all) {
+    CAPTURE(graph::text(c.op));
+    GraphBuilder g;
+    const ValueId x = g.input("x", {1, 4, 4, 4}),
+                  image = g.node(op::Conv, {x, g.weights({4, 4, 1, 1})}, window(1));
+    std::vector<ValueId> operands = {image};
+    if (c.op == op::Gather) operands.push_back(g.indices({4}, {3, 1, 1, 0}));
+    const ValueId y = g.node(c.op, operands, c.attributes, c.y);
+    g.output(g.node(op::Conv, {y, g.weights({4, 4, 1, 1})}, window(1)));
+    prepare(g.model);
+    const Sites sites = sites_of(g.model);
+    CHECK(sites.steps.size() == size_t(c.moves));
+    CHECK((sites.scaled_as(y) == image) == c.moves);
+    if (!c.moves) continue;
+    insert_quantization(g.model, sites, found_in(g, sites), {});
+    double worst = 1;
+    convert_and_compare(g, worst);
+    CHECK(worst < 0.02);
+    CHECK(g.count("QuantizedConv2d") == 2);
+    CHECK(g.count("Quantize") == 1);
+    CHECK(g.count("Lookup") == 0);
+  }
+}
+
 TEST_CASE("what only moves has the scale of what it moves") {
   GraphBuilder g;
   const ValueId x = g.input("x", {1, 4, 4, 4});

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/import/aten/program.h"
+#include "tests/support/graph_text.h"
 #include "tools/import/aten/no_effect.h"
 #include "tools/import/aten/operands.h"
 #include "tools/import/aten/schema.h"
@@ -249,27 +250,11 @@ class Sample {
     FAIL("a value that nothing makes");
     return "";
   }
-  static std::string text(int64_t x) { return std::to_string(x); }
-  static std::string text(double x) {
-    std::ostringstream out;
-    out.precision(17);
-    out << x;
-    return out.str();
-  }
-  static std::string text(const std::string& x) { return x; }
   template <class T>
-  static std::string text(const std::vector<T>& all) {
-    std::string out = "[";
-    for (const T& x : all) out += text(x) + ",";
-    return out + "]";
+  static std::string text(const T& x) {
+    return GraphText::text(x);
   }
-  static std::string text(const graph::Dims& dims) { return graph::text(dims); }
   static std::string text(const std::shared_ptr<graph::Graph>&) { return "graph"; }
-  static std::string text(const graph::Constant& c) {
-    std::string out = "c" + std::to_string(int(c.dtype)) + text(c.dims);
-    for (const double x : graph::read_numbers(c)) out += text(x) + ",";
-    return out;
-  }
 
   const Schema& schema_;
   std::map<std::string, std::string> given_, changed_;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "tests/support/scratch.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"
@@ -20,11 +21,8 @@ using graph::Dims;
 
 namespace {
 
-std::string le(uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; i++) out += char(value >> (8 * i));
-  return out;
-}
+constexpr auto le = test::little_endian;
+
 std::string text(const std::string& s) { return le(s.size(), 8) + s; }
 std::string whole(uint32_t n) { return le(4, 4) + le(n, 4); }
 std::string word(const std::string& s) { return le(8, 4) + text(s); }

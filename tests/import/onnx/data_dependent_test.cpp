@@ -105,6 +105,25 @@ TEST_CASE("data-dependent: an integer input with a bound is a size, and so is wh
         "'n=1..HIGH', or of all such sizes: --max-elements HIGH");
 }
 
+TEST_CASE("data-dependent: the hint names what bounds a size, and bounds of that are enough") {
+  for (const char* op : {"ReduceMax", "ReduceProd", "ReduceSum"}) {
+    OnnxGraph g;
+    g.input("n", {2}, 7).output("y").initializer("zero", {}, std::vector<int64_t>{0});
+    g.initializer("one", {}, std::vector<int64_t>{1});
+    g.node(op, {"n"}, {"most"}, {attribute("keepdims", int64_t(0))});
+    g.node("Range", {"zero", "most", "one"}, {"y"});
+    const graph::ConversionError refused = import_error(g.bytes(17));
+    CAPTURE(refused.message);
+    REQUIRE(refused.unsupported.size() == 1);
+    CHECK(refused.unsupported[0].hint.find("--dim 'n.0=1..HIGH' --dim 'n.1=1..HIGH'") !=
+          std::string::npos);
+    importer::ImportOptions options;
+    importer::add_dim(options, "n.0=1..4");
+    importer::add_dim(options, "n.1=1..6");
+    CHECK(import(g, 17, options).data_dependent.size() > 0);
+  }
+}
+
 TEST_CASE("data-dependent: elements of an input have bounds of their own") {
   OnnxGraph g;
   g.input("s", {2}, 7).input("x", {1, 1}).output("y").node("Expand", {"x", "s"}, {"y"});

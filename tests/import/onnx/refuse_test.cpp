@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/import/onnx/import_helpers.h"
+#include "tests/support/scratch.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -17,21 +18,6 @@ using Floats = std::vector<float>;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder of its own, gone at the end.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "ingot_onnx_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path / name, std::ios::binary) << bytes;
-    return (path / name).string();
-  }
-};
 
 graph::ConversionError file_error(const std::string& path) {
   try {
@@ -55,6 +41,20 @@ OnnxGraph relu() {
 
 }  // namespace
 
+TEST_CASE("an element type is a number of 64 bits, of which none is passed over") {
+  constexpr int64_t kBeyond = (int64_t(1) << 32) + 1;  // its lower half is FLOAT
+  for (const auto& [op, name] : {std::pair("Cast", "to"), std::pair("EyeLike", "dtype"),
+                                 std::pair("RandomNormalLike", "dtype")})
+    for (const int64_t type : {kBeyond, int64_t(99), int64_t(-1)}) {
+      OnnxGraph g;
+      g.input("x", {2, 3}).output("y").node(op, {"x"}, {"y"}, {attribute(name, type)});
+      const graph::ConversionError error = import_error(g.bytes(22));
+      CAPTURE(error.message);
+      CHECK(error.exit_code == 4);
+      CHECK(error.message.find("element type " + std::to_string(type)) != std::string::npos);
+    }
+}
+
 TEST_CASE("errors: a place stands in front once, and one reason is in the line") {
   graph::ConversionError error;
   try {
@@ -75,23 +75,23 @@ TEST_CASE("errors: a place stands in front once, and one reason is in the line")
 }
 
 TEST_CASE("refuse: files that are no models") {
-  const Folder folder;
+  const Scratch inside;
   const std::string good = relu().bytes();
-  check_line(file_error((folder.path / "missing.onnx").string()), 7, "No such file");
-  check_line(file_error(folder.path.string()), 7, "is a directory");
-  check_line(file_error(folder.write("empty.onnx", "")), 2, "empty");
+  check_line(file_error((inside.folder / "missing.onnx").string()), 7, "No such file");
+  check_line(file_error(inside.folder.string()), 7, "is a directory");
+  check_line(file_error(inside.write("empty.onnx", "")), 2, "empty");
   check_line(
-      file_error(folder.write(
+      file_error(inside.write(
           "lfs.onnx", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")),
       2, "git lfs pull");
   check_line(
-      file_error(folder.write("page.onnx", "\n<!DOCTYPE html><html><body>404</body></html>")), 2,
+      file_error(inside.write("page.onnx", "\n<!DOCTYPE html><html><body>404</body></html>")), 2,
       "web page");
-  check_line(file_error(folder.write("zip.onnx", std::string("PK\x03\x04", 4) + good)), 2, "zip");
-  check_line(file_error(folder.write("noise.onnx", "abcdefgh, this is no protobuf")), 2,
+  check_line(file_error(inside.write("zip.onnx", std::string("PK\x03\x04", 4) + good)), 2, "zip");
+  check_line(file_error(inside.write("noise.onnx", "abcdefgh, this is no protobuf")), 2,
              "no valid ONNX model");
-  check_line(file_error(folder.write("nograph.onnx", Proto().varint(1, 8).bytes)), 2, "no graph");
-  CHECK_NOTHROW(onnx::import_onnx(folder.write("good.onnx", good)));
+  check_line(file_error(inside.write("nograph.onnx", Proto().varint(1, 8).bytes)), 2, "no graph");
+  CHECK_NOTHROW(onnx::import_onnx(inside.write("good.onnx", good)));
 }
 
 TEST_CASE(
@@ -206,11 +206,11 @@ TEST_CASE("refuse: operators on integers whose operands do not fit") {
 }
 
 TEST_CASE("refuse: external data outside of the model's folder") {
-  const Folder folder, outside;
+  const Scratch inside, outside;
   outside.write("secret.bin", "12345678");
-  folder.write("weights.bin", "12345678abcd");
-  fs::create_symlink(outside.path / "secret.bin", folder.path / "link.bin");
-  fs::create_directory_symlink(outside.path, folder.path / "link");
+  inside.write("weights.bin", "12345678abcd");
+  fs::create_symlink(outside.folder / "secret.bin", inside.folder / "link.bin");
+  fs::create_directory_symlink(outside.folder, inside.folder / "link");
   const auto model = [&](const std::string& location, const char* offset, const char* length) {
     Proto t = Proto().packed_varints(1, {2}).varint(2, 1).text(8, "w").varint(14, 1).message(
         13, Proto().text(1, "location").text(2, location));
@@ -222,12 +222,12 @@ TEST_CASE("refuse: external data outside of the model's folder") {
   };
   const auto error = [&](const std::string& location, const char* offset = nullptr,
                          const char* length = nullptr) {
-    return import_error(model(location, offset, length), {}, folder.path.string());
+    return import_error(model(location, offset, length), {}, inside.folder.string());
   };
   CHECK(error("weights.bin", "4", "8").exit_code == 0);
   CHECK(error("weights.bin").exit_code == 0);
-  check_line(error((outside.path / "secret.bin").string()), 3, "absolute");
-  check_line(error("../" + outside.path.filename().string() + "/secret.bin"), 3, "..");
+  check_line(error((outside.folder / "secret.bin").string()), 3, "absolute");
+  check_line(error("../" + outside.folder.filename().string() + "/secret.bin"), 3, "..");
   check_line(error("sub/../../secret.bin"), 3, "..");
   check_line(error("link.bin"), 3, "link");
   check_line(error("link/secret.bin"), 3, "link");

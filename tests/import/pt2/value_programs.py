@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers beyond the usual ones: large, small, infinite, and NaN."""
+"""Numbers beyond the usual ones: large, small, infinite, and NaN; rows of attention without
+keys."""
 
 import torch
 import torch.nn.functional as F
@@ -190,3 +191,45 @@ COMPOSED = (
     torch.linspace(-1.7, 2.3, 16).view(4, 4),
     torch.tensor([2, 0, 3]),
 )
+
+
+class EmptyRows(nn.Module):
+    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each
+    spelling has it."""
+
+    def forward(self, x: torch.Tensor, seen: torch.Tensor):
+        q = x.view(2, 5, 2, 4).transpose(1, 2)
+        turned, v, hidden = (q + 1).transpose(2, 3), q * 2 + 1, seen.logical_not()
+        never, lowest = float("-inf"), -3.4028234663852886e38
+        added = torch.zeros([5, 5]).masked_fill(hidden, never)
+        finite = torch.zeros([5, 5]).masked_fill(hidden, lowest)
+        causal = torch.ones([5, 5], dtype=torch.bool).triu(1)
+        # Scores of their own for each: what others read as well stays a softmax between two
+        # products.
+        s = [
+            torch.matmul(q * scale, turned)
+            for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]
+        ]
+        masked = [
+            s[0].masked_fill(hidden, never),
+            s[1] + added,
+            s[2] + finite,
+            s[3].masked_fill(hidden, -1e9),
+            s[4].masked_fill(causal, lowest).masked_fill(hidden, lowest),
+            s[5].masked_fill(causal, never).masked_fill(hidden, lowest),
+            s[6].masked_fill(hidden, lowest).masked_fill(causal, never),
+            s[7].masked_fill(hidden, never).masked_fill(causal, never),
+        ]
+        spelled = torch.stack([torch.matmul(torch.softmax(m, -1), v) for m in masked])
+        fused = torch.stack(
+            [F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]]
+        )
+        return spelled, fused, F.scaled_dot_product_attention(q, q + 1, v, seen)
+
+
+def rows_without_keys():
+    """Which keys each of five queries sees: the third none, the first only one behind it."""
+    seen = torch.tensor(
+        [[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool
+    )
+    return torch.randn(2, 5, 8), seen

@@ -26,9 +26,10 @@ struct Made {
     return model.graph.nodes[0];
   }
 };
-inline Made made_of(const GraphGiven& g, importer::ExactTo exact_to = importer::ExactTo::kDefault) {
+inline Made made_of(const std::vector<GraphGiven>& graphs,
+                    importer::ExactTo exact_to = importer::ExactTo::kDefault) {
   const host::TemporaryPath file(".tflite");
-  write_file(file.path(), model_file({g}));
+  write_file(file.path(), model_file(graphs));
   Made out;
   try {
     importer::ImportOptions options;
@@ -42,6 +43,9 @@ inline Made made_of(const GraphGiven& g, importer::ExactTo exact_to = importer::
     CHECK(error.message.find('\n') == std::string::npos);
   }
   return out;
+}
+inline Made made_of(const GraphGiven& g, importer::ExactTo exact_to = importer::ExactTo::kDefault) {
+  return made_of(std::vector<GraphGiven>{g}, exact_to);
 }
 inline bool says(const Made& out, const std::string& word) {
   return out.message.find(word) != std::string::npos;

@@ -76,6 +76,23 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   CHECK(says(beyond, "leaves 64 bits"));
 }
 
+TEST_CASE("int16 goes through a graph that is called, as bytes do") {
+  constexpr int kCall = 31, kComposite = 206;
+  GraphGiven whole = unary(kLogistic, kI16, {4}, {0.001f});
+  whole.tensors[1].scales = {1.0f / 32768};
+  const GraphGiven inner = whole;
+  OperatorGiven call = {kCall, {0}, {1}, 16, {{0, 1}}};
+  OperatorGiven composite = {kComposite, {0}, {1}, 21, {{1, 1}}};
+  composite.second = true;
+  for (const OperatorGiven& op : {call, composite}) {
+    whole.operators = {op};
+    const Made out = made_of({whole, inner});
+    CAPTURE(out.message);
+    CHECK(out.code == 0);
+    CHECK(out.ops() == std::vector<std::string>{"Lookup"});
+  }
+}
+
 TEST_CASE("what int16 cannot be is refused") {
   GraphGiven g = unary(kLogistic, kI16, {4}, {0.001f});
   Made out = made_of(g);  // gives no fractions of 2^15

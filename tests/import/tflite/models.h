@@ -31,6 +31,7 @@ struct OperatorGiven {
   std::map<int, int8_t> bytes = {};    // 1-byte fields by number
   std::string custom = {}, custom_options = {};
   int version = 1;
+  bool second = false;  // its options are of the second union
 };
 struct GraphGiven {
   std::vector<TensorGiven> tensors;
@@ -98,9 +99,11 @@ inline std::string model_tables(const std::vector<GraphGiven>& graphs,
                                              op.custom.empty() ? 0 : b.CreateString(op.custom),
                                              op.version, op.code));
       const auto options = op.options ? options_table(b, op) : 0;
-      operators.push_back(fb::CreateOperator(
-          b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs), b.CreateVector(op.outputs),
-          uint8_t(op.options), options, bytes_of(b, op.custom_options)));
+      operators.push_back(
+          fb::CreateOperator(b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs),
+                             b.CreateVector(op.outputs), op.second ? 0 : uint8_t(op.options),
+                             op.second ? 0 : options, bytes_of(b, op.custom_options), 0, 0, 0, 0, 0,
+                             op.second ? uint8_t(op.options) : 0, op.second ? options : 0));
     }
     made.push_back(fb::CreateSubGraph(b, b.CreateVector(tensors), b.CreateVector(graph.inputs),
                                       b.CreateVector(graph.outputs), b.CreateVector(operators),

@@ -22,7 +22,16 @@ from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pt2"))
 from pool_programs import Averages, Boxes, Positions, Products, box_inputs  # noqa: E402
-from value_programs import COMPOSED, Composed, Large, NotNumbers, ROWS, VALUES  # noqa: E402
+from value_programs import (  # noqa: E402
+    COMPOSED,
+    Composed,
+    EmptyRows,
+    Large,
+    NotNumbers,
+    ROWS,
+    rows_without_keys,
+    VALUES,
+)
 from view_programs import Rows, TurnsInPlace, Views, Whole, WritesInput  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "data"
@@ -219,48 +228,6 @@ class Rounds(nn.Module):
 def seeded(kind):
     torch.manual_seed(11)
     return kind()
-
-
-class EmptyRows(nn.Module):
-    """Rows of attention whose mask leaves no key: zeros, NaN or the mean of the values, as each
-    spelling has it."""
-
-    def forward(self, x: torch.Tensor, seen: torch.Tensor):
-        q = x.view(2, 5, 2, 4).transpose(1, 2)
-        turned, v, hidden = (q + 1).transpose(2, 3), q * 2 + 1, seen.logical_not()
-        never, lowest = float("-inf"), -3.4028234663852886e38
-        added = torch.zeros([5, 5]).masked_fill(hidden, never)
-        finite = torch.zeros([5, 5]).masked_fill(hidden, lowest)
-        causal = torch.ones([5, 5], dtype=torch.bool).triu(1)
-        # Scores of their own for each: what others read as well stays a softmax between two
-        # products.
-        s = [
-            torch.matmul(q * scale, turned)
-            for scale in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65]
-        ]
-        masked = [
-            s[0].masked_fill(hidden, never),
-            s[1] + added,
-            s[2] + finite,
-            s[3].masked_fill(hidden, -1e9),
-            s[4].masked_fill(causal, lowest).masked_fill(hidden, lowest),
-            s[5].masked_fill(causal, never).masked_fill(hidden, lowest),
-            s[6].masked_fill(hidden, lowest).masked_fill(causal, never),
-            s[7].masked_fill(hidden, never).masked_fill(causal, never),
-        ]
-        spelled = torch.stack([torch.matmul(torch.softmax(m, -1), v) for m in masked])
-        fused = torch.stack(
-            [F.scaled_dot_product_attention(q, q + 1, v, mask) for mask in [added, finite]]
-        )
-        return spelled, fused, F.scaled_dot_product_attention(q, q + 1, v, seen)
-
-
-def rows_without_keys():
-    """Which keys each of five queries sees: the third none, the first only one behind it."""
-    seen = torch.tensor(
-        [[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool
-    )
-    return torch.randn(2, 5, 8), seen
 
 
 def save(name, program, arrays):

@@ -241,6 +241,26 @@ TEST_CASE("all that does not fit is reported at once, with the flag that would m
                   graph::ConversionError);
 }
 
+TEST_CASE("a weight without a dot in its name is missing where a layer reads it") {
+  const host::TemporaryPath file(".safetensors");
+  save(file, {{"fc.weight", {2, 3}}});
+  const auto code = [&](graph::Operator op) {
+    Architecture a({{"fc.weight", {2, 3}}, {"w", {7}}});
+    graph::WeightReader reader;
+    reader.op = op;
+    reader.operands = {graph::kAbsent, a.ids[1]};
+    a.readers = {reader};
+    return exit_of(&a, from(file.path()));
+  };
+  for (const graph::Operator op :
+       {op::Conv, op::DeformConv, op::Gemm, op::Einsum, op::GRU, op::LayerNormalization,
+        op::GroupNormalization, op::RMSNormalization, op::PRelu}) {
+    CAPTURE(graph::text(op));
+    CHECK(code(op) == 5);
+  }
+  for (const graph::Operator op : {op::Add, op::Clip, op::Reshape}) CHECK(code(op) == 0);
+}
+
 TEST_CASE(
     "two tensors of one name once prefixes are gone are refused, and so is a key that holds "
     "nothing") {

@@ -24,17 +24,13 @@ struct CheckArguments {
   SessionArguments session;
 };
 
-Json finite(double value) {
-  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
-}
-
 Json to_json(const CheckedValue& value) {
   const check::Comparison& c = value.comparison;
   Json out = {{"name", c.name},
               {"passed", c.passed},
-              {"largest_error", finite(c.largest_error)},
-              {"largest_expected", finite(c.largest_expected)},
-              {"allowed", finite(c.allowed)},
+              {"largest_error", finite_or_text(c.largest_error)},
+              {"largest_expected", finite_or_text(c.largest_expected)},
+              {"allowed", finite_or_text(c.allowed)},
               {"elements", c.elements},
               {"differing", c.differing},
               {"worst_index", c.worst_index}};

@@ -38,7 +38,7 @@ Json value_of(const checkpoint::FactValue& value) {
         if constexpr (std::is_same_v<T, std::monostate>)
           return nullptr;
         else if constexpr (std::is_same_v<T, double>)
-          return std::isfinite(v) ? Json(v) : Json(std::to_string(v));
+          return finite_or_text(v);
         else
           return v;
       },

@@ -60,4 +60,9 @@ std::string escape_controls(const std::string& json) {
   return out;
 }
 
+nlohmann::ordered_json finite_or_text(double number) {
+  if (std::isfinite(number)) return number;
+  return std::to_string(number);
+}
+
 }  // namespace ingot::cli

@@ -15,6 +15,9 @@ std::string escape_controls(const std::string& json);
 /// 13.9048875 and not 13.904887500000001. What is no UTF-8 becomes U+FFFD.
 std::string json_text(nlohmann::ordered_json report, int indent = 2);
 
+/// JSON has no NaN and no infinity: such a number is a text.
+nlohmann::ordered_json finite_or_text(double number);
+
 /// With every number as it is: what a checkpoint holds is compared to the bit.
 std::string exact_json_text(const nlohmann::ordered_json& report, int indent = 2);
 

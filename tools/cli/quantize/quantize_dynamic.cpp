@@ -24,21 +24,7 @@ bool is_quantized_already(const graph::Model& model) {
     if (starts(node.op, "QLinear") || starts(node.op, "DynamicQuantize") ||
         node.op == "DequantizeLinear" || node.op == "ConvInteger" || node.op == "MatMulInteger")
       return true;
-  static constexpr graph::Operators kQuantized = {op::Quantize,
-                                                  op::QuantizeLinear,
-                                                  op::QuantizedConv2d,
-                                                  op::QuantizedElementwise,
-                                                  op::QuantizedLinear,
-                                                  op::QuantizedMatMul,
-                                                  op::QuantizedPool2d,
-                                                  op::QuantizedSoftmax,
-                                                  op::DynamicQuantize,
-                                                  op::DynamicQuantizeLinear,
-                                                  op::DynamicQuantizeLSTM,
-                                                  op::Dequantize};
-  for (const graph::Node& node : model.graph.nodes)
-    if (kQuantized.has(node.op)) return true;
-  return false;
+  return model.graph.has_integers();
 }
 
 }  // namespace

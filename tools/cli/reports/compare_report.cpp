@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json finite_or_text(double value) {
-  return std::isfinite(value) ? Json(value) : Json(std::to_string(value));
-}
-
 Json to_json(const compare::Measure& m) {
   return {{"passed", m.passed},
           {"error", finite_or_text(m.error)},

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/compile/convert/source.h"
 
-#include <algorithm>
-
 #include "tools/files/failure.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/flux/import.h"
@@ -33,18 +31,9 @@ constexpr uint32_t kTypes = 1 << 8, kSignature = 1 << 9, kContext = 1 << 10,
                                      bit_of(ExactTo::kBuiltin) | bit_of(ExactTo::kTflm);
 constexpr const char* kHasNoIntegers = "is for quantized models of TFLite and ONNX";
 
-/// Operators that quantize or compute on what is quantized.
-bool has_integers(const graph::Model& model) {
-  const auto is_one = [](const graph::Node& node) {
-    const std::string name = text(node.op);
-    return name.find("Quant") != std::string::npos || name.find("Integer") != std::string::npos;
-  };
-  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_one);
-}
-
 Program import_onnx(const OpenedFile& file, const ImportOptions& options) {
   graph::Model model = onnx::import_onnx(file.path, options);
-  if (options.exact_to == ExactTo::kOnnx && !has_integers(model))
+  if (options.exact_to == ExactTo::kOnnx && !model.graph.has_integers())
     graph::fail_mismatch(file.path, "--exact-to onnx: the model computes nothing in integers");
   return {std::move(model), {}};
 }

@@ -156,9 +156,7 @@ class Checker {
     for (ValueId id : node.outputs)
       if (id >= 0)
         if (std::string why = value(id); !why.empty()) return why;
-    if (node.op == op::Conv2d || node.op == op::ConvTranspose2d || node.op == op::Linear ||
-        node.op == op::Recurrent)
-      return weights(node);
+    if (has_weights(node) || node.op == op::Recurrent) return weights(node);
     if (node.op == op::QuantizedConv2d || node.op == op::QuantizedLinear || node.op == op::Lookup ||
         node.op == op::QuantizedSoftmax)
       return numbers_of_bytes(node);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tools/graph/movement.h"
+
 namespace ingot::quantize {
 namespace {
 
@@ -14,9 +16,6 @@ constexpr graph::Operators kFunctions = {
     op::Selu, op::Sigmoid,   op::Swish, op::Softplus,  op::Softsign, op::Tanh};
 // Of two tensors, with rescaling.
 constexpr graph::Operators kBinary = {op::Add, op::Mul, op::Sub};
-// Bytes are moved, or the largest is taken: the scale stays.
-constexpr graph::Operators kMoves = {op::Expand, op::MaxPool, op::Reshape,  op::Slice,
-                                     op::Split,  op::Tile,    op::Transpose};
 
 bool is_data(const Model& model, ValueId id) {
   return id >= 0 && !model.constant(id) && model.values[size_t(id)].dtype == DType::kF32;
@@ -135,9 +134,9 @@ class Finder {
   }
 
   bool moves(const Node& node) const {
-    if (kMoves.has(node.op)) return true;
-    return node.op == op::Pad && node.text(attr::mode, "constant") == "constant" &&
-           node.number(attr::value, 0) == 0;
+    const bool pads = node.op == op::Pad && node.text(attr::mode, "constant") == "constant" &&
+                      node.number(attr::value, 0) != 0;  // its number may be beyond the scale
+    return !pads && graph::moves_numbers(node, rank(node.inputs[0]));
   }
   bool is_step(const Node& node) const {
     if (node.outputs.empty() || !is_data(model_, node.inputs.empty() ? kAbsent : node.inputs[0]))

@@ -46,7 +46,7 @@ double products_of(const NodeSizes& sizes) {
     const bool transposed = op == op::Gemm && sizes.node.integer(attr::transA, 0) != 0;
     return a.empty() ? 0 : sizes.output() * number(a[transposed ? 0 : a.size() - 1]);
   }
-  if (op == op::LSTM || op == op::GRU || op == op::RNN) {
+  if (graph::kRecurrences.has(op)) {
     const graph::Dims& x = sizes.dims(0);
     return number(x[0] * x[1]) * (sizes.operand(1) + sizes.operand(2));
   }

@@ -7,7 +7,7 @@
 
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/stream/operator_frames.h"
-#include "tools/graph/functions.h"
+#include "tools/graph/elementwise_steps.h"
 
 namespace ingot::convert {
 namespace {
@@ -301,63 +301,50 @@ StreamRule gemm(const OperatorFrames& node) {
   return rule;
 }
 
-using Rule = StreamRule (*)(const OperatorFrames&);
-
-const std::map<graph::Operator, Rule>& table() {
-  static const auto* const kTable = [] {
-    auto* rows = new std::map<graph::Operator, Rule>;
-    const auto add = [&](std::initializer_list<graph::Operator> ops, Rule rule) {
-      for (const graph::Operator op : ops) (*rows)[op] = rule;
-    };
-    add({op::Celu, op::Elu, op::LeakyRelu, op::ThresholdedRelu, op::Swish, op::Selu,
-         op::HardSigmoid, op::Shrink, op::Gelu, op::IsInf, op::Clip, op::PRelu, op::Mod,
-         op::BitShift, op::Where, op::Cast, op::Identity, op::QuantizedElementwise},
-        broadcast);
-    add({op::OffsetByte, op::Lookup, op::Quantize, op::Dequantize}, frame_by_frame);
-    add({op::QuantizeLinear, op::DequantizeLinear}, quantize);
-    add({op::BatchNormalization}, batch_normalize);
-    add({op::LayerNormalization, op::RMSNormalization}, normalize_rows);
-    add({op::Softmax, op::LogSoftmax}, softmax);
-    add({op::QuantizedSoftmax}, softmax_last);
-    add({op::CumSum}, cumulate);
-    add({op::ReduceSum, op::ReduceMean, op::ReduceMax, op::ReduceMin, op::ReduceProd, op::ReduceL1,
-         op::ReduceL2, op::ReduceSumSquare, op::ReduceLogSum, op::ReduceLogSumExp, op::ArgMax,
-         op::ArgMin},
-        reduce);
-    add({op::Concat}, concatenate);
-    add({op::Pad}, pad);
-    add({op::Slice}, slice);
-    add({op::Split}, split);
-    add({op::Gather}, gather);
-    add({op::Transpose}, transpose);
-    add({op::Reshape}, reshape);
-    add({op::Expand, op::Tile, op::Resize}, keep_axis);
-    add({op::MatMul}, matmul);
-    add({op::Gemm}, gemm);
-    add({op::Linear, op::QuantizedLinear}, linear);
-    add({op::Conv}, convolve);
-    add({op::ConvTranspose}, convolve_transposed);
-    add({op::MaxPool, op::AveragePool, op::LpPool}, pool);
-    add({op::QuantizedConv2d}, convolve_bytes);
-    add({op::QuantizedPool2d}, pool_bytes);
-    add({op::LSTM, op::GRU, op::RNN}, recur);
-    return rows;
-  }();
-  return *kTable;
-}
+constexpr struct {
+  graph::Operators ops;
+  StreamRule (*rule)(const OperatorFrames&);
+} kRules[] = {
+    {{op::Cast, op::Identity, op::QuantizedElementwise}, broadcast},
+    {{op::OffsetByte, op::Lookup, op::Quantize, op::Dequantize}, frame_by_frame},
+    {{op::QuantizeLinear, op::DequantizeLinear}, quantize},
+    {{op::BatchNormalization}, batch_normalize},
+    {{op::LayerNormalization, op::RMSNormalization}, normalize_rows},
+    {{op::Softmax, op::LogSoftmax}, softmax},
+    {{op::QuantizedSoftmax}, softmax_last},
+    {{op::CumSum}, cumulate},
+    {graph::kReductions, reduce},
+    {{op::ArgMax, op::ArgMin}, reduce},
+    {{op::Concat}, concatenate},
+    {{op::Pad}, pad},
+    {{op::Slice}, slice},
+    {{op::Split}, split},
+    {{op::Gather}, gather},
+    {{op::Transpose}, transpose},
+    {{op::Reshape}, reshape},
+    {{op::Expand, op::Tile, op::Resize}, keep_axis},
+    {{op::MatMul}, matmul},
+    {{op::Gemm}, gemm},
+    {{op::Linear, op::QuantizedLinear}, linear},
+    {{op::Conv}, convolve},
+    {{op::ConvTranspose}, convolve_transposed},
+    {{op::MaxPool, op::AveragePool, op::LpPool}, pool},
+    {{op::QuantizedConv2d}, convolve_bytes},
+    {{op::QuantizedPool2d}, pool_bytes},
+    {graph::kRecurrences, recur},
+};
 
 }  // namespace
 
 StreamRule stream_rule(const graph::Model& model, const graph::Node& node,
                        const Timelines& timelines) {
   const OperatorFrames frames{model, node, timelines};
-  if (graph::find_function(node.op)) return broadcast(frames);
-  const auto found = table().find(node.op);
+  if (graph::has_steps(node.op)) return broadcast(frames);
+  for (const auto& row : kRules)
+    if (row.ops.has(node.op)) return row.rule(frames);
   if (node.op == op::Attention || node.op == op::QuantizedMatMul)
     throw NotStreamable{"it weighs all frames of the whole", ""};
-  if (found == table().end())
-    throw NotStreamable{"it is not known to work on one frame after another", ""};
-  return found->second(frames);
+  throw NotStreamable{"it is not known to work on one frame after another", ""};
 }
 
 }  // namespace ingot::convert

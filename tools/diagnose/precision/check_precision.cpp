@@ -10,6 +10,7 @@
 #include "tools/diagnose/golden/compare.h"
 #include "tools/diagnose/precision/draw_inputs.h"
 #include "tools/diagnose/steps/stream.h"
+#include "tools/graph/tensor_math.h"
 #include "tools/session/half_kernels.h"
 #include "tools/session/run_deadline.h"
 
@@ -27,11 +28,6 @@ constexpr double kNaiveTimes = 300;  // as long as the best kernels, roughly
 // Of programs with loops, whose work the file does not say. Seconds.
 constexpr double kPatience = 60;
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
-         dtype == DType::kBF16;
-}
-
 double work_of(const cli::ProgramView& view) {
   double work = 0;
   for (const InstructionDef& instruction : view.program().instructions)
@@ -42,7 +38,7 @@ double work_of(const cli::ProgramView& view) {
 /// Of finite numbers; 0 of what is no float.
 double largest_of(const Array& array) {
   double largest = 0;
-  for (int64_t k = 0; is_float(array.dtype) && k < array.elements(); k++)
+  for (int64_t k = 0; graph::is_floating(array.dtype) && k < array.elements(); k++)
     if (const double x = std::fabs(check::element_as_double(array, k)); std::isfinite(x))
       largest = std::max(largest, x);
   return largest;
@@ -58,8 +54,9 @@ PrecisionCheck::PrecisionCheck(const PrecisionQuestion& question) : question_(qu
   expected_ = run({});
   if (!obstacle_.empty()) return;
   const bool any = std::any_of(expected_.begin(), expected_.end(), [](const Outputs& outputs) {
-    return std::any_of(outputs.begin(), outputs.end(),
-                       [](const Array& a) { return is_float(a.dtype) && a.elements() > 0; });
+    return std::any_of(outputs.begin(), outputs.end(), [](const Array& a) {
+      return graph::is_floating(a.dtype) && a.elements() > 0;
+    });
   });
   if (!any) obstacle_ = "no output is of floats and has an element";
   leave_out_strange_runs();
@@ -254,7 +251,7 @@ PrecisionLoss PrecisionCheck::measure(const std::vector<Outputs>& found,
     std::vector<double> errors;
     double largest = 0;
     const DType dtype = expected_[0][o].dtype;
-    if (!is_float(dtype)) continue;
+    if (!graph::is_floating(dtype)) continue;
     for (size_t r = 0; r < expected_.size(); r++) {
       if (r < left_out_.size() && left_out_[r]) continue;
       check::CompareOptions options;

@@ -106,7 +106,7 @@ bool usual_activations(const Node& node) {
 
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
   bool core = node.op == op::Recurrent;
-  if (!core && node.op != op::LSTM && node.op != op::GRU && node.op != op::RNN) return {};
+  if (!core && !graph::kRecurrences.has(node.op)) return {};
   if (!usual_activations(node) || node.number(attr::clip, 0) != 0)
     throw std::runtime_error("evaluator: default cells only");
   Cell cell;

@@ -65,13 +65,12 @@ void bind_inputs(Inference& run) {
 }
 
 Hint how_to_bound(NodeContext& context, const std::string& name, size_t input) {
-  // the way back through arithmetic of integers
-  static constexpr graph::Operators kArithmetic = {
-      op::Add,     op::Sub,       op::Mul,     op::Div,       op::Mod,    op::Min,
-      op::Max,     op::Cast,      op::Floor,   op::Ceil,      op::Round,  op::Neg,
-      op::Abs,     op::Pow,       op::Sqrt,    op::Where,     op::Concat, op::Gather,
-      op::Slice,   op::Squeeze,   op::Equal,   op::Less,      op::Clip,   op::Identity,
-      op::Reshape, op::Unsqueeze, op::Greater, op::Transpose, op::Expand, op::Tile};
+  // the way back through arithmetic of integers, as symbolic.h computes it
+  const auto is_arithmetic = [](Operator op) {
+    const OperatorClass kind = class_of(op);
+    return kind == OperatorClass::kElementwise || kind == OperatorClass::kMovement ||
+           kind == OperatorClass::kReduction || op == op::Gather;
+  };
   constexpr size_t kMaxSteps = 64;
   const Inference& run = context.run();
   std::vector<ValueId> open = {context.in(input)};
@@ -88,7 +87,7 @@ Hint how_to_bound(NodeContext& context, const std::string& name, size_t input) {
       continue;
     }
     const Node* maker = run.maker(id);
-    if (!maker || !kArithmetic.has(maker->op)) continue;
+    if (!maker || !is_arithmetic(maker->op)) continue;
     for (const ValueId each : maker->inputs)
       if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
         open.push_back(each);

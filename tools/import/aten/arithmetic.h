@@ -127,7 +127,7 @@ inline Term counting(Builder& b, const Dim& count) { return {&b, b.counting(coun
 inline Term term(Operands& o, const char* name) { return {&o.b, o.read(name)}; }
 inline Term floating_term(Operands& o, const char* name) {
   const Term x = term(o, name);
-  return is_floating_type(x.dtype()) ? x : x.cast(DType::kF32);
+  return graph::is_floating(x.dtype()) ? x : x.cast(DType::kF32);
 }
 /// Two arguments, tensors or numbers, of the type that PyTorch gives both.
 struct Terms {
@@ -135,7 +135,7 @@ struct Terms {
 };
 inline Terms two_terms(Operands& o, const char* first, const char* second, bool floating = false) {
   DType dtype = result_type(o.b, {o.value(first), o.value(second)});
-  if (floating && !is_floating_type(dtype)) dtype = DType::kF32;
+  if (floating && !graph::is_floating(dtype)) dtype = DType::kF32;
   const ValueId x = as_type(o.b, o.value(first), dtype);
   return {{&o.b, x}, {&o.b, as_type(o.b, o.value(second), dtype)}};
 }

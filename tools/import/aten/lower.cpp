@@ -27,9 +27,6 @@ Results unknown_results(const Call& call) {
   return Results(std::max<size_t>(1, call.outputs.size()), Value::unknown());
 }
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 std::string overload_of(const Call& call) {
   return call.overload == "default" ? "" : call.overload;
 }
@@ -97,7 +94,7 @@ const Schema* named_overload(const std::vector<Schema>& schemas, std::string ove
     return nullptr;
   };
   const Schema* found = find();
-  if (!found && ends_with(overload, "_mode")) {
+  if (!found && overload.ends_with("_mode")) {
     overload.resize(overload.size() - std::strlen("_mode"));
     found = find();
   }
@@ -309,7 +306,7 @@ Results lower_call(Builder& b, const Call& call) {
     if (choice.in_place) {
       results = write_back(b, choice, std::move(results));
     } else {
-      if (ends_with(choice.schema->name, "_copy"))
+      if (choice.schema->name.ends_with("_copy"))
         for (Value& result : results) own_results(b, &result);
       note_strides(*choice.schema, choice.values, results);
     }

@@ -229,7 +229,7 @@ Results count_non_zero(Operands& o) {
 /// Without what is no number.
 Results sum_of_numbers(Operands& o) {
   Term x = term(o, "self");
-  if (!is_floating_type(x.dtype())) o.refuse("self", "of integers is not supported");
+  if (!graph::is_floating(x.dtype())) o.refuse("self", "of integers is not supported");
   x = x.cast(o.dtype("dtype", x.dtype()));
   const Term none = is_not_a_number(x), numbers = where(none, 0, x);
   if (x.rank() == 0) return result_of(numbers);

@@ -6,33 +6,29 @@
 namespace ingot::aten {
 namespace {
 
-ValueId floating(Operands& o, const char* name) {
-  const ValueId x = o.read(name);
-  return is_floating_type(o.b.dtype(x)) ? x : o.b.cast(x, DType::kF32);
-}
 ValueId like(Builder& b, ValueId x, double number) { return b.scalar(b.dtype(x), number); }
 
 Results is_finite(Operands& o) {
-  const ValueId x = floating(o, "self");
-  const bool both = o.op() == "isfinite";
+  const ValueId x = o.floating("self");
+  const bool both = o.op() == "isfinite" || o.op() == "isinf";
   const Attributes sides = {{attr::detect_negative, int64_t(both || o.op() == "isneginf")},
                             {attr::detect_positive, int64_t(both || o.op() == "isposinf")}};
   const ValueId infinite = o.b.emit(op::IsInf, {x}, sides);
-  if (!both) return o.result(infinite);
+  if (o.op() != "isfinite") return o.result(infinite);
   return o.result(o.b.emit(op::Not, {o.b.emit(op::Or, {infinite, o.b.emit(op::IsNaN, {x})})}));
 }
 Results exp2(Operands& o) {
-  const ValueId x = floating(o, "self");
+  const ValueId x = o.floating("self");
   return o.result(o.b.emit(op::Pow, {like(o.b, x, 2), x}));
 }
 Results angle_unit(Operands& o) {
-  const ValueId x = floating(o, "self");
+  const ValueId x = o.floating("self");
   const double degree = 0.017453292519943295;
   return o.result(o.b.emit(op::Mul, {x, like(o.b, x, o.op() == "deg2rad" ? degree : 1 / degree)}));
 }
 /// log(x / (1 - x)), kept from both ends where eps is given.
 Results logit(Operands& o) {
-  ValueId x = floating(o, "self");
+  ValueId x = o.floating("self");
   if (o.given("eps")) {
     const double eps = o.number("eps");
     x = o.b.emit(op::Min, {o.b.emit(op::Max, {x, like(o.b, x, eps)}), like(o.b, x, 1 - eps)});
@@ -74,7 +70,7 @@ ValueId norm_of(Builder& b, ValueId x, double p, bool keep) {
 Results pairwise_distance(Operands& o) {
   const double p = o.number("p");
   if (!(p > 0)) o.refuse("p", "is " + std::to_string(p) + ", only numbers above 0 are supported");
-  const ValueId apart = o.b.emit(op::Sub, {floating(o, "x1"), floating(o, "x2")});
+  const ValueId apart = o.b.emit(op::Sub, {o.floating("x1"), o.floating("x2")});
   if (o.b.rank(apart) == 0) o.corrupt("measures numbers, expected vectors");
   const ValueId moved = o.b.emit(op::Add, {apart, like(o.b, apart, o.number("eps"))});
   return o.result(norm_of(o.b, moved, p, o.flag("keepdim")));
@@ -84,7 +80,7 @@ Results pairwise_distance(Operands& o) {
 Results distances(Operands& o) {
   constexpr int64_t kMaxDifferences = 1 << 22;
   Builder& b = o.b;
-  const ValueId x = floating(o, "x1"), y = floating(o, "x2");
+  const ValueId x = o.floating("x1"), y = o.floating("x2");
   const double p = o.number("p");
   if (!(p > 0)) o.refuse("p", "is " + std::to_string(p) + ", only numbers above 0 are supported");
   const Dims one = b.dims(x), other = b.dims(y);
@@ -176,7 +172,7 @@ Term reduced_into(Operands& o, Term x, const Term& index, const Term& source, in
   const bool own = o.flag("include_self");
   const Term given = x;
   if (!own) {
-    if (!is_floating_type(x.dtype()) && reduce != "sum" && reduce != "mean" && reduce != "prod")
+    if (!graph::is_floating(x.dtype()) && reduce != "sum" && reduce != "mean" && reduce != "prod")
       o.refuse("include_self", "False is supported for floating types alone");
     const double start = reduce == "prod"   ? 1
                          : reduce == "amax" ? -INFINITY
@@ -188,7 +184,7 @@ Term reduced_into(Operands& o, Term x, const Term& index, const Term& source, in
   if (reduce != "mean") return made;
   const Term count = scattered(x.number(own ? 1 : 0).expand(x.dims()), index,
                                x.number(1).expand(index.dims()), axis, "add");
-  if (is_floating_type(x.dtype())) return where(equal(count, 0), given, made / larger(count, 1));
+  if (graph::is_floating(x.dtype())) return where(equal(count, 0), given, made / larger(count, 1));
   const Term times = larger(count, 1);
   const Term whole = (made - call(op::Mod, made, times, {{attr::fmod, int64_t(0)}})) / times;
   return where(equal(count, 0), given, whole);
@@ -226,7 +222,7 @@ Results index_reduce(Operands& o) {
 }  // namespace
 
 void add_composed(Table& table) {
-  table.add_all("isfinite isposinf isneginf", "Tensor self", is_finite);
+  table.add_all("isfinite isinf isposinf isneginf", "Tensor self", is_finite);
   table.add_all("exp2 special_exp2", "Tensor self", exp2);
   table.add_all("deg2rad rad2deg", "Tensor self", angle_unit);
   table.add_all("logit special_logit", "Tensor self, float? eps=None", logit);

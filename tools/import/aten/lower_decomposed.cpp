@@ -24,18 +24,11 @@ std::optional<Range> range_of(DType type) {
     default: return std::nullopt;
   }
 }
-double number_of(Operands& o, const char* name) {
-  const Value& v = o.value(name);
-  if (!v.is(Value::Kind::kTensor)) return o.number(name);
-  const graph::Constant* const held = o.b.model.constant(o.b.read(v.tensor));
-  if (!held || held->elements() != 1) o.refuse(name, "is known only at run time");
-  return graph::read_number(*held, 0);
-}
 /// The range that the program states, inside that of the type.
 Range stated_range(Operands& o, DType type) {
   const auto whole = range_of(type);
   if (!whole) o.refuse("dtype", std::string("quantization to ") + dtype_name(type));
-  const Range range = {number_of(o, "quant_min"), number_of(o, "quant_max")};
+  const Range range = {o.known_number("quant_min"), o.known_number("quant_max")};
   if (!(range.low >= whole->low && range.high <= whole->high && range.low < range.high))
     o.refuse("quant_min", "and quant_max are " + std::to_string(range.low) + " and " +
                               std::to_string(range.high) + ", which no " + dtype_name(type) +
@@ -51,7 +44,7 @@ ValueId value_of(Operands& o, const char* name, DType type) {
   const Value& v = o.value(name);
   if (!v.is(Value::Kind::kTensor)) return o.b.scalar(type, o.number(name));
   const ValueId id = o.b.read(v.tensor);
-  if (const graph::Constant* const held = o.b.model.constant(id); held && !is_floating_type(type))
+  if (const graph::Constant* const held = o.b.model.constant(id); held && !graph::is_floating(type))
     for (int64_t i = 0; i < held->elements(); i++) {
       const double number = graph::read_number(*held, i);
       const auto range = range_of(type);
@@ -131,7 +124,7 @@ Results dequantize_per_channel(Operands& o) {
   const int64_t axis = o.axis("axis", b.rank(x));
   const ValueId scale = value_of(o, "scales", DType::kF32);
   ValueId zero = o.read_or_absent("zero_points");
-  if (zero >= 0 && is_floating_type(b.dtype(zero))) {
+  if (zero >= 0 && graph::is_floating(b.dtype(zero))) {
     const ValueId apart = b.emit(op::Sub, {floats(b, x), along(b, floats(b, zero), x, axis)});
     return typed(o, b.emit(op::Mul, {apart, along(b, scale, x, axis)}), "out_dtype");
   }
@@ -273,13 +266,13 @@ std::optional<DType> type_of(const Range& range) {
 }
 Results imitate(Operands& o) {
   Builder& b = o.b;
-  const Range range = {number_of(o, "quant_min"), number_of(o, "quant_max")};
+  const Range range = {o.known_number("quant_min"), o.known_number("quant_max")};
   const auto type = type_of(range);
   const ValueId x = o.read("self");
   const bool in_channels = o.has("axis");
   const int64_t axis = in_channels ? o.axis("axis", b.rank(x)) : 0;
   const bool is_float = o.value("zero_point").is(Value::Kind::kTensor) &&
-                        is_floating_type(b.dtype(o.read("zero_point")));
+                        graph::is_floating(b.dtype(o.read("zero_point")));
   ValueId made;
   if (type && !is_float) {
     const ValueId bytes = quantized_along(o, {"self", "scale", "zero_point"}, *type, axis);

@@ -9,11 +9,6 @@
 namespace ingot::aten {
 namespace {
 
-/// Operators that give floats; integers become float32.
-ValueId as_floating(Operands& o, const char* name) {
-  const ValueId x = o.read(name);
-  return is_floating_type(o.b.dtype(x)) ? x : o.b.cast(x, DType::kF32);
-}
 const std::map<std::string, graph::Operator>& floating_unary() {
   static const std::map<std::string, graph::Operator> kTable = {{"sigmoid", op::Sigmoid},
                                                                 {"tanh", op::Tanh},
@@ -44,7 +39,7 @@ const std::map<std::string, graph::Operator>& floating_unary() {
   return kTable;
 }
 Results floating(Operands& o) {
-  return o.result(o.b.emit(floating_unary().at(o.op()), {as_floating(o, "self")}));
+  return o.result(o.b.emit(floating_unary().at(o.op()), {o.floating("self")}));
 }
 
 const std::map<std::string, graph::Operator>& plain_unary() {
@@ -55,27 +50,27 @@ const std::map<std::string, graph::Operator>& plain_unary() {
 }
 Results plain(Operands& o) {
   const ValueId x = o.read("self");
-  const bool whole = !is_floating_type(o.b.dtype(x));
+  const bool whole = !graph::is_floating(o.b.dtype(x));
   if (whole && (o.op() == "floor" || o.op() == "ceil" || o.op() == "round")) return o.result(x);
   if (whole && o.op() == "relu")
     return o.result(o.b.emit(op::Max, {x, o.b.scalar(o.b.dtype(x), 0)}));
   return o.result(o.b.emit(plain_unary().at(o.op()), {x}));
 }
 Results rsqrt(Operands& o) {
-  return o.result(o.b.emit(op::Reciprocal, {o.b.emit(op::Sqrt, {as_floating(o, "self")})}));
+  return o.result(o.b.emit(op::Reciprocal, {o.b.emit(op::Sqrt, {o.floating("self")})}));
 }
 Results square(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(op::Mul, {x, x}));
 }
 Results log_of_base(Operands& o) {
-  const ValueId x = as_floating(o, "self");
+  const ValueId x = o.floating("self");
   const double base = o.op() == "log2" ? 0.6931471805599453 : 2.302585092994046;
   return o.result(o.b.emit(op::Mul, {o.b.emit(op::Log, {x}), o.b.scalar(o.b.dtype(x), 1 / base)}));
 }
 /// log(1 + x) of small x from what 1 + x lost: with u = 1 + x it is log(u) * x / (u - 1).
 Results log1p(Operands& o) {
-  const ValueId x = as_floating(o, "self");
+  const ValueId x = o.floating("self");
   const DType dtype = o.b.dtype(x);
   const ValueId one = o.b.scalar(dtype, 1), u = o.b.emit(op::Add, {x, one});
   const ValueId made = o.b.emit(
@@ -88,7 +83,7 @@ Results log1p(Operands& o) {
 }
 /// exp(x) - 1 without cancellation: Elu is that below 0, and above exp(x) * (1 - exp(-x)).
 Results expm1(Operands& o) {
-  const ValueId x = as_floating(o, "self");
+  const ValueId x = o.floating("self");
   const auto below = [&](ValueId id) { return o.b.emit(op::Elu, {id}, {{attr::alpha, 1.0}}); };
   const ValueId above = o.b.emit(
       op::Mul, {o.b.emit(op::Neg, {below(o.b.emit(op::Neg, {x}))}), o.b.emit(op::Exp, {x})});
@@ -98,25 +93,20 @@ Results expm1(Operands& o) {
 /// 0 of NaN, as PyTorch has it.
 Results sign(Operands& o) {
   const ValueId x = o.read("self"), made = o.b.emit(op::Sign, {x});
-  if (!is_floating_type(o.b.dtype(x))) return o.result(made);
+  if (!graph::is_floating(o.b.dtype(x))) return o.result(made);
   return o.result(
       o.b.emit(op::Where, {o.b.emit(op::IsNaN, {x}), o.b.scalar(o.b.dtype(x), 0), made}));
 }
 ValueId truncated(Builder& b, ValueId x) { return b.emit(op::Trunc, {x}); }
 Results trunc(Operands& o) {
   const ValueId x = o.read("self");
-  return o.result(is_floating_type(o.b.dtype(x)) ? truncated(o.b, x) : x);
+  return o.result(graph::is_floating(o.b.dtype(x)) ? truncated(o.b, x) : x);
 }
 Results frac(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(op::Sub, {x, truncated(o.b, x)}));
 }
-Results is_nan(Operands& o) { return o.result(o.b.emit(op::IsNaN, {as_floating(o, "self")})); }
-Results is_inf(Operands& o) {
-  return o.result(
-      o.b.emit(op::IsInf, {as_floating(o, "self")},
-               {{attr::detect_negative, int64_t(1)}, {attr::detect_positive, int64_t(1)}}));
-}
+Results is_nan(Operands& o) { return o.result(o.b.emit(op::IsNaN, {o.floating("self")})); }
 
 struct Pair {
   ValueId a, b;
@@ -125,7 +115,7 @@ struct Pair {
 Pair pair_of(Operands& o, const char* first = "self", const char* second = "other",
              bool floating = false) {
   DType dtype = result_type(o.b, {o.value(first), o.value(second)});
-  if (floating && !is_floating_type(dtype)) dtype = DType::kF32;
+  if (floating && !graph::is_floating(dtype)) dtype = DType::kF32;
   const ValueId a = as_type(o.b, o.value(first), dtype);
   return {a, as_type(o.b, o.value(second), dtype), dtype};
 }
@@ -169,7 +159,7 @@ Remainder remainder_of(Builder& b, const Pair& p) {
 /// Of the quotient, downwards. The rest is taken off before dividing, since a quotient that rounds
 /// up to a whole number is one too many.
 ValueId floor_quotient(Builder& b, const Pair& p) {
-  if (is_floating_type(p.dtype)) {
+  if (graph::is_floating(p.dtype)) {
     const Remainder r = remainder_of(b, p);
     const ValueId one = b.scalar(p.dtype, 1),
                   exact = b.emit(op::Div, {b.emit(op::Sub, {p.a, r.rest}), p.b});
@@ -191,12 +181,12 @@ Results div(Operands& o) {
   if (mode == "floor") return o.result(floor_quotient(o.b, p));
   if (mode != "trunc") o.refuse("rounding_mode", "'" + mode + "' is not known");
   const ValueId quotient = o.b.emit(op::Div, {p.a, p.b});
-  return o.result(is_floating_type(p.dtype) ? truncated(o.b, quotient) : quotient);
+  return o.result(graph::is_floating(p.dtype) ? truncated(o.b, quotient) : quotient);
 }
 Results floor_divide(Operands& o) { return o.result(floor_quotient(o.b, pair_of(o))); }
 Results remainder(Operands& o) {
   const Pair p = pair_of(o);
-  if (!is_floating_type(p.dtype))
+  if (!graph::is_floating(p.dtype))
     return o.result(o.b.emit(op::Mod, {p.a, p.b}, {{attr::fmod, int64_t(0)}}));
   const Remainder r = remainder_of(o.b, p);
   return o.result(o.b.emit(op::Where, {r.other_sign, o.b.emit(op::Add, {r.rest, p.b}), r.rest}));
@@ -215,7 +205,7 @@ Results pow(Operands& o) {
   }
   if (exponent.is(Value::Kind::kFloat) && exponent.number == 0.5 &&
       o.value("self").is(Value::Kind::kTensor))
-    return o.result(o.b.emit(op::Sqrt, {as_floating(o, "self")}));
+    return o.result(o.b.emit(op::Sqrt, {o.floating("self")}));
   const Pair p = pair_of(o, "self", "exponent");
   return o.result(o.b.emit(op::Pow, {p.a, p.b}));
 }
@@ -224,7 +214,7 @@ Results extreme(Operands& o) {
   const bool largest = o.op() == "maximum" || o.op() == "max" || o.op() == "fmax";
   if (p.dtype == DType::kBool) return o.result(o.b.emit(largest ? op::Or : op::And, {p.a, p.b}));
   const ValueId made = o.b.emit(largest ? op::Max : op::Min, {p.a, p.b});
-  if ((o.op() != "fmax" && o.op() != "fmin") || !is_floating_type(p.dtype)) return o.result(made);
+  if ((o.op() != "fmax" && o.op() != "fmin") || !graph::is_floating(p.dtype)) return o.result(made);
   // The number where one of both is none.
   const ValueId second = o.b.emit(op::Where, {o.b.emit(op::IsNaN, {p.b}), p.a, made});
   return o.result(o.b.emit(op::Where, {o.b.emit(op::IsNaN, {p.a}), p.b, second}));
@@ -296,7 +286,7 @@ Results clamp(Operands& o) {
   const auto plain_number = [&](const char* name) {
     return !o.given(name) || !o.value(name).is(Value::Kind::kTensor);
   };
-  if (is_floating_type(dtype) && plain_number(low) && plain_number(high)) {
+  if (graph::is_floating(dtype) && plain_number(low) && plain_number(high)) {
     Attributes limits;
     if (o.given(low)) limits[attr::min] = o.number(low);
     if (o.given(high)) limits[attr::max] = o.number(high);
@@ -325,7 +315,7 @@ Results lerp(Operands& o) {
 Results nan_to_num(Operands& o) {
   ValueId x = o.read("self");
   const DType dtype = o.b.dtype(x);
-  if (!is_floating_type(dtype)) return o.result(x);
+  if (!graph::is_floating(dtype)) return o.result(x);
   const double largest = double(std::numeric_limits<float>::max());
   const auto number = [&](const char* name, double otherwise) {
     return o.b.scalar(dtype, o.given(name) ? o.number(name) : otherwise);
@@ -355,7 +345,6 @@ void add_elementwise(Table& table) {
   table.add_all("trunc fix", "Tensor self", trunc);
   table.add("frac", "Tensor self", frac);
   table.add("isnan", "Tensor self", is_nan);
-  table.add("isinf", "Tensor self", is_inf);
   const char* const kScaled[] = {"Tensor self, Tensor other, *, Scalar alpha=1",
                                  "Tensor self, Scalar other, Scalar alpha=1"};
   const char* const kPlain[] = {"Tensor self, Tensor other", "Tensor self, Scalar other"};

@@ -259,7 +259,7 @@ Results size(Operands& o) {
 Results elements(Operands& o) { return {Value::of(graph::product(o.b.dims(o.read("self"))))}; }
 Results rank(Operands& o) { return {Value::of(Dim(o.b.rank(o.read("self"))))}; }
 Results is_floating(Operands& o) {
-  return {Value::of(is_floating_type(o.b.dtype(o.read("self"))))};
+  return {Value::of(graph::is_floating(o.b.dtype(o.read("self"))))};
 }
 Results no(Operands&) { return {Value::of(false)}; }
 /// The number in a tensor; one that only the run knows stays a tensor, of rank 0.
@@ -269,7 +269,7 @@ Results item(Operands& o) {
   if (!held && (o.b.dtype(x) == DType::kBool || graph::product(o.b.dims(x)) != Dim(1)))
     o.refuse("self", "its number is known only at run time", "keep it a tensor");
   if (!held) {
-    const bool is_real = is_floating_type(o.b.dtype(x));
+    const bool is_real = graph::is_floating(o.b.dtype(x));
     return o.result(o.b.reshape(o.b.cast(x, is_real ? DType::kF32 : DType::kI64), {}));
   }
   if (o.b.dtype(x) == DType::kBool) {
@@ -278,7 +278,7 @@ Results item(Operands& o) {
       o.refuse("self", "its truth depends on a symbolic dimension", "bind it with --dim");
     return {Value::of(*number != 0)};
   }
-  if (!is_floating_type(o.b.dtype(x))) {
+  if (!graph::is_floating(o.b.dtype(x))) {
     if (const auto d = held->dim()) return {Value::of(*d)};
   }
   const auto number = held->number();

@@ -100,7 +100,7 @@ Results cross_entropy(Operands& o) {
   row[size_t(axis)] = x.dims()[size_t(axis)];
   const Term weights = o.given("weight") ? term(o, "weight").reshape(row) : x.number(1);
   const int64_t classes = smooth > 0 ? fixed(o, "self", row[size_t(axis)]) : 1;
-  if (is_floating_type(target.dtype())) {
+  if (graph::is_floating(target.dtype())) {
     const Term y = smooth > 0 ? target * (1 - smooth) + smooth / double(classes) : target;
     const Term loss = -(log * y * weights).reduce(op::ReduceSum, {axis});
     const int64_t reduction = o.integer("reduction");

@@ -116,7 +116,7 @@ Results rms_norm(Operands& o) {
 Results softmax(Operands& o) {
   ValueId x = o.read("self");
   if (o.has("dtype")) x = o.b.cast(x, o.dtype("dtype", o.b.dtype(x)));
-  if (!is_floating_type(o.b.dtype(x)) || (o.has("half_to_float") && o.flag("half_to_float")))
+  if (!graph::is_floating(o.b.dtype(x)) || (o.has("half_to_float") && o.flag("half_to_float")))
     x = o.b.cast(x, DType::kF32);
   const bool logarithm = o.op() == "log_softmax" || o.op() == "_log_softmax";
   const Dims dims = o.b.dims(x);

@@ -61,7 +61,7 @@ Results median(Operands& o) {
   const int64_t last = x.rank() - 1;
   Term value = one_of(s.values, (s.extent - Dim(1)) / Dim(2)),
        place = one_of(s.places, (s.extent - Dim(1)) / Dim(2));
-  if (is_floating_type(x.dtype())) {
+  if (graph::is_floating(x.dtype())) {
     const Term none = is_not_a_number(s.values);
     if (skips) {
       const Term numbers = (!none).cast(DType::kI64).reduce(op::ReduceSum, {last}, true);
@@ -187,7 +187,7 @@ Results histogram(Operands& o) {
       where(inside, smaller(larger(at, 0), double(bins - 1)), double(bins)).cast(DType::kI64);
   const Term none = Term{&b, b.scalar(DType::kF32, 0)}.expand({Dim(bins + 1)});
   const Term counts = scattered(none, place, x.number(1).expand(x.dims()), 0, "add");
-  const DType dtype = is_floating_type(given.dtype()) ? given.dtype() : DType::kF32;
+  const DType dtype = graph::is_floating(given.dtype()) ? given.dtype() : DType::kF32;
   return result_of(counts.slice(0, Dim(0), Dim(bins)).cast(dtype));
 }
 

@@ -17,28 +17,17 @@ DType integers_like(Operands& o, const char* name) {
   const auto* const found = quantization_among({like});
   return found ? found->integers : DType::kU8;
 }
-/// Steps of modules are tensors of one element, too.
-double known_number(Operands& o, const char* name) {
-  const Value& v = o.value(name);
-  if (!v.is(Value::Kind::kTensor)) return o.number(name);
-  const graph::Constant* const held = o.b.model.constant(o.b.read(v.tensor));
-  if (!held || held->elements() != 1) o.refuse(name, "is known only at run time");
-  return graph::read_number(*held, 0);
-}
 int64_t known_whole(Operands& o, const char* name) {
-  const double number = known_number(o, name);
+  const double number = o.known_number(name);
   if (!(std::abs(number) < 0x1p53))
     o.corrupt("has " + std::string(name) + " " + std::to_string(number));
   return int64_t(number);
 }
 TensorQuantization of_result(Operands& o, const char* like, const char* scale,
                              const char* zero_point) {
-  return {integers_like(o, like), known_number(o, scale), known_whole(o, zero_point)};
+  return {integers_like(o, like), o.known_number(scale), known_whole(o, zero_point)};
 }
 ValueId read(Builder& b, const Results& results) { return b.read(results.at(0).tensor); }
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 /// An operator that is one of aten on the numbers.
 struct Function {
@@ -95,7 +84,7 @@ const Function* function_of(const std::string& op) {
 }
 
 Results rounded(Operands& o, ValueId x, const TensorQuantization& by) {
-  if (ends_with(o.op(), "_relu") && !ends_with(o.op(), "leaky_relu")) x = o.b.emit(op::Relu, {x});
+  if (o.op().ends_with("_relu") && !o.op().ends_with("leaky_relu")) x = o.b.emit(op::Relu, {x});
   return {Value::of(quantized(o.b, x, by))};
 }
 
@@ -160,7 +149,7 @@ Results concatenate(Operands& o) {
   const auto* const first = quantization_among({o.value("qx")});
   if (!o.given("scale") && !first) o.refuse("qx", "is not quantized, and no scale is given");
   TensorQuantization by = first ? *first : TensorQuantization{};
-  if (o.given("scale")) by.scale = known_number(o, "scale");
+  if (o.given("scale")) by.scale = o.known_number("scale");
   if (o.given("zero_point")) by.zero_point = known_whole(o, "zero_point");
   return rounded(o, read(o.b, lower_as(o.b, "cat", {o.value("qx"), o.value("dim")})), by);
 }
@@ -221,7 +210,7 @@ Results drop_out(Operands& o) {
 
 Results linear_dynamic(Operands& o) {
   ValueId x = o.read("X");
-  if (!ends_with(o.op(), "_fp16"))
+  if (!o.op().ends_with("_fp16"))
     x = quantized_in_run(o.b, x, o.has("reduce_range") && o.flag("reduce_range"));
   Results made =
       lower_as(o.b, "linear", {Value::of(o.b.own(x)), o.value("weight"), o.value("bias")});
@@ -270,7 +259,7 @@ TensorQuantization stated(Operands& o) {
 }
 Results quantize_tensor(Operands& o) {
   TensorQuantization by = stated(o);
-  by.scale = known_number(o, "scale");
+  by.scale = o.known_number("scale");
   by.zero_point = known_whole(o, "zero_point");
   return {Value::of(quantized(o.b, o.read("self"), by))};
 }

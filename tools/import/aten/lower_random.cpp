@@ -7,7 +7,7 @@ namespace ingot::aten {
 namespace {
 
 Term drawn(Operands& o, graph::Operator op, const Dims& dims, DType dtype, Attributes attributes) {
-  if (!is_floating_type(dtype)) o.refuse("dtype", "random numbers are of floating types");
+  if (!graph::is_floating(dtype)) o.refuse("dtype", "random numbers are of floating types");
   attributes[attr::shape] = dims;
   attributes[attr::dtype] = int64_t(dtype);
   return {&o.b, o.b.emit(op, {}, std::move(attributes))};

@@ -23,9 +23,9 @@ ValueId reduced(Operands& o, graph::Operator op, ValueId x, bool keep) {
 Results sum(Operands& o) {
   ValueId x = o.read("self");
   const bool mean = o.op() == "mean";
-  const DType natural = is_floating_type(o.b.dtype(x)) ? o.b.dtype(x)
-                        : mean                         ? DType::kF32
-                                                       : DType::kI64;
+  const DType natural = graph::is_floating(o.b.dtype(x)) ? o.b.dtype(x)
+                        : mean                           ? DType::kF32
+                                                         : DType::kI64;
   x = o.b.cast(x, o.dtype("dtype", natural));
   const graph::Operator op = mean               ? op::ReduceMean
                              : o.op() == "prod" ? op::ReduceProd
@@ -42,7 +42,7 @@ Results whole_extreme(Operands& o) {
 /// NaN counts as more than any number, infinities too, and as less: an extreme is NaN where there
 /// is one. So the first place is asked for that holds the extreme or NaN.
 ValueId position_of_extreme(Operands& o, ValueId x, bool largest, int64_t axis, bool keep) {
-  if (is_floating_type(o.b.dtype(x))) {
+  if (graph::is_floating(o.b.dtype(x))) {
     const ValueId extreme = o.b.reduce(largest ? op::ReduceMax : op::ReduceMin, x, {axis}, true);
     const ValueId here =
         o.b.emit(op::Or, {o.b.emit(op::Equal, {x, extreme}), o.b.emit(op::IsNaN, {x})});
@@ -188,7 +188,7 @@ Results cosine_similarity(Operands& o) {
 
 Results cumulative(Operands& o) {
   ValueId x = o.read("self");
-  const DType natural = is_floating_type(o.b.dtype(x)) ? o.b.dtype(x) : DType::kI64;
+  const DType natural = graph::is_floating(o.b.dtype(x)) ? o.b.dtype(x) : DType::kI64;
   x = o.b.cast(x, o.dtype("dtype", natural));
   const int64_t axis = o.axis("dim", o.b.rank(x));
   if (o.b.rank(x) == 0) return o.result(x);

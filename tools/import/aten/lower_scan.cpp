@@ -24,7 +24,7 @@ Term smaller_of_both(const Term& x, const Term& y) { return smaller(x, y); }
 
 Results running_product(Operands& o) {
   Term x = term(o, "self");
-  x = x.cast(o.dtype("dtype", is_floating_type(x.dtype()) ? x.dtype() : DType::kI64));
+  x = x.cast(o.dtype("dtype", graph::is_floating(x.dtype()) ? x.dtype() : DType::kI64));
   if (x.rank() == 0) return result_of(x);
   return result_of(running(o, x, o.axis("dim", x.rank()), product_of_both));
 }
@@ -37,7 +37,7 @@ Results running_extreme(Operands& o) {
   const Term x = given.dtype() == DType::kBool ? given.cast(DType::kI32) : given;
   const Term values = running(o, x, axis, largest ? larger_of_both : smaller_of_both);
   Term here = equal(x, values);
-  if (is_floating_type(x.dtype())) here = either(here, is_not_a_number(x));
+  if (graph::is_floating(x.dtype())) here = either(here, is_not_a_number(x));
   Dims row(x.dims().size(), Dim(1));
   row[size_t(axis)] = x.dims()[size_t(axis)];
   const Term at = counting(o.b, row[size_t(axis)]).reshape(row).expand(x.dims());

@@ -10,7 +10,7 @@ constexpr double kPi = 3.14159265358979323846, kLn2 = 0.69314718055994530942;
 
 /// Minus zero counts; the sign of NaN does not.
 Term has_minus(const Term& x) {
-  if (!is_floating_type(x.dtype())) return x < 0;
+  if (!graph::is_floating(x.dtype())) return x < 0;
   return either(x < 0, both(equal(x, 0), (1.0 / x) < 0));
 }
 Results sign_bit(Operands& o) { return result_of(has_minus(term(o, "self"))); }
@@ -30,7 +30,7 @@ Results hypotenuse(Operands& o) {
 }
 Results close(Operands& o) {
   Terms t = two_terms(o, "self", "other");
-  const bool floats = is_floating_type(t.x.dtype());
+  const bool floats = graph::is_floating(t.x.dtype());
   if (!floats) t = {t.x.cast(DType::kF64), t.y.cast(DType::kF64)};
   const Term apart = absolute(t.x - t.y),
              allowed = absolute(t.y) * o.number("rtol") + o.number("atol");
@@ -75,8 +75,8 @@ Results power_in_f64(Operands& o) {
 Results round_to_decimals(Operands& o) {
   const Term x = term(o, "self");
   const int64_t decimals = o.integer("decimals");
-  if (!is_floating_type(x.dtype()) || decimals == 0)
-    return result_of(is_floating_type(x.dtype()) ? call(op::Round, x) : x);
+  if (!graph::is_floating(x.dtype()) || decimals == 0)
+    return result_of(graph::is_floating(x.dtype()) ? call(op::Round, x) : x);
   const double scale = std::pow(10.0, double(std::abs(decimals)));
   return result_of(decimals > 0 ? call(op::Round, x * scale) / scale
                                 : call(op::Round, x / scale) * scale);
@@ -163,7 +163,7 @@ Results bessel(Operands& o) {
 /// By powers of two: integers of any sign.
 Results shifted(Operands& o) {
   const Terms t = two_terms(o, "self", "other");
-  if (is_floating_type(t.x.dtype())) o.refuse("self", "shifts of floats are not supported");
+  if (graph::is_floating(t.x.dtype())) o.refuse("self", "shifts of floats are not supported");
   const Term power = call(op::Pow, t.x.number(2), t.y);
   const bool left =
       o.op().find("l") != std::string::npos && o.op().find("right") == std::string::npos;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/no_effect.h"
 
 namespace ingot::aten {
@@ -142,10 +143,21 @@ std::vector<int64_t> Operands::integers(const char* name, size_t count) const {
             std::to_string(count));
   return out;
 }
+ValueId Operands::floating(const char* name) {
+  const ValueId x = read(name);
+  return graph::is_floating(b.dtype(x)) ? x : b.cast(x, DType::kF32);
+}
 double Operands::number(const char* name) const {
   const Value& v = value(name);
   if (v.is(Value::Kind::kFloat)) return v.number;
   return double(integer(name));
+}
+double Operands::known_number(const char* name) {
+  const Value& v = value(name);
+  if (!v.is(Value::Kind::kTensor)) return number(name);
+  const graph::Constant* const held = b.model.constant(b.read(v.tensor));
+  if (!held || held->elements() != 1) refuse(name, "is known only at run time");
+  return graph::read_number(*held, 0);
 }
 bool Operands::flag(const char* name) const {
   const Value& v = value(name);

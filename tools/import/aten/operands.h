@@ -29,6 +29,7 @@ class Operands {
   Tensor tensor(const char* name) const;
   ValueId read(const char* name) { return b.read(tensor(name)); }
   ValueId read_or_absent(const char* name) { return given(name) ? read(name) : graph::kAbsent; }
+  ValueId floating(const char* name);  // integers become float32, for operators that give floats
   std::vector<ValueId> read_all(const char* name);  // of a list without None
   Dim dim(const char* name) const { return value(name).integer; }
   Dims dims(const char* name) const;  // one number is a list of one
@@ -37,6 +38,7 @@ class Operands {
   /// As many as there are axes: one number counts for each.
   std::vector<int64_t> integers(const char* name, size_t count) const;
   double number(const char* name) const;
+  double known_number(const char* name);  // or that of a tensor of one element
   bool flag(const char* name) const;
   std::string text(const char* name) const;
   /// >= 0. Rank 0 counts as rank 1, as in PyTorch.

@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 
+#include "tools/graph/tensor_math.h"
 #include "tools/import/aten/builder.h"
 
 namespace ingot::aten {
@@ -14,6 +15,5 @@ DType promoted(DType a, DType b);
 DType result_type(Builder& b, const std::vector<Value>& operands);
 /// A tensor or plain number as a value of that type.
 ValueId as_type(Builder& b, const Value& operand, DType dtype);
-bool is_floating_type(DType dtype);
 
 }  // namespace ingot::aten

@@ -276,4 +276,11 @@ const TranslateTable& operation_table() {
   return kTable;
 }
 
+Weight turned_kernel(const Weight& weight) {
+  const int64_t spatial = int64_t(weight.dims.size()) - 2;
+  std::vector<int64_t> perm = {spatial + 1, spatial};
+  for (int64_t d = 0; d < spatial; d++) perm.push_back(d);
+  return layers::transposed(weight, perm);
+}
+
 }  // namespace ingot::keras

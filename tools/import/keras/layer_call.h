@@ -135,6 +135,9 @@ void add_moving_operations(TranslateTable& table);
 /// Resizing, cropping and augmentation.
 bool prepares_images(const std::string& kind);
 
+/// [k..., in, out] to [out, in, k...].
+Weight turned_kernel(const Weight& weight);
+
 /// What a wrapper holds, as a layer of its own.
 Layer inner_layer(const Json& at);
 

@@ -46,13 +46,6 @@ aten::Attributes attributes_of(LayerCall& call, const Window& w, int64_t group) 
   return out;
 }
 
-/// [k..., in, out] to [out, in, k...].
-Weight kernel_of(const Weight& weight) {
-  const int64_t spatial = int64_t(weight.dims.size()) - 2;
-  std::vector<int64_t> perm = {spatial + 1, spatial};
-  for (int64_t d = 0; d < spatial; d++) perm.push_back(d);
-  return layers::transposed(weight, perm);
-}
 /// [k..., in, multiplier] to [in * multiplier, 1, k...].
 Weight depthwise_of(const Weight& weight) {
   const int64_t spatial = int64_t(weight.dims.size()) - 2;
@@ -91,7 +84,7 @@ void convolution(LayerCall& call) {
   const std::vector<Weight> weights = call.weights(bias ? 2 : 1);
   call.expect_dims(weights[0], joined(w.kernel, {channels / groups, filters}), "kernel");
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
-                                 call.net.constant(kernel_of(weights[0]))};
+                                 call.net.constant(turned_kernel(weights[0]))};
   if (bias) {
     call.expect_dims(weights[1], {filters}, "bias");
     inputs.push_back(call.net.constant(weights[1]));
@@ -132,7 +125,7 @@ void separable(LayerCall& call) {
       op::Conv,
       {call.to_channels_first(call.input(), w.last), call.net.constant(depthwise_of(weights[0]))},
       attributes_of(call, w, channels));
-  std::vector<ValueId> inputs = {first, call.net.constant(kernel_of(weights[1]))};
+  std::vector<ValueId> inputs = {first, call.net.constant(turned_kernel(weights[1]))};
   if (bias) inputs.push_back(call.net.constant(weights[2]));
   Window one{std::vector<int64_t>(spatial, 1), std::vector<int64_t>(spatial, 1),
              std::vector<int64_t>(spatial, 1), "valid", w.last};
@@ -169,7 +162,7 @@ void transposed_convolution(LayerCall& call) {
     }
   }
   std::vector<ValueId> inputs = {call.to_channels_first(call.input(), w.last),
-                                 call.net.constant(kernel_of(weights[0]))};
+                                 call.net.constant(turned_kernel(weights[0]))};
   // kernel_of gives [in, out, k...], which is what a transposed convolution takes: its kernel is
   // [k..., out, in].
   if (bias) inputs.push_back(call.net.constant(weights[1]));

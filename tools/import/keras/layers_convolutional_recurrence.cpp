@@ -13,14 +13,6 @@ using graph::Dims;
 
 constexpr int64_t kMaxBuiltSteps = 256;
 
-/// [k..., in, out] to [out, in, k...].
-Weight turned_kernel(const Weight& weight) {
-  const int64_t spatial = int64_t(weight.dims.size()) - 2;
-  std::vector<int64_t> perm = {spatial + 1, spatial};
-  for (int64_t d = 0; d < spatial; d++) perm.push_back(d);
-  return layers::transposed(weight, perm);
-}
-
 template <size_t spatial>
 void convolutional_lstm(LayerCall& call) {
   call.expect_rank(int64_t(spatial) + 3);

@@ -201,18 +201,13 @@ const TranslateTable& translate_table() {
     add_elementwise(table);
     add_shape(table);
     add_movement(table);
-    add_data_dependent(table);
     add_quantize(table);
     add_quantized(table);
     add_conv(table);
     add_matmul(table);
     add_normalize(table);
-    add_reduce(table);
     add_recurrent(table);
     add_control(table);
-    add_spectral(table);
-    add_random(table);
-    add_attention(table);
     add_declared(table);
     add_simplified_norm(table);
     return table;

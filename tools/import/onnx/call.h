@@ -121,19 +121,15 @@ void add_movement(TranslateTable& table);
 void add_conv(TranslateTable& table);
 void add_matmul(TranslateTable& table);
 void add_normalize(TranslateTable& table);
-void add_reduce(TranslateTable& table);
 void add_recurrent(TranslateTable& table);
 void add_control(TranslateTable& table);
-void add_spectral(TranslateTable& table);
-void add_random(TranslateTable& table);
-void add_attention(TranslateTable& table);
-void add_data_dependent(TranslateTable& table);
 void add_quantize(TranslateTable& table);
 void add_quantized(TranslateTable& table);
 void add_contrib(TranslateTable& table);          // of com.microsoft
 void add_simplified_norm(TranslateTable& table);  // onnxruntime's, in the default domain
 void add_grid_sample(TranslateTable& table);      // as com.microsoft has it
 void add_declared(TranslateTable& table);
+void add_declared_contrib(TranslateTable& table);
 void add_quantized_attention(TranslateTable& table);
 void add_quantized_recurrent(TranslateTable& table);
 void add_block_weights(TranslateTable& table);  // of com.microsoft

@@ -9,19 +9,6 @@
 namespace ingot::onnx {
 namespace {
 
-void attention(Call& call) {
-  call.expect_inputs(3, call.opset() >= 24 ? 7 : 6);
-  graph::Node& made = call.emit(op::Attention);
-  for (const graph::AttributeName key : {attr::left_window_size, attr::right_window_size})
-    if (call.opset() >= 25) made.attributes[key] = call.integer(key, -1);
-  made.attributes[attr::qk_matmul_output_mode] = call.integer("qk_matmul_output_mode", 0);
-  made.attributes[attr::is_causal] = call.integer("is_causal", 0);
-  made.attributes[attr::q_num_heads] = call.integer("q_num_heads", 0);
-  made.attributes[attr::kv_num_heads] = call.integer("kv_num_heads", 0);
-  made.attributes[attr::softcap] = call.number("softcap", 0);
-  if (call.attribute("scale", 1)) made.attributes[attr::scale] = call.number("scale", 1);
-}
-
 /// A graph with one input and one output, inlined at `x`; `x` itself where there is none.
 ValueId modified(Call& call, const char* name, ValueId x) {
   const Attribute* attribute = call.attribute(name, kAttributeGraph);
@@ -58,14 +45,6 @@ void flex_attention(Call& call) {
   call.emit(op::FlexValues, {used, call.input(2), call.input(0)}, {call.output(0)});
 }
 
-void rotary_embedding(Call& call) {
-  call.expect_inputs(3, 4);
-  graph::Node& made = call.emit(op::RotaryEmbedding);
-  made.attributes[attr::interleaved] = call.integer("interleaved", 0);
-  made.attributes[attr::num_heads] = call.integer("num_heads", 0);
-  made.attributes[attr::rotary_embedding_dim] = call.integer("rotary_embedding_dim", 0);
-}
-
 /// One product of bytes for queries, keys and values; behind it Attention of com.microsoft in f32.
 void quantized_attention(Call& call) {
   call.expect_inputs(5, 9);
@@ -88,11 +67,6 @@ void add_quantized_attention(TranslateTable& table) { table["QAttention"] = quan
 const TranslateTable& preview_table() {
   static const TranslateTable kTable = {{"FlexAttention", flex_attention}};
   return kTable;
-}
-
-void add_attention(TranslateTable& table) {
-  table["Attention"] = attention;
-  table["RotaryEmbedding"] = rotary_embedding;
 }
 
 }  // namespace ingot::onnx

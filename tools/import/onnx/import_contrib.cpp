@@ -83,14 +83,6 @@ void fused_gemm(Call& call) {
     if (call.attribute(key, kAttributeFloat)) numbers.push_back(call.number(key, 0));
   emit_activation(call, y, call.text("activation", ""), numbers);
 }
-void fused_matmul(Call& call) {
-  call.expect_inputs(2, 2);
-  graph::Node& made = call.emit(op::FusedMatMul);
-  made.attributes[attr::alpha] = call.number("alpha", 1);
-  for (const graph::AttributeName key :
-       {attr::transA, attr::transB, attr::transBatchA, attr::transBatchB})
-    made.attributes[key] = int64_t(call.integer(key, 0) != 0);
-}
 
 ValueId with_bias(Call& call) {
   if (call.input(1) == kAbsent) return call.input(0);
@@ -103,10 +95,6 @@ void contrib_gelu(Call& call) {
   call.expect_inputs(call.node().op == "BiasGelu" ? 2 : 1, call.node().op == "Gelu" ? 1 : 2);
   call.emit(op::Gelu, {with_bias(call)}, {call.output(0)}).attributes[attr::approximate] =
       std::string(is_fast ? "tanh" : "none");
-}
-void quick_gelu(Call& call) {
-  call.expect_inputs(1, 1);
-  call.emit(op::Swish).attributes[attr::alpha] = call.number("alpha", double(1.702f));
 }
 void bias_softmax(Call& call) {
   call.expect_inputs(2, 2);
@@ -147,14 +135,6 @@ void simplified_norm(Call& call) {
   made.attributes[attr::axis] = call.integer("axis", -1);
   made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
   if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
-}
-
-/// The sum of three tables, and its norm.
-void embed_norm(Call& call) {
-  call.expect_inputs(7, 9);
-  graph::Node& made = call.emit(op::EmbedLayerNormalization);
-  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-12f));
-  made.attributes[attr::mask_index_type] = call.integer("mask_index_type", 0);
 }
 
 void contrib_attention(Call& call) {
@@ -223,19 +203,6 @@ void contrib_rotary(Call& call) {
     made.attributes[key] = call.integer(key, 0);
 }
 
-void inverse(Call& call) {
-  call.expect_inputs(1, 1);
-  call.emit(op::Inverse);
-}
-/// Along the last dimension: real numbers to pairs, and back.
-void contrib_fourier(Call& call) {
-  call.expect_inputs(1, 1);
-  if (call.integer("signal_ndim", 1) != 1)
-    return call.refuse("signal_ndim", "transforms over more than one dimension");
-  if (call.integer("normalized", 0) != 0) return call.refuse("normalized", "only 0 is defined");
-  graph::Node& made = call.emit(call.op());
-  made.attributes[attr::onesided] = call.integer("onesided", 1);
-}
 void dynamic_pads(Call& call) {
   call.expect_inputs(2, 4);
   graph::Node& made = call.emit(op::ConvTransposeWithDynamicPads);
@@ -265,20 +232,15 @@ void read_heads(Call& call, graph::Node& made) {
 void add_contrib(TranslateTable& table) {
   for (const char* op : {"FusedConv", "NhwcFusedConv", "NhwcConv"}) table[op] = fused_conv;
   table["FusedGemm"] = fused_gemm;
-  table["FusedMatMul"] = fused_matmul;
   for (const char* op : {"Gelu", "FastGelu", "BiasGelu"}) table[op] = contrib_gelu;
-  table["QuickGelu"] = quick_gelu;
   table["BiasSoftmax"] = bias_softmax;
   table["SkipLayerNormalization"] = table["SkipSimplifiedLayerNormalization"] = skip_norm;
   table["SimplifiedLayerNormalization"] = simplified_norm;
-  table["EmbedLayerNormalization"] = embed_norm;
   table["Attention"] = contrib_attention;
   table["PackedAttention"] = packed_attention;
   table["MultiHeadAttention"] = multi_head_attention;
   table["GroupQueryAttention"] = group_query_attention;
   table["RotaryEmbedding"] = contrib_rotary;
-  table["Inverse"] = inverse;
-  table["Rfft"] = table["Irfft"] = contrib_fourier;
   table["ConvTransposeWithDynamicPads"] = dynamic_pads;
   table["BeamSearch"] = table["GreedySearch"] = table["Sampling"] = search;
 }

@@ -47,12 +47,6 @@ void max_pool(Call& call) {
   made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
   read_window(call, made);
 }
-void max_unpool(Call& call) {
-  call.expect_inputs(2, 3);
-  graph::Node& made = call.emit(op::MaxUnpool);
-  for (const auto key : graph::AttributeNames{attr::kernel_shape, attr::strides, attr::pads})
-    if (const auto given = call.integers(key)) made.attributes[key] = *given;
-}
 void average_pool(Call& call) {
   call.expect_inputs(1, 1);
   graph::Node& made = call.emit(op::AveragePool);
@@ -71,10 +65,9 @@ void lp_pool(Call& call) {
   made.attributes[attr::p] = norm_of(call);
   read_window(call, made);
 }
-void global_pool(Call& call) {
+void global_lp_pool(Call& call) {
   call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(call.op());
-  if (call.node().op == "GlobalLpPool") made.attributes[attr::p] = norm_of(call);
+  call.emit(op::GlobalLpPool).attributes[attr::p] = norm_of(call);
 }
 
 }  // namespace
@@ -83,12 +76,9 @@ void add_conv(TranslateTable& table) {
   table["Conv"] = conv;
   table["ConvTranspose"] = conv_transpose;
   table["MaxPool"] = max_pool;
-  table["MaxUnpool"] = max_unpool;
   table["AveragePool"] = average_pool;
   table["LpPool"] = lp_pool;
-  table["GlobalAveragePool"] = global_pool;
-  table["GlobalMaxPool"] = global_pool;
-  table["GlobalLpPool"] = global_pool;
+  table["GlobalLpPool"] = global_lp_pool;
 }
 
 }  // namespace ingot::onnx

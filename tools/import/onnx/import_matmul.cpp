@@ -5,10 +5,6 @@
 namespace ingot::onnx {
 namespace {
 
-void mat_mul(Call& call) {
-  call.expect_inputs(2, 2);
-  call.emit(op::MatMul);
-}
 void gemm(Call& call) {
   call.expect_inputs(call.opset() >= 11 ? 2 : 3, 3);
   if (call.opset() < 7) call.integer("broadcast", 0);  // what C may be says its shape
@@ -28,7 +24,6 @@ void einsum(Call& call) {
 }  // namespace
 
 void add_matmul(TranslateTable& table) {
-  table["MatMul"] = mat_mul;
   table["Gemm"] = gemm;
   table["Einsum"] = einsum;
 }

@@ -6,41 +6,6 @@
 namespace ingot::onnx {
 namespace {
 
-void transpose(Call& call) {
-  call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(op::Transpose);
-  if (const auto perm = call.integers("perm")) made.attributes[attr::perm] = *perm;
-}
-void concat(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
-  call.emit(op::Concat).attributes[attr::axis] = call.integer("axis", call.opset() < 4 ? 1 : 0);
-}
-void split(Call& call) {
-  call.expect_inputs(1, call.opset() >= 13 ? 2 : 1);
-  graph::Node& made = call.emit(op::Split);
-  made.attributes[attr::axis] = call.integer("axis", 0);
-  if (call.opset() < 13) {
-    if (const auto sizes = call.integers("split")) made.attributes[attr::split] = *sizes;
-  }
-  if (call.opset() >= 18 && call.attribute("num_outputs", kAttributeInt)) {
-    made.attributes[attr::num_outputs] = call.integer("num_outputs", 0);
-  }
-}
-void slice(Call& call) {
-  if (call.opset() >= 10) {
-    call.expect_inputs(3, 5);
-    call.emit(op::Slice);
-    return;
-  }
-  call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(op::Slice);
-  const auto starts = call.integers("starts"), ends = call.integers("ends"),
-             axes = call.integers("axes");
-  if (!starts || !ends) call.translator().corrupt(describe(call.node()) + ": lacks starts or ends");
-  made.attributes[attr::starts] = *starts;
-  made.attributes[attr::ends] = *ends;
-  if (axes) made.attributes[attr::axes] = *axes;
-}
 void pad(Call& call) {
   const std::string mode = call.text("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" &&
@@ -59,32 +24,6 @@ void pad(Call& call) {
   if (!pads) call.translator().corrupt(describe(call.node()) + ": lacks pads");
   made.attributes[attr::pads] = *pads;
   made.attributes[attr::value] = call.number("value", 0);
-}
-void gather(Call& call) {
-  call.expect_inputs(2, 2);
-  call.emit(call.op()).attributes[attr::axis] = call.integer("axis", 0);
-}
-void gather_nd(Call& call) {
-  call.expect_inputs(2, 2);
-  call.emit(op::GatherND).attributes[attr::batch_dims] = call.integer("batch_dims", 0);
-}
-void scatter(Call& call) {
-  call.expect_inputs(3, 3);
-  const bool elements = call.node().op != "ScatterND";
-  const std::string reduction = call.opset() >= 16 ? call.text("reduction", "none") : "none";
-  if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max" &&
-      reduction != "min") {
-    return call.refuse("reduction", "'" + reduction + "' is not known");
-  }
-  graph::Node& made = call.emit(elements ? op::ScatterElements : op::ScatterND);
-  made.attributes[attr::reduction] = reduction;
-  if (elements) made.attributes[attr::axis] = call.integer("axis", 0);
-}
-void reverse_sequence(Call& call) {
-  call.expect_inputs(2, 2);
-  graph::Node& made = call.emit(op::ReverseSequence);
-  made.attributes[attr::batch_axis] = call.integer("batch_axis", 1);
-  made.attributes[attr::time_axis] = call.integer("time_axis", 0);
 }
 /// bilinear and bicubic are what linear and cubic were called before opset 20.
 void grid_sample(Call& call) {
@@ -121,37 +60,6 @@ void roi_align(Call& call) {
   made.attributes[attr::spatial_scale] = call.number("spatial_scale", 1);
   made.attributes[attr::output_height] = call.integer("output_height", 1);
   made.attributes[attr::output_width] = call.integer("output_width", 1);
-}
-void affine_grid(Call& call) {
-  call.expect_inputs(2, 2);
-  call.emit(op::AffineGrid).attributes[attr::align_corners] = call.integer("align_corners", 0);
-}
-void center_crop_pad(Call& call) {
-  call.expect_inputs(2, 2);
-  graph::Node& made = call.emit(op::CenterCropPad);
-  if (const auto axes = call.integers("axes")) made.attributes[attr::axes] = *axes;
-}
-void top_k(Call& call) {
-  call.expect_inputs(call.opset() >= 10 ? 2 : 1, call.opset() >= 10 ? 2 : 1);
-  graph::Node& made = call.emit(op::TopK);
-  made.attributes[attr::axis] = call.integer("axis", -1);
-  made.attributes[attr::largest] = call.opset() >= 11 ? call.integer("largest", 1) : int64_t(1);
-  made.attributes[attr::sorted] = call.opset() >= 11 ? call.integer("sorted", 1) : int64_t(1);
-  if (call.opset() < 10) made.attributes[attr::k] = std::vector<int64_t>{call.integer("k", 1)};
-}
-void cum_sum(Call& call) {
-  call.expect_inputs(2, 2);
-  graph::Node& made = call.emit(op::CumSum);
-  made.attributes[attr::exclusive] = call.integer("exclusive", 0);
-  made.attributes[attr::reverse] = call.integer("reverse", 0);
-}
-void one_hot(Call& call) {
-  call.expect_inputs(3, 3);
-  call.emit(op::OneHot).attributes[attr::axis] = call.integer("axis", -1);
-}
-void trilu(Call& call) {
-  call.expect_inputs(1, 2);
-  call.emit(op::Trilu).attributes[attr::upper] = call.integer("upper", 1);
 }
 void depth_space(Call& call) {
   call.expect_inputs(1, 1);
@@ -225,26 +133,9 @@ void resize(Call& call) {
 
 void add_grid_sample(TranslateTable& table) { table["GridSample"] = grid_sample; }
 void add_movement(TranslateTable& table) {
-  table["Transpose"] = transpose;
-  table["Concat"] = concat;
-  table["Split"] = split;
-  table["Slice"] = slice;
   table["Pad"] = pad;
-  table["Gather"] = gather;
-  table["GatherElements"] = gather;
-  table["GatherND"] = gather_nd;
-  table["Scatter"] = scatter;
-  table["ScatterElements"] = scatter;
-  table["ScatterND"] = scatter;
-  table["ReverseSequence"] = reverse_sequence;
   table["GridSample"] = grid_sample;
   table["RoiAlign"] = roi_align;
-  table["AffineGrid"] = affine_grid;
-  table["CenterCropPad"] = center_crop_pad;
-  table["TopK"] = top_k;
-  table["CumSum"] = cum_sum;
-  table["OneHot"] = one_hot;
-  table["Trilu"] = trilu;
   table["DepthToSpace"] = depth_space;
   table["SpaceToDepth"] = depth_space;
   table["Resize"] = resize;

@@ -28,35 +28,6 @@ void batch_normalization(Call& call) {
   for (size_t i = 1; i < call.output_count(); i++)
     call.leave_out(i, "a training output of BatchNormalization");
 }
-void instance_normalization(Call& call) {
-  call.expect_inputs(3, 3);
-  call.emit(op::InstanceNormalization).attributes[attr::epsilon] =
-      call.number("epsilon", double(1e-5f));
-}
-void group_normalization(Call& call) {
-  call.expect_inputs(3, 3);
-  graph::Node& made = call.emit(op::GroupNormalization);
-  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
-  made.attributes[attr::num_groups] = call.integer("num_groups", 0);
-  // scale and bias per group, not per channel
-  made.attributes[attr::per_group] = int64_t(call.opset() < 21);
-  if (call.opset() >= 21 && call.integer("stash_type", 1) != 1)
-    call.refuse("stash_type", "only 1 (float) is supported");
-}
-void layer_normalization(Call& call) {
-  call.expect_inputs(2, 3);
-  graph::Node& made = call.emit(op::LayerNormalization);
-  made.attributes[attr::axis] = call.integer("axis", -1);
-  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
-  if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
-}
-void rms_normalization(Call& call) {
-  call.expect_inputs(2, 2);
-  graph::Node& made = call.emit(op::RMSNormalization);
-  made.attributes[attr::axis] = call.integer("axis", -1);
-  made.attributes[attr::epsilon] = call.number("epsilon", double(1e-5f));
-  if (call.integer("stash_type", 1) != 1) call.refuse("stash_type", "only 1 (float) is supported");
-}
 void lp_normalization(Call& call) {
   call.expect_inputs(1, 1);
   const int64_t p = call.integer("p", 2);
@@ -65,31 +36,12 @@ void lp_normalization(Call& call) {
   made.attributes[attr::axis] = call.integer("axis", -1);
   made.attributes[attr::p] = p;
 }
-void mean_variance(Call& call) {
-  call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(op::MeanVarianceNormalization);
-  made.attributes[attr::axes] = call.integers("axes").value_or(std::vector<int64_t>{0, 2, 3});
-}
-void lrn(Call& call) {
-  call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(op::LRN);
-  made.attributes[attr::alpha] = call.number("alpha", double(1e-4f));
-  made.attributes[attr::beta] = call.number("beta", 0.75);
-  made.attributes[attr::bias] = call.number("bias", 1.0);
-  made.attributes[attr::size] = call.integer("size", 0);
-}
 
 }  // namespace
 
 void add_normalize(TranslateTable& table) {
   table["BatchNormalization"] = batch_normalization;
-  table["InstanceNormalization"] = instance_normalization;
-  table["GroupNormalization"] = group_normalization;
-  table["LayerNormalization"] = layer_normalization;
-  table["RMSNormalization"] = rms_normalization;
   table["LpNormalization"] = lp_normalization;
-  table["MeanVarianceNormalization"] = mean_variance;
-  table["LRN"] = lrn;
 }
 
 }  // namespace ingot::onnx

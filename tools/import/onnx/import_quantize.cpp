@@ -11,7 +11,7 @@ namespace {
 /// The type that the node states and the graph has not (narrow.h); 0: none.
 int32_t stated_narrow_type(Call& call) {
   const int64_t stated = call.integer("output_dtype", 0);
-  return narrow_type(int32_t(stated)) ? int32_t(stated) : 0;
+  return narrow_type(stated) ? int32_t(stated) : 0;
 }
 
 /// Attributes that both directions have; false where one was refused.
@@ -21,10 +21,9 @@ bool read_quantization(Call& call, graph::Node& made) {
   const int64_t stated = call.integer("output_dtype", 0);
   const bool is_narrow = call.node().op == "QuantizeLinear" && stated_narrow_type(call);
   if (stated == 0 || is_narrow) return true;
-  const DType dtype = dtype_of(int32_t(stated));
+  const DType dtype = dtype_of(stated);
   if (dtype == DType::kInvalid) {
-    call.refuse("output_dtype",
-                "element type " + element_type_name(int32_t(stated)) + " is not supported");
+    call.refuse("output_dtype", "element type " + element_type_name(stated) + " is not supported");
     return false;
   }
   made.attributes[attr::output_dtype] = int64_t(dtype);
@@ -102,14 +101,13 @@ void quantize(Call& call) {
   if (!read_quantization(call, made)) return;
   // The type in which x / scale is computed; f32 is what every runtime takes for narrower ones too.
   const int64_t precision = call.integer("precision", 0);
-  if (precision != 0 && dtype_of(int32_t(precision)) != DType::kF32)
-    return call.refuse("precision", "division in " + element_type_name(int32_t(precision)));
+  if (precision != 0 && dtype_of(precision) != DType::kF32)
+    return call.refuse("precision", "division in " + element_type_name(precision));
   const int64_t stated = call.integer("output_dtype", 0);
   const int32_t zero = call.narrow_type_of(2), narrow = zero ? zero : stated_narrow_type(call);
   if (narrow && call.input(2) != kAbsent && stated != 0 && stated != zero)
     call.translator().corrupt(describe(call.node()) + ": output_dtype is " +
-                              element_type_name(int32_t(stated)) +
-                              ", its zero point is of another type");
+                              element_type_name(stated) + ", its zero point is of another type");
   if (narrow) return quantize_narrow(call, narrow, made);
   call.emit(op::QuantizeLinear).attributes = made.attributes;
 }
@@ -120,10 +118,6 @@ void dequantize(Call& call) {
   if (const int32_t narrow = call.narrow_type_of(0); narrow && narrow_type(narrow)->is_float())
     made.attributes[attr::from_floats] = int64_t(1);
   call.emit(op::DequantizeLinear).attributes = made.attributes;
-}
-void dynamic(Call& call) {
-  call.expect_inputs(1, 1);
-  call.emit(op::DynamicQuantizeLinear);
 }
 
 }  // namespace
@@ -204,7 +198,6 @@ void cast_narrow(Call& call, int32_t element_type) {
 void add_quantize(TranslateTable& table) {
   table["QuantizeLinear"] = quantize;
   table["DequantizeLinear"] = dequantize;
-  table["DynamicQuantizeLinear"] = dynamic;
 }
 
 }  // namespace ingot::onnx

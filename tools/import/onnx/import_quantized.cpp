@@ -92,10 +92,6 @@ void conv_integer(Call& call) {
   made.attributes[attr::group] = call.integer("group", 1);
   read_window(call, made);
 }
-void matmul_integer(Call& call) {
-  call.expect_inputs(2, 4);
-  call.emit(op::MatMulInteger);
-}
 
 // Of com.microsoft.
 
@@ -235,7 +231,6 @@ void add_quantized(TranslateTable& table) {
   table["QLinearConv"] = qlinear_conv;
   table["QLinearMatMul"] = qlinear_matmul;
   table["ConvInteger"] = conv_integer;
-  table["MatMulInteger"] = matmul_integer;
 }
 
 const TranslateTable& microsoft_table() {
@@ -258,11 +253,11 @@ const TranslateTable& microsoft_table() {
     table["MatMulIntegerToFloat"] = matmul_integer_to_float;
     table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
     add_contrib(table);
+    add_declared_contrib(table);
     add_grid_sample(table);
     add_quantized_attention(table);
     add_quantized_recurrent(table);
     add_block_weights(table);
-    table.erase("DynamicQuantizeLinear");
     return table;
   }();
   return kTable;

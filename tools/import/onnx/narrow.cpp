@@ -60,7 +60,7 @@ float special_or_float(int32_t element_type, const NarrowType& type, uint8_t cod
 
 }  // namespace
 
-std::optional<NarrowType> narrow_type(int32_t element_type) {
+std::optional<NarrowType> narrow_type(int64_t element_type) {
   switch (element_type) {
     case kE4M3: return floats(8, 3, -6, 448, false);
     case kE4M3Fnuz: return floats(8, 3, -7, 240, false);

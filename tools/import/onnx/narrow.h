@@ -24,7 +24,7 @@ struct NarrowType {
   bool is_float() const { return widened == DType::kF32; }
 };
 /// None of the types that the graph has, and of what is no number.
-std::optional<NarrowType> narrow_type(int32_t element_type);
+std::optional<NarrowType> narrow_type(int64_t element_type);
 
 /// `count` elements, the first in the lowest bits. @pre bytes hold ceil(count * bits / 8)
 std::vector<uint8_t> widened(int32_t element_type, const uint8_t* bytes, int64_t count);

@@ -113,7 +113,7 @@ int64_t parse_number(Text text, const std::string& name, const char* key) {
 
 }  // namespace
 
-DType dtype_of(int32_t element_type) {
+DType dtype_of(int64_t element_type) {
   switch (element_type) {
     case kFloat: return DType::kF32;
     case kUint8: return DType::kU8;
@@ -142,9 +142,9 @@ constexpr const char* kTypeNames[] = {
     "UINT2",          "INT2"};
 }  // namespace
 
-std::string element_type_name(int32_t element_type) {
-  if (element_type < 0 || element_type >= int32_t(std::size(kTypeNames)))
-    return "type " + std::to_string(element_type);
+std::string element_type_name(int64_t element_type) {
+  if (element_type < 0 || element_type >= int64_t(std::size(kTypeNames)))
+    return std::to_string(element_type);
   return kTypeNames[element_type];
 }
 int32_t element_type_of(const std::string& name) {

@@ -10,9 +10,9 @@
 namespace ingot::onnx {
 
 /// kInvalid for types that no tensor of ours has (string, complex; float8 and int4: narrow.h).
-DType dtype_of(int32_t element_type);
+DType dtype_of(int64_t element_type);
 /// "FLOAT8E4M3FN", "STRING"; the number when unknown.
-std::string element_type_name(int32_t element_type);
+std::string element_type_name(int64_t element_type);
 
 /// The number of "FLOAT"; 0 when unknown.
 int32_t element_type_of(const std::string& name);

@@ -171,6 +171,10 @@ void add_variables(TranslateTable& table);
 /// places, signs, quotients that are rounded down.
 bool ignores_scales(const std::string& name);  // lower_quantized_movement.cpp
 
+/// Operators that move integers, whatever their scales say, and those whose tensors have one scale.
+const std::vector<const char*>& moves_of_any_scale();  // lower_quantized_movement.cpp
+const std::vector<const char*>& moves_of_one_scale();
+
 using QuantizedTable = std::map<std::string, TranslateQuantized>;
 const QuantizedTable& quantized_table();
 /// On numbers of int16: what is not in it is refused.

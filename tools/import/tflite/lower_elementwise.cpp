@@ -13,13 +13,14 @@ ValueId scalar_like(Call& call, ValueId x, double value) {
   return call.b.scalar(call.b.dtype(x), value);
 }
 
-/// Operators that the graph has under another name alone.
+/// Operators that the graph has under another name, some with numbers that TFLite does not state.
 struct Plain {
   const char* name;
   graph::Operator op;
   size_t inputs;
+  graph::Attributes attributes = {};
 };
-constexpr Plain kPlain[] = {
+const std::vector<Plain> kPlain = {
     {"ABS", op::Abs, 1},
     {"CEIL", op::Ceil, 1},
     {"COS", op::Cos, 1},
@@ -47,6 +48,12 @@ constexpr Plain kPlain[] = {
     {"MINIMUM", op::Min, 2},
     {"POW", op::Pow, 2},
     {"BITWISE_XOR", op::BitwiseXor, 2},
+    {"PRELU", op::PRelu, 2},
+    {"SELECT_V2", op::Where, 3},
+    {"ELU", op::Elu, 1, {{attr::alpha, 1.0}}},
+    {"RELU6", op::Clip, 1, {{attr::min, 0.0}, {attr::max, 6.0}}},
+    {"RELU_N1_TO_1", op::Clip, 1, {{attr::min, -1.0}, {attr::max, 1.0}}},
+    {"RELU_0_TO_1", op::Clip, 1, {{attr::min, 0.0}, {attr::max, 1.0}}},
 };
 void plain(Call& call) {
   const std::string name = call.row.name;
@@ -55,7 +62,7 @@ void plain(Call& call) {
     call.expect_inputs(row.inputs, row.inputs);
     std::vector<ValueId> values;
     for (size_t i = 0; i < row.inputs; i++) values.push_back(call.input(i));
-    call.give(call.b.emit(row.op, values));
+    call.give(call.b.emit(row.op, values, row.attributes));
   }
 }
 
@@ -126,30 +133,15 @@ void floor_divide(Call& call) {
   call.give(call.b.cast(call.b.emit(op::Div, {call.b.emit(op::Sub, {a, rest}), b}), dtype));
 }
 
-void clip(Call& call, double least, double most) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.emit(op::Clip, {call.input(0)}, {{attr::min, least}, {attr::max, most}}));
-}
-void relu6(Call& call) { clip(call, 0, 6); }
-void relu_n1(Call& call) { clip(call, -1, 1); }
-void relu_01(Call& call) { clip(call, 0, 1); }
 void leaky_relu(Call& call) {
   call.expect_inputs(1, 1);
   call.give(call.b.emit(op::LeakyRelu, {call.input(0)}, {{attr::alpha, call.number("alpha")}}));
-}
-void elu(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.emit(op::Elu, {call.input(0)}, {{attr::alpha, 1.0}}));
 }
 void gelu(Call& call) {
   call.expect_inputs(1, 1);
   call.give(
       call.b.emit(op::Gelu, {call.input(0)},
                   {{attr::approximate, std::string(call.flag("approximate") ? "tanh" : "none")}}));
-}
-void prelu(Call& call) {
-  call.expect_inputs(2, 2);
-  call.give(call.b.emit(op::PRelu, {call.input(0), call.input(1)}));
 }
 
 /// The condition chooses rows where it has one dimension and the others more.
@@ -163,10 +155,6 @@ void select(Call& call) {
     condition = call.b.reshape(condition, dims);
   }
   call.give(call.b.emit(op::Where, {condition, call.input(1), call.input(2)}));
-}
-void select_v2(Call& call) {
-  call.expect_inputs(3, 3);
-  call.give(call.b.emit(op::Where, {call.input(0), call.input(1), call.input(2)}));
 }
 
 void cast(Call& call) {
@@ -239,15 +227,9 @@ void add_elementwise(TranslateTable& table) {
   table["RSQRT"] = reciprocal_root;
   table["FLOOR_MOD"] = floor_mod;
   table["FLOOR_DIV"] = floor_divide;
-  table["RELU6"] = relu6;
-  table["RELU_N1_TO_1"] = relu_n1;
-  table["RELU_0_TO_1"] = relu_01;
   table["LEAKY_RELU"] = leaky_relu;
-  table["ELU"] = elu;
   table["GELU"] = gelu;
-  table["PRELU"] = prelu;
   table["SELECT"] = select;
-  table["SELECT_V2"] = select_v2;
   table["CAST"] = cast;
   table["DEQUANTIZE"] = dequantize;
   table["QUANTIZE"] = quantize;

@@ -290,51 +290,9 @@ void add_int16(QuantizedTable& table) {
   table["SOFTMAX"] = softmax_int16;
   table["QUANTIZE"] = quantize_int16;
   table["DEQUANTIZE"] = dequantize_int16;
-  for (const char* name : {"RESHAPE",
-                           "SQUEEZE",
-                           "EXPAND_DIMS",
-                           "TRANSPOSE",
-                           "SLICE",
-                           "STRIDED_SLICE",
-                           "SPLIT",
-                           "SPLIT_V",
-                           "UNPACK",
-                           "TILE",
-                           "BROADCAST_TO",
-                           "GATHER",
-                           "GATHER_ND",
-                           "SPACE_TO_DEPTH",
-                           "DEPTH_TO_SPACE",
-                           "SHAPE",
-                           "REVERSE_V2",
-                           "RANK",
-                           "ARG_MAX",
-                           "ARG_MIN",
-                           "MIRROR_PAD",
-                           "IF",
-                           "WHILE",
-                           "CALL",
-                           "READ_VARIABLE",
-                           "ASSIGN_VARIABLE",
-                           "BATCH_TO_SPACE_ND",
-                           "RESIZE_NEAREST_NEIGHBOR",
-                           "CAST",
-                           "PACK",
-                           "SELECT",
-                           "SELECT_V2",
-                           "MAXIMUM",
-                           "MINIMUM",
-                           "PAD",
-                           "PADV2",
-                           "SPACE_TO_BATCH_ND",
-                           "CONCATENATION",
-                           "REDUCE_MAX",
-                           "REDUCE_MIN",
-                           "DYNAMIC_UPDATE_SLICE",
-                           "REVERSE_SEQUENCE",
-                           "EMBEDDING_LOOKUP",
-                           "TOPK_V2"})
-    table[name] = moved_int16;
+  for (const auto* names : {&moves_of_any_scale(), &moves_of_one_scale()})
+    for (const char* name : *names) table[name] = moved_int16;
+  table["CAST"] = table["CONCATENATION"] = moved_int16;
 }
 
 }  // namespace ingot::tflite

@@ -80,43 +80,51 @@ bool ignores_scales(const std::string& name) {
   return kNames.count(name) > 0;
 }
 
+const std::vector<const char*>& moves_of_any_scale() {
+  static const std::vector<const char*> kNames = {"RESHAPE",
+                                                  "SQUEEZE",
+                                                  "EXPAND_DIMS",
+                                                  "TRANSPOSE",
+                                                  "SLICE",
+                                                  "STRIDED_SLICE",
+                                                  "SPLIT",
+                                                  "SPLIT_V",
+                                                  "UNPACK",
+                                                  "TILE",
+                                                  "BROADCAST_TO",
+                                                  "GATHER",
+                                                  "GATHER_ND",
+                                                  "SPACE_TO_DEPTH",
+                                                  "DEPTH_TO_SPACE",
+                                                  "BATCH_TO_SPACE_ND",
+                                                  "REVERSE_V2",
+                                                  "SHAPE",
+                                                  "REVERSE_SEQUENCE",
+                                                  "ARG_MAX",
+                                                  "ARG_MIN",
+                                                  "RANK",
+                                                  "EMBEDDING_LOOKUP",
+                                                  "MIRROR_PAD",
+                                                  "IF",
+                                                  "WHILE",
+                                                  "CALL",
+                                                  "STABLEHLO_COMPOSITE",
+                                                  "READ_VARIABLE",
+                                                  "ASSIGN_VARIABLE",
+                                                  "RESIZE_NEAREST_NEIGHBOR"};
+  return kNames;
+}
+const std::vector<const char*>& moves_of_one_scale() {
+  static const std::vector<const char*> kNames = {
+      "PACK",       "SELECT",    "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM",
+      "MINIMUM",    "PADV2",     "PAD",       "SPACE_TO_BATCH_ND",    "TOPK_V2",
+      "REDUCE_MAX", "REDUCE_MIN"};
+  return kNames;
+}
+
 void add_quantized_movement(QuantizedTable& table) {
-  for (const char* name : {"RESHAPE",
-                           "SQUEEZE",
-                           "EXPAND_DIMS",
-                           "TRANSPOSE",
-                           "SLICE",
-                           "STRIDED_SLICE",
-                           "SPLIT",
-                           "SPLIT_V",
-                           "UNPACK",
-                           "TILE",
-                           "BROADCAST_TO",
-                           "GATHER",
-                           "GATHER_ND",
-                           "SPACE_TO_DEPTH",
-                           "DEPTH_TO_SPACE",
-                           "BATCH_TO_SPACE_ND",
-                           "REVERSE_V2",
-                           "SHAPE",
-                           "REVERSE_SEQUENCE",
-                           "ARG_MAX",
-                           "ARG_MIN",
-                           "RANK",
-                           "EMBEDDING_LOOKUP",
-                           "MIRROR_PAD",
-                           "IF",
-                           "WHILE",
-                           "CALL",
-                           "STABLEHLO_COMPOSITE",
-                           "READ_VARIABLE",
-                           "ASSIGN_VARIABLE",
-                           "RESIZE_NEAREST_NEIGHBOR"})
-    table[name] = as_it_is;
-  for (const char* name :
-       {"PACK", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM", "MINIMUM", "PADV2", "PAD",
-        "SPACE_TO_BATCH_ND", "TOPK_V2", "REDUCE_MAX", "REDUCE_MIN"})
-    table[name] = moved_int8;
+  for (const char* name : moves_of_any_scale()) table[name] = as_it_is;
+  for (const char* name : moves_of_one_scale()) table[name] = moved_int8;
   table["CONCATENATION"] = concatenate_int8;
   table["CAST"] = cast_int8;
 }

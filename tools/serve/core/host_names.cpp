@@ -35,17 +35,13 @@ bool is_address(const std::string& name) {
          inet_pton(AF_INET6, name.c_str(), &six) == 1;
 }
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 }  // namespace
 
 bool HostNames::is_served(std::string_view host) const {
   if (!checks) return true;
   const std::string name = name_of(host);
   if (name.empty()) return false;
-  if (name.find('.') == std::string::npos || is_address(name) || ends_with(name, ".localhost"))
+  if (name.find('.') == std::string::npos || is_address(name) || name.ends_with(".localhost"))
     return true;
   char own[256] = {};
   if (gethostname(own, sizeof own - 1) == 0 && name == in_small_letters(own)) return true;

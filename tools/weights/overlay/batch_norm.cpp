@@ -34,14 +34,10 @@ struct Layer {
   bool taken = false;
 };
 
-bool ends(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 std::vector<Norm> left_over_norms(const Pairing& p) {
   std::vector<Norm> norms;
   for (const Candidate& c : p.selection.candidates) {
-    if (!p.is_free(c) || !ends(c.name, "running_var") || c.tensor->dims.size() != 1) continue;
+    if (!p.is_free(c) || !c.name.ends_with("running_var") || c.tensor->dims.size() != 1) continue;
     Norm norm;
     norm.module = module_of(c.name);
     const std::string at = norm.module.empty() ? "" : norm.module + ".";

@@ -22,8 +22,7 @@ bool is_product_op(graph::Operator op) { return op == op::MatMul || op == op::Ge
 /// elements in another shape.
 bool is_of_gates(const Slot& slot) {
   return std::any_of(slot.sites.begin(), slot.sites.end(), [](const Site& site) {
-    return site.operand > 0 && (site.reader->op == op::LSTM || site.reader->op == op::GRU ||
-                                site.reader->op == op::RNN);
+    return site.operand > 0 && graph::kRecurrences.has(site.reader->op);
   });
 }
 

@@ -21,9 +21,8 @@ std::vector<size_t> gates_of(graph::Operator op) {
 }
 
 bool is_recurrent(const WeightReader& reader) {
-  return (reader.op == op::LSTM || reader.op == op::GRU || reader.op == op::RNN) &&
-         reader.operands.size() > 2 && reader.operands[1] != graph::kAbsent &&
-         reader.operands[2] != graph::kAbsent;
+  return graph::kRecurrences.has(reader.op) && reader.operands.size() > 2 &&
+         reader.operands[1] != graph::kAbsent && reader.operands[2] != graph::kAbsent;
 }
 
 /// One layer of a module: tensors by direction; empty where the checkpoint has not all of them, or

@@ -60,6 +60,14 @@ class Table {
   std::map<std::string, size_t> counts_;
 };
 
+/// Its constants were learned.
+bool is_layer(graph::Operator op) {
+  const graph::OperatorClass kind = class_of(op);
+  return kind == graph::OperatorClass::kProduct || kind == graph::OperatorClass::kWindow ||
+         kind == graph::OperatorClass::kNormalization || kind == graph::OperatorClass::kRecurrent ||
+         op == op::PRelu;
+}
+
 /// What stands in the architecture's names for it: a tensor's nearest free name of the same shape,
 /// else of any.
 std::string nearest_free(const Pairing& p, const Slot& slot,
@@ -90,18 +98,7 @@ bool is_needed(const Slot& slot) {
   if (slot.sites.empty()) return elements > 4;
   for (const Site& site : slot.sites) {
     const graph::Operator op = site.reader->op;
-    static constexpr graph::Operators kLayers = {op::Conv,
-                                                 op::ConvTranspose,
-                                                 op::Gemm,
-                                                 op::MatMul,
-                                                 op::LSTM,
-                                                 op::GRU,
-                                                 op::RNN,
-                                                 op::LayerNormalization,
-                                                 op::BatchNormalization,
-                                                 op::InstanceNormalization,
-                                                 op::PRelu};
-    if (kLayers.has(op) && site.operand <= 4 && elements > (op == op::MatMul ? 4 : 0)) return true;
+    if (is_layer(op) && site.operand <= 4 && elements > (op == op::MatMul ? 4 : 0)) return true;
     if (op == op::Gather && site.operand == 0 && slot.dims.size() == 2 && elements > 4) return true;
   }
   return false;

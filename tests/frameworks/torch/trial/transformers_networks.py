@@ -54,6 +54,22 @@ T5 = {
     "use_cache": False,
 }
 STAGES = {"image_size": 64, "depths": [1, 1, 1, 1], "hidden_sizes": [8, 16, 24, 32]}
+GPT2 = {
+    "vocab_size": 99,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_positions": 64,
+    "use_cache": False,
+}
+SWIN = {
+    "image_size": 32,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depths": [1, 2],
+    "num_heads": [2, 4],
+    "window_size": 4,
+}
 # name -> (class of the model, of its configuration, arguments of that, what it takes)
 TRANSFORMERS = {
     "BertModel": ("BertConfig", TEXT, "masked"),
@@ -123,30 +139,8 @@ TRANSFORMERS = {
     "MegatronBertModel": ("MegatronBertConfig", TEXT, "ids"),
     "RemBertModel": ("RemBertConfig", TEXT, "ids"),
     "CanineModel": ("CanineConfig", TEXT, "ids"),
-    "GPT2Model": (
-        "GPT2Config",
-        {
-            "vocab_size": 99,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 4,
-            "n_positions": 64,
-            "use_cache": False,
-        },
-        "masked",
-    ),
-    "GPT2LMHeadModel": (
-        "GPT2Config",
-        {
-            "vocab_size": 99,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 4,
-            "n_positions": 64,
-            "use_cache": False,
-        },
-        "ids",
-    ),
+    "GPT2Model": ("GPT2Config", GPT2, "masked"),
+    "GPT2LMHeadModel": ("GPT2Config", GPT2, "ids"),
     "GPTNeoModel": (
         "GPTNeoConfig",
         {
@@ -163,44 +157,9 @@ TRANSFORMERS = {
     ),
     "GPTNeoXModel": ("GPTNeoXConfig", CAUSAL, "masked"),
     "OPTModel": ("OPTConfig", {**CAUSAL, "ffn_dim": 64, "word_embed_proj_dim": 32}, "masked"),
-    "GPTJModel": (
-        "GPTJConfig",
-        {
-            "vocab_size": 99,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 4,
-            "n_positions": 64,
-            "rotary_dim": 4,
-            "use_cache": False,
-        },
-        "ids",
-    ),
-    "GPTBigCodeModel": (
-        "GPTBigCodeConfig",
-        {
-            "vocab_size": 99,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 4,
-            "n_positions": 64,
-            "use_cache": False,
-        },
-        "ids",
-    ),
-    "CodeGenModel": (
-        "CodeGenConfig",
-        {
-            "vocab_size": 99,
-            "n_embd": 32,
-            "n_layer": 2,
-            "n_head": 4,
-            "n_positions": 64,
-            "rotary_dim": 4,
-            "use_cache": False,
-        },
-        "ids",
-    ),
+    "GPTJModel": ("GPTJConfig", {**GPT2, "rotary_dim": 4}, "ids"),
+    "GPTBigCodeModel": ("GPTBigCodeConfig", GPT2, "ids"),
+    "CodeGenModel": ("CodeGenConfig", {**GPT2, "rotary_dim": 4}, "ids"),
     "BloomModel": (
         "BloomConfig",
         {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4, "use_cache": False},
@@ -272,30 +231,8 @@ TRANSFORMERS = {
         {**IMAGE, "image_size": [32, 32], "num_detection_tokens": 4},
         "image32",
     ),
-    "SwinModel": (
-        "SwinConfig",
-        {
-            "image_size": 32,
-            "patch_size": 2,
-            "embed_dim": 16,
-            "depths": [1, 2],
-            "num_heads": [2, 4],
-            "window_size": 4,
-        },
-        "image32",
-    ),
-    "Swinv2Model": (
-        "Swinv2Config",
-        {
-            "image_size": 32,
-            "patch_size": 2,
-            "embed_dim": 16,
-            "depths": [1, 2],
-            "num_heads": [2, 4],
-            "window_size": 4,
-        },
-        "image32",
-    ),
+    "SwinModel": ("SwinConfig", SWIN, "image32"),
+    "Swinv2Model": ("Swinv2Config", SWIN, "image32"),
     "ConvNextModel": ("ConvNextConfig", STAGES, "image64"),
     "ConvNextV2Model": ("ConvNextV2Config", STAGES, "image64"),
     "SegformerModel": (

@@ -5,6 +5,7 @@
 #include "tools/compile/passes/canonical/rules.h"
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/elementwise.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::passes {
 namespace {
@@ -34,10 +35,6 @@ void prelu(Canonical& c, Node& node) {
   become(node, {{Op::kLeakyRelu, 0, 0, 0, *one, 0}}, compute);
 }
 
-bool is_float(DType t) {
-  return t == DType::kF32 || t == DType::kF16 || t == DType::kBF16 || t == DType::kF64;
-}
-
 void cast(Canonical& c, Node& node) {
   DType from = c.editor.value(node.inputs[0]).dtype, to = c.editor.value(node.outputs[0]).dtype;
   if (from == to) {
@@ -48,7 +45,7 @@ void cast(Canonical& c, Node& node) {
   std::string compute = "i64";
   if (from == DType::kF64 || to == DType::kF64)
     compute = "f64";
-  else if (is_float(from) || is_float(to))
+  else if (graph::is_floating(from) || graph::is_floating(to))
     compute = "f32";
   else if (from == DType::kU64 || to == DType::kU64)
     compute = "u64";

@@ -9,6 +9,7 @@
 #include "tools/files/half.h"
 #include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::passes {
 namespace {
@@ -46,12 +47,6 @@ void walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides,
       at[k] = 0;
     }
   }
-}
-
-std::vector<int64_t> row_major(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return strides;
 }
 
 /// What a pass writes out; as much as no budget allows where that is beyond 64 bits.
@@ -151,7 +146,7 @@ Constant with_dims(const Constant& c, std::vector<int64_t> dims) {
 }
 
 Constant permuted(const Constant& c, const Integers& perm) {
-  std::vector<int64_t> from = row_major(c.dims), dims, strides;
+  std::vector<int64_t> from = graph::strides_of(c.dims), dims, strides;
   for (int64_t p : perm) {
     dims.push_back(c.dims[size_t(p)]);
     strides.push_back(from[size_t(p)]);
@@ -160,7 +155,7 @@ Constant permuted(const Constant& c, const Integers& perm) {
 }
 
 Constant broadcast(const Constant& c, const std::vector<int64_t>& dims) {
-  std::vector<int64_t> from = row_major(c.dims), strides(dims.size(), 0);
+  std::vector<int64_t> from = graph::strides_of(c.dims), strides(dims.size(), 0);
   size_t lead = dims.size() - c.dims.size();
   for (size_t i = 0; i < c.dims.size(); i++) strides[lead + i] = c.dims[i] == 1 ? 0 : from[i];
   return gathered(c, dims, strides);

@@ -61,4 +61,11 @@ bool is_unary(const Node& node) {
   return step && node.inputs.size() == 1 && elementwise_arity(step->op) == 1;
 }
 
+bool has_weights(const Node& node) {
+  return node.op == op::Conv2d || node.op == op::Linear || node.op == op::ConvTranspose2d;
+}
+bool stores(const Node* node) {
+  return node && (has_weights(*node) || node->op == op::Elementwise);
+}
+
 }  // namespace ingot::passes

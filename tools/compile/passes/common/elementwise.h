@@ -29,4 +29,9 @@ std::optional<Step> only_step(const Node& node);
 /// One step of one operand (and numbers), reading register 0.
 bool is_unary(const Node& node);
 
+/// Convolutions and Linear: they have weights and an epilogue.
+bool has_weights(const Node& node);
+/// It takes an Elementwise behind it into its store.
+bool stores(const Node* node);
+
 }  // namespace ingot::passes

@@ -56,6 +56,10 @@ Integers compose(const Integers& first, const Integers& second) {
   return result;
 }
 
+bool is_view(const Node* node) {
+  return node && (node->op == op::Reshape || node->op == op::Transpose || node->op == op::Slice);
+}
+
 bool moves_only_units(const Dims& dims, const Integers& perm) {
   int64_t last = -1;
   for (int64_t p : perm) {

@@ -12,6 +12,9 @@ Integers compose(const Integers& first, const Integers& second);
 /// Only dimensions of extent 1 change their place: in memory nothing moves.
 bool moves_only_units(const Dims& dims, const Integers& perm);
 
+/// A Reshape, a Transpose or a Slice.
+bool is_view(const Node* node);
+
 struct Commuted {
   Dims dims;
   Integers perm;

@@ -16,7 +16,4 @@ struct Affine {
 /// The node as an Affine of operand `x`, when it is one.
 std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x);
 
-/// Convolutions and Linear: they have weights and an epilogue.
-bool has_weights(const Node& node);
-
 }  // namespace ingot::passes

@@ -72,10 +72,6 @@ std::optional<Affine> affine(const Editor& e, const Node& node, ValueId x) {
   return result;
 }
 
-bool has_weights(const Node& node) {
-  return node.op == op::Conv2d || node.op == op::Linear || node.op == op::ConvTranspose2d;
-}
-
 namespace {
 
 bool is_quantized(const Node& node) { return node.op == op::Linear && node.inputs.size() > 4; }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tools/compile/passes/common/constants.h"
+#include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
 #include "tools/compile/passes/common/transposes.h"
 #include "tools/compile/passes/layout/flip.h"
@@ -117,10 +118,8 @@ class Flipper {
       if (readers[i]->op == op::Transpose)
         for (Node* next : e_.readers(readers[i]->outputs[0]))
           if (next->op != op::Transpose) readers.push_back(next);
-    bool stores = maker->op == op::Conv2d || maker->op == op::ConvTranspose2d ||
-                  maker->op == op::Linear || maker->op == op::Elementwise;
     for (Node* reader : readers) {
-      if (stores && reader->op == op::Elementwise) return true;
+      if (stores(maker) && reader->op == op::Elementwise) return true;
       bool loads = reader->op == op::Conv2d || reader->op == op::Pool2d || reader->op == op::Linear;
       if (loads && (maker->op == op::Pad || maker->op == op::Elementwise)) return true;
     }

@@ -185,7 +185,7 @@ bool recognize_float_product(Int8Graph& g, Node& node) {
     return false;
   const bool turned = is_gemm && node.integer(attr::transB, 0) != 0;
   auto w = read_float_weights(g, node.inputs[1],
-                              image    ? outputs_first(rank)
+                              image    ? to_channels_last(rank)
                               : turned ? Integers{0, 1}
                                        : Integers{1, 0});
   if (!w || (!image && e.dims(node.inputs[0]).back() != Dim(w->values.dims[1]))) return false;

@@ -6,6 +6,7 @@
 
 #include "tools/compile/passes/common/constants.h"
 #include "tools/files/work_budget.h"
+#include "tools/graph/movement.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::passes::quantize {
@@ -89,14 +90,7 @@ void Int8Graph::open() {
 }
 
 bool Int8Graph::moves(const Node& node) const {
-  static constexpr graph::Operators kMovement = {
-      op::Reshape, op::Identity, op::Transpose, op::Slice, op::Split,
-      op::Gather,  op::Expand,   op::Tile,      op::Pad,   op::MaxPool};
-  if (node.op == op::Resize) return node.text(attr::mode, "nearest") == "nearest";
-  if (node.op == op::MaxPool)
-    return (e.rank(node.inputs[0]) == 3 || e.rank(node.inputs[0]) == 4) &&
-           (node.outputs.size() == 1 || node.outputs[1] < 0);
-  return kMovement.has(node.op);
+  return !node.inputs.empty() && graph::moves_numbers(node, e.rank(node.inputs[0]));
 }
 
 /// The Dequantize, or the DequantizeLinear of a constant, that x is made of; nodes between with the

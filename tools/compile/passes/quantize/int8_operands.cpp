@@ -27,13 +27,6 @@ Constant signed_weights(const Constant& integers, const Integers& perm) {
   return graph::make_constant(DType::kI8, turned.dims, bytes.data());
 }
 
-Integers outputs_first(size_t rank) {
-  Integers perm = {0};
-  for (size_t i = 2; i < rank; i++) perm.push_back(int64_t(i));
-  perm.push_back(1);
-  return perm;
-}
-
 Attributes window(const Node& node) {
   const graph::Window2d window = graph::window_of(node);
   return {{attr::kernel_h, window.h.kernel},     {attr::kernel_w, window.w.kernel},

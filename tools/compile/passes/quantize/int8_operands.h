@@ -8,8 +8,6 @@ namespace ingot::passes::quantize {
 
 /// i8 or u8 in the order of `perm`; u8 less 128, as zero points of it must be.
 Constant signed_weights(const Constant& integers, const Integers& perm);
-/// [O, C, ...] as [O, ..., C].
-Integers outputs_first(size_t rank);
 
 /// A node's window as the schema spells it.
 Attributes window(const Node& node);

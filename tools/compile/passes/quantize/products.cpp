@@ -134,7 +134,7 @@ ValueId recognize_convolution(Int8Graph& g, const Node& root, const Output& to) 
   if (!x || (rank != 3 && rank != 4) || e.rank(root.inputs[1]) != rank ||
       root.integers(attr::kernel_shape).size() != rank - 2 || !windows_fit(e, root))
     return kAbsent;
-  auto w = read_weights(g, root.inputs[1], outputs_first(rank));
+  auto w = read_weights(g, root.inputs[1], to_channels_last(rank));
   if (!w) return kAbsent;
   if (rank == 3) w->values.dims.insert(w->values.dims.begin() + 1, 1);
   const auto bias = read_bias(g, root.inputs.size() > 2 ? root.inputs[2] : kAbsent, *w, x->scale);

@@ -199,7 +199,7 @@ class DynamicProducts {
     const bool image = node.op == op::ConvInteger;
     if (image && !quantize::windows_fit(e, node)) return;
     const size_t rank = e.rank(node.inputs[0]), axis = image ? 1 : rank - 1;
-    IntegerWeights w = weights_of(e, node, image ? quantize::outputs_first(rank) : Integers{1, 0});
+    IntegerWeights w = weights_of(e, node, image ? to_channels_last(rank) : Integers{1, 0});
     if (image && rank == 3) w.values.dims.insert(w.values.dims.begin() + 1, 1);
     const StepsSource* const source = source_of(node);
     const Scaling scaling = scaling_behind(node.outputs[0], source, axis, w.outputs);

@@ -93,10 +93,6 @@ bool slice(StridedView& view, const Node& node, const Dims& to) {
   return true;
 }
 
-bool is_movement(const Node* node) {
-  return node && (node->op == op::Reshape || node->op == op::Transpose || node->op == op::Slice);
-}
-
 /// Rows of `view`, which is [B, heads, T, D].
 struct Rows {
   Dim batch, length, pitch, width;
@@ -127,7 +123,7 @@ std::optional<StridedView> view_through(const Editor& e, ValueId id, size_t step
   ValueId at = id;
   for (size_t i = 0; i < steps; i++) {
     const Node* node = e.producer(at);
-    if (!is_movement(node)) return std::nullopt;
+    if (!is_view(node)) return std::nullopt;
     way.push_back(node);
     at = node->inputs[0];
   }
@@ -160,7 +156,7 @@ ValueId rows_of_heads(Editor& e, ValueId id, const Node& from) {
   for (size_t steps = 1; steps <= kFarthest; steps++) {
     const std::optional<StridedView> view = view_through(e, id, steps);
     if (!view) {
-      if (steps == 1 || !is_movement(e.producer(id))) break;
+      if (steps == 1 || !is_view(e.producer(id))) break;
       continue;
     }
     const std::optional<Rows> rows = rows_of(e, *view, dims);

@@ -8,11 +8,6 @@
 namespace ingot::passes {
 namespace {
 
-bool stores(const Node* node) {
-  return node && (node->op == op::Conv2d || node->op == op::ConvTranspose2d ||
-                  node->op == op::Linear || node->op == op::Elementwise);
-}
-
 // The one operand that is not a number, when there is exactly one.
 ValueId single_operand(const Editor& e, const Node& node) {
   ValueId found = kAbsent;

@@ -14,9 +14,9 @@ constexpr double kMaxElements = 1 << 28;
 
 bool reads_weights(const Node& node, size_t operand) {
   if (node.op == op::MatMul) return true;
-  static constexpr graph::Operators kWeighted = {
-      op::Conv, op::ConvTranspose, op::Gemm, op::LSTM, op::GRU, op::RNN, op::BatchNormalization};
-  return operand > 0 && kWeighted.has(node.op);
+  static constexpr graph::Operators kWeighted = {op::Conv, op::ConvTranspose, op::Gemm,
+                                                 op::BatchNormalization};
+  return operand > 0 && (kWeighted.has(node.op) || graph::kRecurrences.has(node.op));
 }
 
 }  // namespace

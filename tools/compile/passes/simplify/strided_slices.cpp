@@ -7,6 +7,7 @@
 
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/compile/passes/common/transposes.h"
 
 namespace ingot::passes {
 namespace {
@@ -80,10 +81,6 @@ std::optional<View> through(const Editor& e, const Node& node, const View& v) {
     result.axes[i] = {(*dims)[i], v.axes[i].second * steps[i]};
   }
   return result;
-}
-
-bool is_view(const Node* node) {
-  return node && (node->op == op::Reshape || node->op == op::Transpose || node->op == op::Slice);
 }
 
 // The Slice of one dimension of a tensor of `dims` that reads the same elements in the same order.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where shared material lies is decided in one place a language, by one rule: a folder, `none`, or
 the folder `shared` beside the checkout; and no other file looks for it.
-  shared_test.py SOURCE_DIR"""
+  shared_material_test.py SOURCE_DIR"""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ DECIDE = {
     "tests/support/shared.h",
     "cmake/dev/shared.sh",
     ".ci/run",  # gives the folder to its last part
-    "tests/lint/shared_test.py",
+    "tests/lint/shared_material_test.py",
     "tests/lint/ci_test.py",
     "tests/import/onnx/models_test.cpp",  # sets the variable for the rule in C++
 }
