@@ -94,7 +94,11 @@ FORBIDDEN = [
         "ReducedPrecision, kStepsPerStage",
         (),
     ),
-    (r"\bPairWeights\b|session/pairs\b|product_\w+_of_pairs\b|quantized_pairs\b", "packed f16 weights", ()),
+    (
+        r"\bPairWeights\b|session/pairs\b|product_\w+_of_pairs\b|quantized_pairs\b",
+        "packed f16 weights",
+        (),
+    ),
     (r"quick_weights|weights_quick|quick_functions|elementwise_quick", "relaxed, vectorized", ()),
     (r"\b\w*few_rows\w*|\bk?FewRows\w*", "skinny", ()),
     (r"\b(plain|tensors)\.inl\b", "scalar_kernels.inl, vector_kernels.inl", ()),
