@@ -12,12 +12,12 @@
 #                 machine that has a driver, a shell and nothing else: PACK/run --minutes N --out DIR
 #   --learn FILE  the results.json of a pack: what was measured by what was predicted goes into the cost model (docs/cuda-cost.md)
 #   --fresh       forgets what was done
-#   --list        the parts
+#   --list        the parts, and what each shows
 gpu_parts=(doctor fragments conformance fast branches models replays pipeline torch sanitizers)
 
 gpu_title() {
   case $1 in
-    doctor) echo "doctor" ;;
+    doctor) echo "driver, GPU, which device code fits, clocks and power" ;;
     fragments) echo "fragments of tensor cores, loads, copies and conversions beside the emulator's" ;;
     conformance) echo "conformance through the driver, exact" ;;
     fast) echo "tensor cores through the driver, fast and fp16" ;;
@@ -347,7 +347,7 @@ dev_gpu() {
       --fresh) fresh=1 ;;
       --pack) gpu_pack "${2:-}"; return ;;
       --learn) gpu_learn "${2:-}"; return ;;
-      --list) printf '%s\n' "${gpu_parts[@]}"; return 0 ;;
+      --list) for part in "${gpu_parts[@]}"; do printf '%-12s %s\n' "$part" "$(gpu_title "$part")"; done; return 0 ;;
       -*) echo "dev: gpu: no option $1; see cmake/dev/gpu.sh" >&2; return 1 ;;
       *) [[ " ${gpu_parts[*]} " == *" $1 "* ]] || { echo "dev: gpu: no part '$1'; parts: ${gpu_parts[*]}" >&2; return 1; }
          asked+=("$1") ;;

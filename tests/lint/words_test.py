@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants each forbidden word of tools/lint/words.py in code and in a document: each must be found
-there, and not in the files where it may stand.
+there, and not in the files where it may stand. A word of Markdown beyond the limit is found.
 
 words_test.py ROOT        the last line counts"""
 
@@ -73,6 +73,10 @@ def main():
     checks.check(len(PLANTED) == len(words.FORBIDDEN), rules)
     found = list(words.findings("tests/golden/x.md", "INGOT_UNTUNED"))
     checks.check(not found, "tests/golden/x.md is a sample and was refused")
+    pages = {"docs/x.md": "one two\nthree", "README.md": "four | five", "runtime/base/x.h": "six"}
+    checks.check(not words.too_many(pages, 6), "six words were refused, and six are the limit")
+    found = words.too_many(pages, 5)
+    checks.check("6 words, limit 5" in "".join(found), f"a word too many was not found: {found}")
     checks.report("the tree itself", run(sys.executable, ROOT / "tools/lint/words.py").error)
     sys.exit(checks.finish())
 

@@ -12,7 +12,6 @@ A fenced block says behind its language what becomes of it:
                             a line of ... for any lines
   ```c file=main.c          written (cpp, python, cmake and others likewise); run by a later block
   ```python run             run by python3
-  ```c theirs               code of another runtime: shown, not run
 
 Any other block of a language that could be run is an error, so that nothing is left out unseen."""
 
@@ -143,7 +142,7 @@ class Runner:
                     self.fail(name, block, f"ended with {code}", printed)
                     return
                 self.passed += 1
-            elif block.language in RUNNABLE and "theirs" not in block.flags:
+            elif block.language in RUNNABLE:
                 self.fail(name, block, f"a block of {block.language} that is not run")
 
 

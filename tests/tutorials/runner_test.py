@@ -34,7 +34,6 @@ PAGES = (
     ("Python", "```python run\nprint(6 * 7)\n```\n```text output\n42\n```\n", (2, 0, 0)),
     ("Python that nobody runs", "```python\nprint(1)\n```\n", (0, 1, 0)),
     ("C that nobody compiles", "```c\nint x;\n```\n", (0, 1, 0)),
-    ("code of others", "```cpp theirs\nint x;\n```\n", (0, 0, 0)),
     ("hardware", '```sh skip="a board"\nfalse\n```\n', (0, 0, 1)),
     ("folders are empty", '```sh\ntest -z "$(ls -A)"\n```\n', (1, 0, 0)),
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/graph/graph.h - the one graph that every importer makes and every pass rewrites. Semantics
-// are those of ONNX opset 23 after normalization (tools/graph/README.md lists every operator with
+// are those of ONNX opset 23 after normalization (tools/graph/operators.def lists every operator with
 // its inputs and attributes): what ONNX once kept in attributes and later in inputs is an attribute
 // here when constant. Importers translate, they do not optimize.
 #pragma once

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The vocabulary of the graph (tools/graph/operators.def, attributes.def): every core operator of the
-runtime has a row, rows and names are in order, the table of tools/graph/README.md is made of them, and
-outside importers no operator or attribute is compared with, or looked up by, a text.
-
-  operators.py [--write]    --write puts the table into tools/graph/README.md"""
+runtime has a row, rows and names are in order, and outside importers no operator or attribute is
+compared with, or looked up by, a text."""
 
 import itertools
 import pathlib
@@ -12,7 +10,6 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README = ROOT / "tools/graph/README.md"
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 ROW = re.compile(
     rf"^OPERATOR\((\w+), (Source|Normal|Core|Both), (\w+), {TEXT},\s*((?:{TEXT}\s*)+),\s*((?:{TEXT}\s*)+)\)",
@@ -27,35 +24,17 @@ SOURCES = ("tools/import/", "tools/weights/programs/", "tools/checkpoint/")
 SOURCE_NODE = "model.source_nodes"
 
 
-def joined(literals):
-    return "".join(re.findall(TEXT, literals)).replace('\\"', '"')
-
-
 def rows():
     text = (ROOT / "tools/graph/operators.def").read_text()
-    found = [
-        (m[1], m[2], m[3], joined(m[5]), joined(m[7])) for m in ROW.finditer(text)
-    ]
+    found = [(m[1], m[3]) for m in ROW.finditer(text)]
     stated = len(re.findall(r"^OPERATOR\(", text, re.M))
     if len(found) != stated:
         sys.exit(f"tools/graph/operators.def: {stated} rows, {len(found)} of them readable")
     return found
 
 
-def table(all_rows):
-    lines = ["| Operators | Inputs | Attributes |", "| --- | --- | --- |"]
-    for kind, group in itertools.groupby(all_rows, key=lambda r: r[2]):
-        meanings = {}
-        for name, form, _, inputs, attributes in group:
-            if form in ("Normal", "Both") and inputs:
-                meanings.setdefault((inputs, attributes), []).append(name)
-        for (inputs, attributes), names in meanings.items():
-            lines.append(f"| {' '.join(names)} | {inputs} | {attributes} |")
-    return "\n".join(lines) + "\n"
-
-
 def faults(all_rows):
-    for kind, group in itertools.groupby(all_rows, key=lambda r: r[2]):
+    for kind, group in itertools.groupby(all_rows, key=lambda r: r[1]):
         names = [r[0] for r in group]
         if names != sorted(names):
             yield f"tools/graph/operators.def: {kind} is not in the order of its names"
@@ -85,16 +64,7 @@ def faults(all_rows):
 
 def main():
     all_rows = rows()
-    text = README.read_text()
-    begin = text.index("| Operators |")
-    end = text.index("\n\n", begin) + 1
-    made = text[:begin] + table(all_rows) + text[end:]
-    if "--write" in sys.argv:
-        README.write_text(made)
     found = list(faults(all_rows))
-    if README.read_text() != made:
-        found.append("tools/graph/README.md: its table is not that of operators.def; run "
-                     "tools/lint/operators.py --write")
     print("\n".join(found + [f"{'ERROR ' if found else ''}operators: {len(all_rows)} rows"]))
     return 1 if found else 0
 

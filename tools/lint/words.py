@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Refuses words of our own where the field has one: names in code, and phrases in documents and in
-what users read. docs/glossary.md has those that stay.
+what users read. docs/glossary.md has those that stay. Refuses more words of Markdown than
+DOCUMENT_WORDS, which may only shrink.
 
 FORBIDDEN is data: a pattern, what to write instead, and the files where it may stand (beginnings of
 paths). tests/lint/words_test.py plants one of each."""
@@ -12,6 +13,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENT_WORDS = 68300  # of all Markdown, as `wc -w` counts
 # What lists the words themselves, and samples of the tests.
 LEFT_OUT = (
     "tools/lint/words.py",
@@ -92,7 +94,11 @@ FORBIDDEN = [
         "ReducedPrecision, kStepsPerStage",
         (),
     ),
-    (r"\bPairWeights\b|session/pairs\b|product_\w+_of_pairs\b|quantized_pairs\b", "packed f16 weights", ()),
+    (
+        r"\bPairWeights\b|session/pairs\b|product_\w+_of_pairs\b|quantized_pairs\b",
+        "packed f16 weights",
+        (),
+    ),
     (r"quick_weights|weights_quick|quick_functions|elementwise_quick", "relaxed, vectorized", ()),
     (r"\b\w*few_rows\w*|\bk?FewRows\w*", "skinny", ()),
     (r"\b(plain|tensors)\.inl\b", "scalar_kernels.inl, vector_kernels.inl", ()),
@@ -120,6 +126,20 @@ def findings(name, text):
             yield f"{name}:{line}: '{found.group(0)}': write {instead} (tools/lint/words.py)"
 
 
+def words_of(texts):
+    return {name: len(text.split()) for name, text in texts.items() if name.endswith(".md")}
+
+
+def too_many(texts, limit=DOCUMENT_WORDS):
+    """Names the longest pages if Markdown has more words than the limit."""
+    words = words_of(texts)
+    if sum(words.values()) <= limit:
+        return []
+    longest = sorted(words, key=words.get, reverse=True)[:3]
+    pages = ", ".join(f"{name} {words[name]}" for name in longest)
+    return [f"Markdown: {sum(words.values())} words, limit {limit} (tools/lint/words.py): {pages}"]
+
+
 def main():
     tree = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -129,10 +149,11 @@ def main():
         check=True,
     ).stdout.split("\n")
     names = [name for name in tree if name.endswith(ENDINGS) and (ROOT / name).exists()]
-    wrong = [
-        line for name in names for line in findings(name, (ROOT / name).read_text(errors="replace"))
-    ]
-    print("\n".join(wrong + [f"words: {len(names)} files, {len(wrong)} wrong"]))
+    texts = {name: (ROOT / name).read_text(errors="replace") for name in names}
+    wrong = [line for name, text in texts.items() for line in findings(name, text)]
+    wrong += too_many(texts)
+    summary = f"{len(names)} files, {sum(words_of(texts).values())} words of Markdown"
+    print("\n".join(wrong + [f"words: {summary}, {len(wrong)} wrong"]))
     sys.exit(1 if wrong else 0)
 
 

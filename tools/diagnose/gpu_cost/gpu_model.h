@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/gpu_cost/gpu_model.h - the GPUs that costs are predicted for, as numbers that
-// others published. docs/cuda-cost.md has the source of each.
+// others published. gpu_model.cpp has the source of each.
 // Owns     nothing: constant data.
 // Threads  any.
 #pragma once

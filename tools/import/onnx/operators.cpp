@@ -95,8 +95,8 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Upsample", "as Resize with asymmetric coordinates"},
 };
 
-/// A node of the operator with `inputs` inputs, translated by itself. True when it was taken.
-bool probe(Translate translate, Text name, int64_t opset, size_t inputs,
+/// Adds the attributes that are read of a node with `inputs` inputs, translated by itself.
+void probe(Translate translate, Text name, int64_t opset, size_t inputs,
            std::set<std::string>* attributes) {
   static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   static_assert(std::size(kNames) == kProbedInputs);
@@ -113,41 +113,52 @@ bool probe(Translate translate, Text name, int64_t opset, size_t inputs,
   }
   node.outputs = {"y"};
   Call call(translator, scope, node, opset);
-  bool taken = true;
   try {
     translate(call);
-  } catch (const graph::ConversionError&) {
-    taken = false;
+  } catch (const graph::ConversionError&) {  // attributes that were read before count
   }
   for (const Text attribute : call.known_attributes()) attributes->emplace(attribute);
   for (const NoEffect& row : attributes_without_effect())
     if (row.op == name) attributes->emplace(row.attribute);
-  return taken;
 }
 
 OperatorForm form_of(Text name, Translate translate) {
   OperatorForm form;
   form.name = name;
   std::set<std::string> attributes;
-  bool any = false;
-  for (size_t n = 0; n <= kProbedInputs; n++) {
-    for (const int64_t opset : {int64_t(7), int64_t(9), int64_t(11), int64_t(13), int64_t(17)})
+  for (size_t n = 0; n <= kProbedInputs; n++)
+    for (const int64_t opset :
+         {int64_t(7), int64_t(9), int64_t(11), int64_t(13), int64_t(17), int64_t(kNewestOpset)})
       probe(translate, name, opset, n, &attributes);
-    if (!probe(translate, name, kNewestOpset, n, &attributes)) continue;
-    if (!any) form.fewest_inputs = int64_t(n);
-    form.most_inputs = n == kProbedInputs ? INT64_MAX : int64_t(n);
-    any = true;
-  }
   form.attributes.assign(attributes.begin(), attributes.end());
   if (const auto found = kLimits.find(name); found != kLimits.end()) form.limits = found->second;
   return form;
 }
 
-std::string inputs_text(const OperatorForm& form) {
-  const std::string fewest = std::to_string(form.fewest_inputs);
-  if (form.most_inputs == INT64_MAX) return fewest + " or more";
-  if (form.most_inputs == form.fewest_inputs) return fewest;
-  return fewest + " to " + std::to_string(form.most_inputs);
+/// Names with commas, in lines of at most 100 columns; ends with a point.
+void add_names(std::string* page, const std::vector<std::string>& names) {
+  size_t column = page->size() - page->rfind('\n');
+  for (const std::string& name : names) {
+    const bool fits = column + name.size() + 1 < 100;
+    if (!fits) page->back() = '\n';
+    column = (fits ? column : 0) + name.size() + 2;
+    *page += name + ", ";
+  }
+  page->resize(page->size() - 2);
+  *page += ".\n";
+}
+
+template <class Table>
+std::vector<std::string> names_of(const Table& table) {
+  std::vector<std::string> names;
+  for (const auto& [name, translate] : table) names.emplace_back(name);
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
 }
 
 }  // namespace
@@ -183,36 +194,36 @@ std::string operators_page() {
       "What a\n"
       "limit excludes is refused with the node's name and exit code 4; nothing is "
       "approximated.\n\n";
-  page += "| Operator | Inputs | Attributes | Limits |\n| --- | --- | --- | --- |\n";
+  std::vector<std::string> plain;
+  std::vector<std::pair<std::string, std::string>> rows;  // names, and the other columns
   for (const OperatorForm& form : forms) {
-    std::string attributes;
-    for (const std::string& a : form.attributes) attributes += (attributes.empty() ? "" : ", ") + a;
-    page += "| " + form.name + " | " + inputs_text(form) + " | " + attributes + " | " +
-            form.limits + " |\n";
+    if (form.attributes.empty() && form.limits.empty()) {
+      plain.push_back(form.name);
+      continue;
+    }
+    const std::string columns = " | " + joined(form.attributes) + " | " + form.limits + " |\n";
+    const auto same = std::find_if(rows.begin(), rows.end(),
+                                   [&](const auto& row) { return row.second == columns; });
+    if (same == rows.end())
+      rows.emplace_back(form.name, columns);
+    else
+      same->first += ", " + form.name;
   }
+  page += "Without attributes and limits: ";
+  add_names(&page, plain);
+  page += "\n| Operators | Attributes | Limits |\n| --- | --- | --- |\n";
+  for (const auto& [names, columns] : rows) page += "| " + names + columns;
   page +=
       "\n## Operators of com.microsoft\n"
       "Of what onnxruntime's optimizer and its tools write, in floating point and on 8-bit "
       "integers: ";
-  size_t column = page.size() - page.rfind('\n');
-  const auto word = [&](const std::string& text) {
-    const bool fits = column + text.size() < 100;
-    if (!fits) page.back() = '\n';
-    column = (fits ? column : 0) + text.size() + 1;
-    page += text + " ";
-  };
-  for (const auto& [name, translate] : microsoft_table()) word(std::string(name) + ",");
-  page.resize(page.size() - 2);
-  page += ".\n";
+  add_names(&page, names_of(microsoft_table()));
   page +=
       "\n## Operators of ai.onnx.ml\n"
       "Trees have an operator of their own, the rest is spelled out as gathers, products and\n"
       "comparisons. Labels that are texts become their places in the list, ZipMap a tensor of "
       "scores,\nwhich is reported; texts as inputs are refused: ";
-  column = page.size() - page.rfind('\n');
-  for (const auto& [name, translate] : ml_table()) word(std::string(name) + ",");
-  page.resize(page.size() - 2);
-  page += ".\n";
+  add_names(&page, names_of(ml_table()));
   page +=
       "\n## Attributes without effect\n"
       "An attribute that is not in an operator's row is refused by name. Of those that are, these "
