@@ -5,7 +5,6 @@
 #include <cmath>
 #include <random>
 #include <set>
-#include <type_traits>
 
 #include "tools/files/failure.h"
 #include "tools/session/arguments.h"
@@ -18,9 +17,33 @@ using host::fail;
 
 constexpr char kSampling[] = "Sampling";
 constexpr double kMaxBias = 1e9;
-enum class Group { kDraw, kRepeat, kRepeatLength, kDry, kDryLength };
+enum class SamplingGroup { kDraw, kRepeat, kRepeatLength, kDry, kDryLength };
 
-std::string option_of(std::string member) {
+struct SamplingRow {
+  const char* name;
+  const char* standard;
+  double low, high;
+  SamplingGroup group;
+  const char* help;
+  double text::SamplerOptions::*real;  // one of the two
+  uint32_t text::SamplerOptions::*whole;
+};
+constexpr SamplingRow sampling_row(SamplingRow r, double text::SamplerOptions::*member) {
+  r.real = member;
+  return r;
+}
+constexpr SamplingRow sampling_row(SamplingRow r, uint32_t text::SamplerOptions::*member) {
+  r.whole = member;
+  return r;
+}
+constexpr SamplingRow kSamplingRows[] = {
+#define INGOT_SAMPLER_OPTION(type, name, value, low, high, group, help)                  \
+  sampling_row({#name, #value, low, high, SamplingGroup::group, help, nullptr, nullptr}, \
+               &text::SamplerOptions::name),
+#include "runtime/text/sampler_options.def"
+};
+
+std::string sampling_option(std::string member) {
   std::replace(member.begin(), member.end(), '_', '-');
   return "--" + member;
 }
@@ -40,14 +63,16 @@ text::LogitBias parse_bias(const std::string& text) {
 void SamplingArguments::declare(CLI::App* command) {
   command->add_flag("--greedy", greedy, "the most probable token each time (the default)")
       ->group(kSampling);
-#define INGOT_SAMPLER_OPTION(type, name, value, low, high, by, help)                         \
-  {                                                                                          \
-    CLI::Option* const option = command->add_option_function<std::string>(                   \
-        option_of(#name), [this](const std::string& text) { numbers[#name] = text; }, help); \
-    option->type_name(std::is_integral_v<type> ? "N" : "X")->group(kSampling);               \
-    option->default_str(std::string(#name) == "temperature" ? "1 for a draw" : #value);      \
+  for (const SamplingRow& r : kSamplingRows) {
+    const std::string name = r.name;
+    command
+        ->add_option_function<std::string>(
+            sampling_option(name), [this, name](const std::string& text) { numbers[name] = text; },
+            r.help)
+        ->type_name(r.whole ? "N" : "X")
+        ->default_str(name == "temperature" ? "1 for a draw" : r.standard)
+        ->group(kSampling);
   }
-#include "runtime/text/sampler_options.def"
   command
       ->add_option("--bias", biases,
                    "adds X to the logit of the token ID; -inf: never that one (repeatable)")
@@ -71,31 +96,32 @@ void SamplingArguments::declare(CLI::App* command) {
 Sampling SamplingArguments::sampling() const {
   Sampling s;
   text::SamplerOptions& o = s.options;
-  std::map<Group, std::string> given;  // the first option of each
-#define INGOT_SAMPLER_OPTION(type, name, value, low, high, by, help)    \
-  if (const auto found = numbers.find(#name); found != numbers.end()) { \
-    const std::string option = option_of(#name);                        \
-    if constexpr (std::is_integral_v<type>)                             \
-      o.name = type(parse_integer(option, found->second, low, high));   \
-    else                                                                \
-      o.name = type(parse_real(option, found->second, low, high));      \
-    given.emplace(Group::by, option);                                   \
+  std::map<SamplingGroup, std::string> given;  // the first option of each
+  for (const SamplingRow& r : kSamplingRows) {
+    const auto found = numbers.find(r.name);
+    if (found == numbers.end()) continue;
+    const std::string option = sampling_option(r.name);
+    if (r.whole)
+      o.*r.whole = uint32_t(parse_integer(option, found->second, int64_t(r.low), int64_t(r.high)));
+    else
+      o.*r.real = parse_real(option, found->second, r.low, r.high);
+    given.emplace(r.group, option);
   }
-#include "runtime/text/sampler_options.def"
   if (seed) {
     o.seed = uint64_t(parse_integer("--seed", *seed, 0, INT64_MAX));
-    given.emplace(Group::kDraw, "--seed");
+    given.emplace(SamplingGroup::kDraw, "--seed");
   }
-  const bool draws = given.count(Group::kDraw);
+  const bool draws = given.count(SamplingGroup::kDraw);
   if (greedy && draws)
-    fail(Exit::kUsage, "generate: --greedy and " + given[Group::kDraw] + "; name one of them");
+    fail(Exit::kUsage,
+         "generate: --greedy and " + given[SamplingGroup::kDraw] + "; name one of them");
   if (draws && !numbers.count("temperature")) o.temperature = 1;
-  if (given.count(Group::kRepeatLength) && !o.penalizes_repeats())
+  if (given.count(SamplingGroup::kRepeatLength) && !o.penalizes_repeats())
     fail(Exit::kUsage,
          "generate: --repeat-last without a penalty; give --repeat-penalty, "
          "--presence-penalty or --frequency-penalty");
-  if (given.count(Group::kDryLength) && o.dry_multiplier == 0)
-    fail(Exit::kUsage, "generate: " + given[Group::kDryLength] +
+  if (given.count(SamplingGroup::kDryLength) && o.dry_multiplier == 0)
+    fail(Exit::kUsage, "generate: " + given[SamplingGroup::kDryLength] +
                            " without a penalty; give --dry-multiplier above 0");
   if (s.draws() && !seed) o.seed = std::random_device()();
   std::set<int32_t> ids;
