@@ -43,9 +43,9 @@ void sample(Bytes* in) {
   uint64_t bytes = 0;
   ErrorDetail detail;
   if (!text::measure_sampler(o, vocabulary, &bytes, &detail).ok()) return;
-  auto* memory = static_cast<uint8_t*>(::operator new(bytes, std::align_val_t(16)));
+  auto* memory = static_cast<uint8_t*>(::operator new(size_t(bytes), std::align_val_t(16)));
   text::Sampler sampler;
-  if (!sampler.open(o, vocabulary, {memory, bytes}, &detail).ok()) abort();
+  if (!sampler.open(o, vocabulary, {memory, size_t(bytes)}, &detail).ok()) abort();
   for (unsigned n = in->take<uint8_t>(); n > 0; n--)
     sampler.accept(int32_t(in->take<uint8_t>() % (vocabulary + 1)));
   float logits[kMaxVocabulary];

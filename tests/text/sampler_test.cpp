@@ -50,7 +50,7 @@ class OpenSampler {
     ErrorDetail detail;
     REQUIRE(text::measure_sampler(options, vocabulary, &bytes_, &detail).ok());
     // of exactly that size: a sanitizer sees one byte too many
-    memory_ = static_cast<uint8_t*>(::operator new(bytes_, std::align_val_t(16)));
+    memory_ = static_cast<uint8_t*>(::operator new(size_t(bytes_), std::align_val_t(16)));
     REQUIRE(sampler.open(options, vocabulary, {memory_, size_t(bytes_)}, &detail).ok());
   }
   ~OpenSampler() { ::operator delete(memory_, std::align_val_t(16)); }
@@ -364,16 +364,18 @@ TEST_CASE("sampler: memory is what is asked for") {
   o.dry_multiplier = 1, o.dry_last = 4096;
   OpenSampler sampler(o, 50000);
   CHECK(sampler.bytes() == 50000 * 24 + 4096 * 8);
-  std::vector<uint64_t> memory(sampler.bytes() / 8 + 2);
+  std::vector<uint64_t> memory(size_t(sampler.bytes() / 8 + 2));
   auto* bytes = reinterpret_cast<uint8_t*>(memory.data());
   bytes += reinterpret_cast<uintptr_t>(bytes) % 16;
   ErrorDetail detail;
   text::Sampler other;
   int32_t id = 0;
   CHECK(other.sample({}, &id, &detail).code() == Code::kWrongState);
-  CHECK(other.open(o, 50000, {bytes, sampler.bytes() - 1}, &detail).code() == Code::kArenaTooSmall);
+  CHECK(other.open(o, 50000, {bytes, size_t(sampler.bytes() - 1)}, &detail).code() ==
+        Code::kArenaTooSmall);
   CHECK(detail.need == sampler.bytes());
-  CHECK(other.open(o, 50000, {bytes + 8, sampler.bytes()}, &detail).code() == Code::kMisaligned);
+  CHECK(other.open(o, 50000, {bytes + 8, size_t(sampler.bytes())}, &detail).code() ==
+        Code::kMisaligned);
 }
 
 TEST_CASE("sampler: options outside their range, each by its name") {

@@ -24,7 +24,7 @@ class Stops {
     ErrorDetail detail;
     uint64_t bytes = 0;
     REQUIRE(text::measure_stop_texts(views(), &bytes, &detail).ok());
-    memory_.resize(bytes);
+    memory_.resize(size_t(bytes));
     REQUIRE(stops.open(views(), {memory_.data(), memory_.size()}, &detail).ok());
   }
   std::string put(const std::string& bytes) {

@@ -49,7 +49,7 @@ LoadedSampler::LoadedSampler(text::SamplerOptions options, std::vector<text::Log
   };
   check(text::measure_sampler(options, vocabulary, &bytes, &detail));
   memory_ = aligned_bytes(bytes);
-  check(sampler_.open(options, vocabulary, {memory_.get(), bytes}, &detail));
+  check(sampler_.open(options, vocabulary, {memory_.get(), size_t(bytes)}, &detail));
 }
 
 void LoadedSampler::accept(std::span<const int32_t> ids) {
@@ -82,7 +82,7 @@ LoadedStopTexts::LoadedStopTexts(std::vector<std::string> texts) : texts_(std::m
   const Span<const text::StopText> views = {views_.data(), views_.size()};
   check(text::measure_stop_texts(views, &bytes, &detail));
   memory_ = aligned_bytes(bytes);
-  check(stops_.open(views, {memory_.get(), bytes}, &detail));
+  check(stops_.open(views, {memory_.get(), size_t(bytes)}, &detail));
 }
 
 std::string_view LoadedStopTexts::put(std::string_view bytes) {
