@@ -46,6 +46,11 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
         "--map", "--profile", "--dump", "--load-state", "--save-state"}},
       {"bench", {"--device", "--threads", "--dim", "--seconds", "--json"}},
       {"check", {"--golden", "--rtol", "--atol"}},
+      {"generate",
+       {"--greedy", "--temperature", "--top-k", "--top-p", "--min-p", "--typical", "--top-n-sigma",
+        "--repeat-penalty", "--repeat-last", "--presence-penalty", "--frequency-penalty",
+        "--dry-multiplier", "--dry-base", "--dry-allowed-length", "--dry-last", "--bias", "--seed",
+        "--stop"}},
   };
   for (const Contract& contract : contracts) {
     const std::string help = run({contract.command, "--help", "all"}).out;

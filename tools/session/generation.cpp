@@ -2,7 +2,6 @@
 #include "tools/session/generation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace ingot::cli {
@@ -106,17 +105,6 @@ std::span<const float> Generation::feed(std::span<const int32_t> ids) {
   const void* const logits = memory_of(*engine_, "logits", engine_->session().output(logits_),
                                        INGOT_F32, size_t(vocabulary_) * sizeof(float));
   return {static_cast<const float*>(logits), size_t(vocabulary_)};
-}
-
-int32_t greedy_token(std::span<const float> logits, const std::string& where) {
-  size_t best = 0;
-  for (size_t i = 0; i < logits.size(); i++) {
-    if (std::isnan(logits[i]))
-      fail(Exit::kMismatch, where + ": the logit of token " + std::to_string(i) +
-                                " is not a number; the model or its weights are damaged");
-    if (logits[i] > logits[best]) best = i;
-  }
-  return int32_t(best);
 }
 
 }  // namespace ingot::cli

@@ -36,7 +36,4 @@ class Generation {
   int64_t context_ = 0, most_tokens_ = 1, vocabulary_ = 0, position_ = 0, bound_ = 1;
 };
 
-/// The id of the largest logit, the first of equals. @throws Failure where one is not a number.
-int32_t greedy_token(std::span<const float> logits, const std::string& where);
-
 }  // namespace ingot::cli

@@ -2,9 +2,9 @@
 // kernels/cpu/random/random.inl - Random. Contract: runtime/op/random.h. Words one block after the
 // other, logarithms and waves in vectors.
 #pragma once
-#include "kernels/cpu/random/philox.inl"
 #include "kernels/cpu/simd/math_trig.inl"
 #include "kernels/cpu/simd/share.inl"
+#include "runtime/base/philox.h"
 #include "runtime/op/random.h"
 
 namespace ingot::cpu {
@@ -46,7 +46,7 @@ Status random(const OpArguments& a, const Team& team) {
     uint32_t words[2 * kChunk];
     float numbers[2 * kChunk];
     for (int i = 0; i < 2 * kChunk; i += 4) {
-      const Words made = philox({{uint32_t((at + i) / 4), t.stream, run, turn}}, key0, key1);
+      const PhiloxWords made = philox({{uint32_t((at + i) / 4), t.stream, run, turn}}, key0, key1);
       for (int k = 0; k < 4; k++) words[i + k] = made.word[k];
     }
     if (t.kind == RandomKind::kNormal)

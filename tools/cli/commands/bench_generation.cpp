@@ -10,6 +10,7 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/memory_parts.h"
 #include "tools/session/generation.h"
+#include "tools/text/loaded_sampler.h"
 
 namespace ingot::cli {
 namespace {
@@ -46,6 +47,8 @@ int bench_generation(const GenerationBench& a) {
                                           " tokens, its context has room for " +
                                           std::to_string(generation.context()) +
                                           "; convert it with a larger --context");
+  vocabulary::LoadedSampler sampler({}, {}, {}, size_t(generation.vocabulary()),
+                                    size_t(generation.context()), a.file);
   const std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
   Progress progress("bench");
   std::vector<double> prompt_rates, generate_rates;
@@ -61,7 +64,7 @@ int bench_generation(const GenerationBench& a) {
     if (round == 0) first = load + prompt_seconds;
     at = ingot_clock_ns();
     for (int64_t i = 0; i < a.generate; i++) {
-      const int32_t token = greedy_token(logits, a.file);
+      const int32_t token = sampler.sample(logits);
       logits = generation.feed({&token, 1});
     }
     const double generate_seconds = seconds_since(at);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/random/philox.inl - Philox 4x32 with ten rounds: four words of a counter and a key.
+// runtime/base/philox.h - Philox 4x32 with ten rounds: four words of a counter and a key.
 #pragma once
 #include <cstdint>
 
-namespace ingot::cpu {
-namespace {
-namespace random {
+namespace ingot {
 
-struct Words {
+struct PhiloxWords {
   uint32_t word[4];
 };
 
-inline Words philox(Words counter, uint32_t key0, uint32_t key1) {
+// static: objects of the instruction sets have nothing weak
+static inline PhiloxWords philox(PhiloxWords counter, uint32_t key0, uint32_t key1) {
   uint32_t* const c = counter.word;
   for (int round = 0; round < 10; round++) {
     const uint64_t a = uint64_t(0xD2511F53u) * c[0], b = uint64_t(0xCD9E8D57u) * c[2];
@@ -23,6 +22,4 @@ inline Words philox(Words counter, uint32_t key0, uint32_t key1) {
   return counter;
 }
 
-}  // namespace random
-}  // namespace
-}  // namespace ingot::cpu
+}  // namespace ingot
