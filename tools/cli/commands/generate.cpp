@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/options/chat_options.h"
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
@@ -24,6 +25,7 @@ using Json = nlohmann::ordered_json;
 struct GenerateArguments {
   std::string file, prompt, input, tokens = "128";
   bool has_prompt = false, greedy = false, json = false, special = false, goes_on = false;
+  ChatArguments chat;
   SessionArguments session;
 };
 
@@ -74,8 +76,16 @@ int generate(const GenerateArguments& a) {
   Engine engine(a.file, a.session.open_settings());
   const LoadedTokenizer tokenizer = tokenizer_of(engine);
   text::EncodeOptions encoding;
-  encoding.parse_special = a.special;
-  const std::vector<int32_t> prompt = tokenizer.encode(prompt_of(a), encoding);
+  encoding.parse_special = a.special || a.chat.is_chat();
+  encoding.add_special = !a.chat.is_chat();  // the template has what stands before a text
+  const std::string text = a.chat.is_chat()
+                               ? a.chat.render(tokenizer, a.file, [&] { return prompt_of(a); })
+                               : prompt_of(a);
+  if (a.chat.shows_prompt()) {
+    fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  const std::vector<int32_t> prompt = tokenizer.encode(text, encoding);
   if (prompt.empty()) host::fail(Exit::kMismatch, "generate: the prompt has no token");
   Generation generation(&engine, a.session.session_settings());
   Printer printer(tokenizer, a.json, a.special);
@@ -127,6 +137,7 @@ void add_generate(CLI::App& app, Action* chosen) {
   CLI::App* command = add_command(
       app, chosen, "generate", "Continue a text by a language model",
       "  ingot generate smollm2.ingot --prompt 'The capital of France is' --tokens 32 --greedy\n"
+      "  ingot generate smollm2.ingot --chat --system 'Be brief.' --prompt 'Why is the sky blue?'\n"
       "  ingot generate smollm2.ingot --file question.txt --json\n"
       "  echo 'Once upon a time' | ingot generate smollm2.ingot",
       [a] { return generate(*a); });
@@ -149,6 +160,7 @@ void add_generate(CLI::App& app, Action* chosen) {
                     "answer");
   command->add_flag("--ignore-end", a->goes_on, "go on behind the token that ends an answer");
   command->add_flag("--json", a->json, "print text, ids and tokens a second for scripts");
+  a->chat.declare(command);
   a->session.declare(command, true);
 }
 
