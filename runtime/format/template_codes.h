@@ -48,7 +48,8 @@ constexpr uint8_t kTemplateVersion = 1;
   X(MapAttribute, 3, 1)    /* of a list: name, default */ \
   X(Select, 3, 1)          /* of a list: attribute, argument; a: kSelect.., b: TemplateTest */ \
   X(Iterate, 1, 1)         /* a loop over a value */ \
-  X(Next, 0, 1)            /* the next item over the loop; past the last one to b, without the loop (a = 1: with the items that were kept) */ \
+  X(Next, 0, 1)            /* the next item, over the loop. Past the last: to b without the loop, \
+                              or with the items that were kept in its place (a = 1) */ \
   X(Keep, 1, 0)            /* the item of the loop below if the value is true */ \
   X(SetAttribute, 2, 0)    /* of a namespace: value; b: text */ \
   X(Capture, 0, 1) \
@@ -108,7 +109,7 @@ enum class TemplateBinary : uint8_t {
   kEnd
 };
 constexpr uint8_t kSelectAttribute = 1, kSelectArgument = 2, kSelectRejects = 4, kSelectTruth = 8;
-constexpr uint8_t kMostFilterArguments = 4;
+constexpr uint8_t kMaxFilterArguments = 4;
 
 struct TemplateInstruction {
   TemplateOperation operation;

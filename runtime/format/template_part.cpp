@@ -78,7 +78,7 @@ Status check_operands(const TemplateView& t, const TemplateFunctionRow& f,
     case Op::kMethod: return below("code[].b: method", i.b, uint32_t(TemplateMethod::kEnd));
     case Op::kBuiltIn: return below("code[].b: built-in", i.b, uint32_t(TemplateBuiltIn::kEnd));
     case Op::kFilter:
-      INGOT_TRY(below("code[].a: arguments", i.a, kMostFilterArguments + 1));
+      INGOT_TRY(below("code[].a: arguments", i.a, kMaxFilterArguments + 1));
       return below("code[].b: filter", i.b, uint32_t(TemplateFilter::kEnd));
     case Op::kMap: return below("code[].b: filter", i.b, uint32_t(TemplateFilter::kEnd));
     case Op::kTest:

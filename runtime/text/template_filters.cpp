@@ -414,7 +414,7 @@ Status Machine::built_in(TemplateBuiltIn b, Span<const Value> arguments, Value* 
       const int64_t begin = has_begin ? arguments[0].integer : 0,
                     end = arguments[has_begin ? 1 : 0].integer,
                     step = arguments.size > 2 ? arguments[2].integer : 1;
-      constexpr int64_t kMost = 100000;  // of a sandbox
+      constexpr int64_t kMaxRange = 100000;  // of a sandbox
       if (step == 0) return error("the step of a range is zero");
       const int64_t distance = step > 0 ? end : begin, from = step > 0 ? begin : end;
       int64_t span = 0;
@@ -422,7 +422,7 @@ Status Machine::built_in(TemplateBuiltIn b, Span<const Value> arguments, Value* 
         return error("a range beyond 64 bits");
       const int64_t stride = step < 0 ? -step : step;
       const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;
-      if (count > kMost) return fail(detail, Code::kLimitExceeded, "range", kMost, uint64_t(count));
+      if (count > kMaxRange) return fail(detail, Code::kLimitExceeded, "range", kMaxRange, uint64_t(count));
       Value* items = nullptr;
       INGOT_TRY(take_array(uint64_t(count), &items));
       for (int64_t i = 0; i < count; i++) items[i] = Value::whole(begin + i * step);

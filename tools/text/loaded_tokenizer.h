@@ -27,6 +27,7 @@ class LoadedTokenizer {
   static LoadedTokenizer from_source(const std::string& path);
 
   const TokenizerView& tables() const { return tables_; }
+  bool has_chat() const { return has_chat_; }
   /// The chat template, or why it is not there. @throws kMismatch where the source has none.
   const TemplateView& chat() const;
   std::vector<int32_t> encode(std::string_view text, const text::EncodeOptions& options = {}) const;

@@ -82,7 +82,7 @@ std::string render_chat(const TemplateView& chat, const Json& inputs, const text
   text::RenderOptions options;
   options.now = now;
   text::RenderNeed need = text::estimate_render(chat, {pairs.data(), pairs.size()});
-  constexpr uint64_t kMost = uint64_t{1} << 30;
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   for (;;) {
     const vocabulary::AlignedBytes memory = vocabulary::aligned_bytes(need.memory_bytes);
     const vocabulary::AlignedBytes out = vocabulary::aligned_bytes(need.output_bytes);
@@ -96,7 +96,7 @@ std::string render_chat(const TemplateView& chat, const Json& inputs, const text
     if (status.code() != Code::kArenaTooSmall) fail(detail, said, where);
     uint64_t& short_of =
         std::string(detail.field) == "memory" ? need.memory_bytes : need.output_bytes;
-    if (short_of >= kMost)
+    if (short_of >= kMaxBytes)
       host::fail(Exit::kUnsupported, where + ": the chat template takes more than a gigabyte");
     short_of *= 4;
   }
