@@ -40,7 +40,9 @@ Status Machine::filter(TemplateFilter f, const Value& v, Span<const Value> argum
       JsonStyle style;
       style.is_ascii = is_given(arguments, 0) && truth(arguments[0]);
       if (is_given(arguments, 1) && !arguments[1].is(Kind::kNone)) {
-        if (!is_whole(arguments[1])) return error("the indent of tojson is an integer");
+        constexpr int64_t kMaxIndent = 1000;
+        if (!is_whole(arguments[1]) || arguments[1].integer > kMaxIndent)
+          return error("the indent of tojson is an integer of at most 1000");
         style.indent = arguments[1].integer < 0 ? 0 : arguments[1].integer;
       }
       style.item_separator = span_of(style.indent >= 0 ? "," : ", ");
@@ -422,7 +424,8 @@ Status Machine::built_in(TemplateBuiltIn b, Span<const Value> arguments, Value* 
         return error("a range beyond 64 bits");
       const int64_t stride = step < 0 ? -step : step;
       const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;
-      if (count > kMaxRange) return fail(detail, Code::kLimitExceeded, "range", kMaxRange, uint64_t(count));
+      if (count > kMaxRange)
+        return fail(detail, Code::kLimitExceeded, "range", kMaxRange, uint64_t(count));
       Value* items = nullptr;
       INGOT_TRY(take_array(uint64_t(count), &items));
       for (int64_t i = 0; i < count; i++) items[i] = Value::whole(begin + i * step);

@@ -93,7 +93,7 @@ struct Machine {
   Status equals(const Value& a, const Value& b, bool* same, uint32_t depth = 0);
   Status order(const Value& a, const Value& b, int* order, uint32_t depth = 0);
   Status contains(const Value& all, const Value& one, bool* found);
-  Status find_pair(const Value& dict, const Value& key, const Value** value);
+  Status find_pair(const Value& dict, const Value& key, const Value** value, uint32_t depth = 0);
   /// The items of what can be iterated over, as Python's list() takes them.
   Status items_of(const Value& v, Span<const Value>* items);
   /// Room for a list that gives its items once.

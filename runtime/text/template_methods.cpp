@@ -77,7 +77,7 @@ Status Machine::replace(const Value& v, const Value& old, const Value& fresh, in
                         Value* out) {
   if (!v.is(Kind::kText) || !old.is(Kind::kText) || !fresh.is(Kind::kText))
     return error("replace takes texts");
-  INGOT_TRY(charge(v.count));
+  INGOT_TRY(charge(v.count + uint64_t(v.count) * old.count / 64));
   const uint64_t begin = out_count;
   const Span<const uint8_t> text = v.span();
   size_t at = 0;
@@ -146,7 +146,8 @@ Status Machine::split(const Value& v, Span<const Value> arguments, bool from_rig
   if (from_right && !has_separator) return error("rsplit takes a text");
   const int64_t given = is_given(arguments, 1) ? arguments[1].integer : -1;
   const uint64_t most = given < 0 ? ~uint64_t{0} : uint64_t(given);
-  INGOT_TRY(charge(4 * uint64_t(v.count)));
+  const uint64_t looked_at = has_separator ? uint64_t(v.count) * arguments[0].count / 32 : 0;
+  INGOT_TRY(charge(4 * uint64_t(v.count) + looked_at));
   // Counted, then taken: from its start, or from its end.
   Value* parts = nullptr;
   uint64_t count = 0;

@@ -65,7 +65,7 @@ Status Machine::equals(const Value& a, const Value& b, bool* same, uint32_t dept
       for (uint32_t i = 0; i < a.count; i++) {
         const Value* other = nullptr;
         *same = false;
-        INGOT_TRY(find_pair(b, a.pairs[i].key, &other));
+        INGOT_TRY(find_pair(b, a.pairs[i].key, &other, depth + 1));
         if (!other) return {};
         INGOT_TRY(equals(a.pairs[i].value, *other, same, depth + 1));
         if (!*same) return {};
@@ -106,11 +106,12 @@ Status Machine::order(const Value& a, const Value& b, int* order, uint32_t depth
   return error("values of these types have no order");
 }
 
-Status Machine::find_pair(const Value& dict, const Value& key, const Value** value) {
+Status Machine::find_pair(const Value& dict, const Value& key, const Value** value,
+                          uint32_t depth) {
   *value = nullptr;
   for (uint32_t i = 0; i < dict.count; i++) {
     bool same = false;
-    INGOT_TRY(equals(dict.pairs[i].key, key, &same));
+    INGOT_TRY(equals(dict.pairs[i].key, key, &same, depth));
     if (same) *value = &dict.pairs[i].value;
     if (same) return {};
   }
@@ -344,8 +345,7 @@ Status Machine::dict_of(const Value* names_and_values, uint32_t pairs, Value* ou
   for (uint32_t i = 0; i < pairs; i++) {
     const Value &key = names_and_values[2 * i], &value = names_and_values[2 * i + 1];
     const Kind k = key.kind;
-    if (k > Kind::kText && !(k == Kind::kList && key.list_kind == ListKind::kTuple))
-      return error("a key of a dict is a text, a number or a tuple");
+    if (k > Kind::kText) return error("a key of a dict is a text or a number");
     const Value* known = nullptr;
     INGOT_TRY(find_pair(Value::dict({made, count}), key, &known));
     if (known)

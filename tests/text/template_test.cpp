@@ -176,6 +176,10 @@ TEST_CASE("templates: budgets of steps, calls, memory, output and depth") {
     CHECK(code_of(source, 1 << 26, 1 << 20, 1 << 16, &d, {{"x", deep}}) == Code::kLimitExceeded);
     CHECK(std::string(d.field) == "depth of a value");
   }
+  const char* kNested =
+      "{% set n = namespace(x=1) %}{% for a in range(3000) %}"
+      "{% set n.x = {'k': [n.x]} %}{% endfor %}{{ n.x == n.x }}";
+  CHECK(code_of(kNested, 1 << 26, 1 << 24, 1 << 16, &d) == Code::kLimitExceeded);
   // Every size of memory: an error or the text, and never more than there is.
   const ChatJson inputs = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}};
   const LoadedTokenizer chat = chat_of(kChatMl);

@@ -22,8 +22,12 @@ class Values {
   Value of(const Json& json) {
     switch (json.type()) {
       case Json::value_t::boolean: return Value::boolean(json.get<bool>());
-      case Json::value_t::number_integer:
-      case Json::value_t::number_unsigned: return Value::whole(json.get<int64_t>());
+      case Json::value_t::number_unsigned:
+        if (json.get<uint64_t>() > uint64_t{INT64_MAX})
+          host::fail(Exit::kUnsupported,
+                     "a chat template takes integers of 64 bits, found " + json.dump());
+        [[fallthrough]];
+      case Json::value_t::number_integer: return Value::whole(json.get<int64_t>());
       case Json::value_t::number_float: return Value::real(json.get<double>());
       case Json::value_t::string: return text_of(json.get_ref<const std::string&>());
       case Json::value_t::array: {
