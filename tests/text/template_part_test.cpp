@@ -147,8 +147,10 @@ TEST_CASE("template part: what contradicts itself is refused by its field") {
   refuse("a slot for each input", [&](auto* p) { p->functions[0].slots = 0; });
   refuse("inputs are texts", [&](auto* p) { p->inputs = 60000; });
   refuse("a function ends", [&](auto* p) { p->code.pop_back(), p->lines.pop_back(); });
-  refuse("a label behind a jump",
-         [&](auto* p) { p->code[find(*p, Op::kJump) + 1] = pack_instruction(Op::kCapture, 0, 0); });
+  refuse("a label behind a jump", [&](auto* p) {
+    p->code.push_back(pack_instruction(Op::kCapture, 0, 0));
+    p->lines.push_back(1);
+  });
   refuse("leaves one value",
          [&](auto* p) { p->code[p->code.size() - 2] = pack_instruction(Op::kCopy, 0, 0); });
 }
