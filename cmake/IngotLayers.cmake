@@ -27,8 +27,8 @@ target_include_directories(ingot_flags INTERFACE ${PROJECT_SOURCE_DIR}
 target_compile_options(ingot_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow=local
   $<$<BOOL:${INGOT_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.")
-  # Warnings that follow the flow of values differ with each version, and some report code of the C++
-  # library: but for GCC 12, with which they are none, they are printed and stop nobody's build.
+  # Warnings that follow the flow of values differ with each version, and some report code of the
+  # C++ library: but for GCC 12, with which they are none, they are printed and stop no build.
   target_compile_options(ingot_flags INTERFACE -Wno-error=array-bounds
     -Wno-error=maybe-uninitialized -Wno-error=stringop-overflow -Wno-error=stringop-overread
     -Wno-error=restrict -Wno-error=free-nonheap-object

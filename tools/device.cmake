@@ -10,7 +10,8 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts generation h
     make_inputs metadata placing precision_record program_view run_watch source_tensors state_files)
   list(APPEND sources session/${name}.cpp)
 endforeach()
-list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp text/loaded_sampler.cpp
+list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp
+  text/loaded_sampler.cpp text/rendered_chat.cpp
   checkpoint/tensors/bounded_json.cpp)
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect

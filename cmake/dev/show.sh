@@ -73,6 +73,8 @@ dev_show() {
         "${@:2}" ;;
     vocabularies) dev_build_gcc >/dev/null # those of llama.cpp, fetched into build/vocabularies
       python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    chat-templates) show_needs jinja2; build_target gcc render_templates >/dev/null # [--only NAME]
+      "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;

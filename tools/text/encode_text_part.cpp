@@ -110,6 +110,36 @@ std::vector<uint32_t> ids_where(const std::vector<Piece>& pieces, Wanted wanted)
   return ids;
 }
 
+Offset<fb::ChatTemplate> encode_chat(FlatBufferBuilder* to, const chat::ChatTemplate& chat) {
+  const chat::CompiledTemplate& program = chat.program;
+  if (!chat.refused.empty()) {
+    const auto refused = to->CreateString(chat.refused);
+    fb::ChatTemplateBuilder t(*to);
+    t.add_version(kTemplateVersion);
+    t.add_refused(refused);
+    return t.Finish();
+  }
+  std::vector<uint32_t> starts = {0};
+  std::vector<uint8_t> bytes;
+  for (const std::string& text : program.texts) {
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    starts.push_back(uint32_t(bytes.size()));
+  }
+  std::vector<fb::TemplateFunction> functions;
+  for (const TemplateFunctionRow& f : program.functions)
+    functions.emplace_back(f.entry, f.slots, f.stack, f.arguments, f.names);
+  const auto text_starts = to->CreateVector(starts);
+  const auto text_bytes = to->CreateVector(bytes);
+  const auto code = to->CreateVector(program.code);
+  const auto lines = to->CreateVector(program.lines);
+  const auto rows = to->CreateVectorOfStructs(functions);
+  Offset<flatbuffers::String> bos, eos;  // none is undefined in the template
+  if (!chat.bos.empty()) bos = to->CreateString(chat.bos);
+  if (!chat.eos.empty()) eos = to->CreateString(chat.eos);
+  return fb::CreateChatTemplate(*to, kTemplateVersion, 0, program.inputs, text_starts, text_bytes,
+                                code, lines, rows, bos, eos);
+}
+
 /// As a reader of the file would.
 void check_part(const std::vector<uint8_t>& part, const std::string& where) {
   const std::unique_ptr<uint8_t, void (*)(uint8_t*)> aligned(
@@ -118,8 +148,10 @@ void check_part(const std::vector<uint8_t>& part, const std::string& where) {
   std::memcpy(aligned.get(), part.data(), part.size());
   TokenizerView view;
   ErrorDetail detail;
-  const Status status = open_text({aligned.get(), part.size()}, &view, &detail);
-  if (status.ok()) return;
+  TemplateView chat;
+  Status status = open_text({aligned.get(), part.size()}, &view, &detail);
+  if (status.ok()) status = open_template({aligned.get(), part.size()}, &chat, &detail);
+  if (status.ok() || status.code() == Code::kNotFound) return;
   const bool is_limit = status.code() == Code::kLimitExceeded;
   host::fail(is_limit ? host::Exit::kUnsupported : host::Exit::kCorrupt,
              where + ": no sound tokenizer: " + detail.field + " (entry " +
@@ -168,6 +200,8 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
       &to, v.pieces, ids_where(v.pieces, [](const Piece& p) { return is_named(p.kind); }));
   const auto prefix = to.CreateVector(v.prefix);
   const auto suffix = to.CreateVector(v.suffix);
+  Offset<fb::ChatTemplate> chat;
+  if (v.chat.is_there) chat = encode_chat(&to, v.chat);
   fb::TokenizerBuilder t(to);
   t.add_model(fb::TextModel(v.model));
   t.add_stages(stages.o);
@@ -192,7 +226,7 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
   t.add_added(added);
   t.add_prefix(prefix);
   t.add_suffix(suffix);
-  fb::FinishTextBuffer(to, fb::CreateText(to, t.Finish()));
+  fb::FinishTextBuffer(to, fb::CreateText(to, t.Finish(), chat));
   std::vector<uint8_t> part(to.GetBufferPointer(), to.GetBufferPointer() + to.GetSize());
   check_part(part, where);
   return part;

@@ -31,6 +31,7 @@ class GgufVocabulary {
     else
       unsupported("tokenizer.ggml.model '" + model + "'; known: gpt2, llama, gemma4, t5, bert");
     add_ends();
+    add_chat();
     return std::move(v_);
   }
 
@@ -221,6 +222,15 @@ class GgufVocabulary {
     if (adds_eos && eos >= 0) v_.suffix.push_back(uint32_t(eos));
   }
 
+  void add_chat() {
+    const std::optional<std::string> source = file_.text("tokenizer.chat_template");
+    if (!source) return;
+    v_.chat = chat::chat_template_of(*source, where_);
+    const int32_t bos = id("bos_token_id"), eos = id("eos_token_id");
+    if (bos >= 0) v_.chat.bos = texts_[size_t(bos)];
+    if (eos >= 0) v_.chat.eos = texts_[size_t(eos)];
+  }
+
   const GgufFile& file_;
   const std::string& where_;
   std::vector<std::string> texts_;
@@ -232,9 +242,6 @@ class GgufVocabulary {
 
 Vocabulary vocabulary_of_gguf(const GgufFile& file) { return GgufVocabulary(file).read(); }
 
-std::vector<uint8_t> text_part_of_gguf(const GgufFile& file) {
-  if (!file.find("tokenizer.ggml.model")) return {};
-  return encode_text_part(vocabulary_of_gguf(file), file.path());
-}
+bool has_vocabulary(const GgufFile& file) { return file.find("tokenizer.ggml.model") != nullptr; }
 
 }  // namespace ingot::vocabulary

@@ -26,6 +26,23 @@ LoadedTokenizer::LoadedTokenizer(const std::vector<uint8_t>& part, const std::st
   if (!open_text({part_.get(), part.size()}, &tables_, &detail).ok())
     host::fail(host::Exit::kCorrupt,
                where + ": the tokenizer in it is damaged: " + detail.field + "; copy it again");
+  const Status status = open_template({part_.get(), part.size()}, &chat_, &detail);
+  has_chat_ = status.ok();
+  if (status.code() == Code::kUnsupportedFeature) {  // of a later version
+    constexpr std::string_view kReason = "its chat template is of a later version";
+    chat_.refused = {reinterpret_cast<const uint8_t*>(kReason.data()), kReason.size()};
+    has_chat_ = true;
+  } else if (!status.ok() && status.code() != Code::kNotFound) {
+    host::fail(host::Exit::kCorrupt,
+               where + ": the chat template in it is damaged: " + detail.field + "; copy it again");
+  }
+}
+
+const TemplateView& LoadedTokenizer::chat() const {
+  if (!has_chat_)
+    host::fail(host::Exit::kMismatch,
+               where_ + ": has no chat template; convert it from a source with one");
+  return chat_;
 }
 
 std::vector<int32_t> LoadedTokenizer::encode(std::string_view text,

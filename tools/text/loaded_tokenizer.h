@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/format/template_part.h"
 #include "runtime/text/tokenizer.h"
 
 namespace ingot::vocabulary {
@@ -26,6 +27,9 @@ class LoadedTokenizer {
   static LoadedTokenizer from_source(const std::string& path);
 
   const TokenizerView& tables() const { return tables_; }
+  bool has_chat() const { return has_chat_; }
+  /// The chat template, or why it is not there. @throws kMismatch where the source has none.
+  const TemplateView& chat() const;
   std::vector<int32_t> encode(std::string_view text, const text::EncodeOptions& options = {}) const;
   std::string decode(const std::vector<int32_t>& ids, bool shows_control) const;
 
@@ -33,6 +37,8 @@ class LoadedTokenizer {
   std::string where_;
   AlignedBytes part_;
   TokenizerView tables_;
+  bool has_chat_ = false;
+  TemplateView chat_;
 };
 
 }  // namespace ingot::vocabulary

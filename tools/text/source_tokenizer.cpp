@@ -11,10 +11,10 @@ namespace {
 std::vector<uint8_t> part_of_source(const std::string& path) {
   const host::FileKind kind = host::file_kind(path);
   if (kind == host::FileKind::kGguf) {
-    std::vector<uint8_t> part = text_part_of_gguf(checkpoint::GgufFile::open(path));
-    if (part.empty())
+    const auto file = checkpoint::GgufFile::open(path);
+    if (!has_vocabulary(file))
       host::fail(host::Exit::kMismatch, path + ": has no tokenizer (tokenizer.ggml.model)");
-    return part;
+    return encode_text_part(vocabulary_of_gguf(file), path);
   }
   if (kind != host::FileKind::kOther)
     host::fail(host::Exit::kUnsupported,

@@ -12,6 +12,7 @@
 
 #include "runtime/format/text_part.h"
 #include "tools/checkpoint/flat/gguf.h"
+#include "tools/text/template_compiler.h"
 
 namespace ingot::vocabulary {
 
@@ -39,16 +40,19 @@ struct Vocabulary {
   std::vector<int32_t> byte_pieces;
   int32_t unknown = -1;
   std::vector<uint32_t> prefix, suffix;
+  chat::ChatTemplate chat;
 };
 
 /// The bytes of the part, as open_text() takes them. `where` begins every error.
 std::vector<uint8_t> encode_text_part(const Vocabulary& vocabulary, const std::string& where);
 
 Vocabulary vocabulary_of_gguf(const checkpoint::GgufFile& file);
-/// The part of a file for the tokenizer in a GGUF file's metadata; no bytes where it has none.
-std::vector<uint8_t> text_part_of_gguf(const checkpoint::GgufFile& file);
+/// False where the metadata has no tokenizer.
+bool has_vocabulary(const checkpoint::GgufFile& file);
 /// Of a tokenizer.json, as the library `tokenizers` writes it.
 Vocabulary vocabulary_of_json(std::string_view json, const std::string& where);
+/// The chat template beside it, if there is one, and the tokens that templates name.
+void add_chat_of_folder(Vocabulary* vocabulary, const std::string& folder);
 
 /// What a source's spelling of a byte-level piece says: each of its 256 letters is a byte. False
 /// where a character is none of them.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/cli/options/chat_options.h"
 #include "tools/cli/options/sampling_options.h"
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
@@ -30,6 +31,7 @@ struct GenerateArguments {
   std::string file, prompt, input, tokens = "128";
   bool has_prompt = false, json = false, special = false, goes_on = false;
   SamplingArguments sampling;
+  ChatArguments chat;
   SessionArguments session;
 };
 
@@ -119,8 +121,16 @@ int generate(const GenerateArguments& a) {
   Engine engine(a.file, a.session.open_settings());
   const LoadedTokenizer tokenizer = tokenizer_of(engine);
   text::EncodeOptions encoding;
-  encoding.parse_special = a.special;
-  const std::vector<int32_t> prompt = tokenizer.encode(prompt_of(a), encoding);
+  encoding.parse_special = a.special || a.chat.is_chat();
+  encoding.add_special = !a.chat.is_chat();  // the template has what stands before a text
+  const std::string text = a.chat.is_chat()
+                               ? a.chat.render(tokenizer, a.file, [&] { return prompt_of(a); })
+                               : prompt_of(a);
+  if (a.chat.shows_prompt()) {
+    fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  const std::vector<int32_t> prompt = tokenizer.encode(text, encoding);
   if (prompt.empty()) host::fail(Exit::kMismatch, "generate: the prompt has no token");
   Generation generation(&engine, a.session.session_settings());
   LoadedSampler sampler = sampler_of(sampling, tokenizer, generation, a.file);
@@ -184,6 +194,7 @@ void add_generate(CLI::App& app, Action* chosen) {
       app, chosen, "generate", "Continue a text by a language model",
       "  ingot generate smollm2.ingot --prompt 'The capital of France is' --tokens 32\n"
       "  ingot generate smollm2.ingot --prompt 'A story:' --temperature 0.8 --top-p 0.95 --seed 1\n"
+      "  ingot generate smollm2.ingot --chat --system 'Be brief.' --prompt 'Why is the sky blue?'\n"
       "  ingot generate smollm2.ingot --file question.txt --json\n"
       "  echo 'Once upon a time' | ingot generate smollm2.ingot",
       [a] { return generate(*a); });
@@ -206,6 +217,7 @@ void add_generate(CLI::App& app, Action* chosen) {
   command->add_flag("--ignore-end", a->goes_on, "go on behind the token that ends an answer");
   command->add_flag("--json", a->json, "print text, ids and tokens a second for scripts");
   a->sampling.declare(command);
+  a->chat.declare(command);
   a->session.declare(command, true);
 }
 

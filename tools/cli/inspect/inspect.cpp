@@ -253,6 +253,15 @@ void print_dims(const Json& dims) {
   printf("Dynamic dimensions (say them with --dim)\n%s", table.text().c_str());
 }
 
+void print_text(const Json& text) {
+  if (text.is_null()) return;
+  const Json& chat = text["chat_template"];
+  printf("Text: a tokenizer of %s, %s\n", counted(text["pieces"].get<uint64_t>(), "piece").c_str(),
+         chat.is_null()          ? "no chat template"
+         : chat["refused"] == "" ? "a chat template"
+                                 : ("no chat template: " + text_of(chat["refused"])).c_str());
+}
+
 void print_precision_check(const Json& check) {
   if (check.is_null()) return;
   const std::string text = text_of(check["text"]), why = text_of(check["why_unknown"]),
@@ -280,6 +289,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   print_ports("Outputs", r["outputs"]);
   print_states(r["state_variables"]);
   print_dims(r["dims"]);
+  print_text(r["text"]);
   printf(
       "Instructions: %s%s\n", text_of(r["instructions"]).c_str(),
       r["macs"].is_null()

@@ -9,6 +9,7 @@
 #include "tools/session/metadata.h"
 #include "tools/session/precision_record.h"
 #include "tools/session/program_view.h"
+#include "tools/text/loaded_tokenizer.h"
 
 namespace ingot::cli {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "state"};
-constexpr const char* kPackings[] = {"dense",       "panels16", "winograd_f43",
-                                     "depthwise16", "vector16", "panels16x4", "blocks32"};
+constexpr const char* kPackings[] = {"dense",    "panels16",   "winograd_f43", "depthwise16",
+                                     "vector16", "panels16x4", "blocks32"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
 
 /// Numbers, and names or expressions where a dimension is symbolic.
@@ -257,6 +258,20 @@ Json tunings_of(const std::string& path) {
   return rows.empty() ? Json() : rows;
 }
 
+/// The tokenizer and the chat template of a language model; null where there is none.
+Json text_part_of(const std::string& path) {
+  FileParts parts(path);
+  if (!parts.has(PartKind::kText)) return {};
+  const vocabulary::LoadedTokenizer tokenizer(parts.read(PartKind::kText), path);
+  Json text = {{"pieces", tokenizer.tables().count}, {"chat_template", Json()}};
+  if (!tokenizer.has_chat()) return text;
+  const TemplateView& chat = tokenizer.chat();
+  text["chat_template"] = {
+      {"refused", std::string(reinterpret_cast<const char*>(chat.refused.data), chat.refused.size)},
+      {"instructions", chat.code.size}};
+  return text;
+}
+
 }  // namespace
 
 void put_dims(Json* object, const std::vector<std::string>& texts) {
@@ -293,6 +308,7 @@ Json inspect_file(const InspectArguments& a) {
                  {"alignment", s.alignment},
                  {"precision", precision_name(view.program().precision)},
                  {"precision_check", precision_check_of(metadata)}};
+  report["text"] = text_part_of(a.file);
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++)

@@ -126,13 +126,14 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                           "' is missing; get the whole folder");
     importer::Program program = build(numbers, tensors, "hugging face", options);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
-    add_tokenizer(&program, [&]() -> std::vector<uint8_t> {
-      const std::string path =
-          (std::filesystem::path(file.path).parent_path() / "tokenizer.json").string();
+    const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+    const std::string tokenizer = (folder / "tokenizer.json").string();
+    add_tokenizer(&program, tokenizer, [&]() -> std::optional<vocabulary::Vocabulary> {
       std::error_code unknown;
-      if (!std::filesystem::exists(path, unknown)) return {};
-      return vocabulary::encode_text_part(vocabulary::vocabulary_of_json(read_text(path), path),
-                                          path);
+      if (!std::filesystem::exists(tokenizer, unknown)) return {};
+      vocabulary::Vocabulary made = vocabulary::vocabulary_of_json(read_text(tokenizer), tokenizer);
+      vocabulary::add_chat_of_folder(&made, folder.string());
+      return made;
     });
     return program;
   });

@@ -144,7 +144,10 @@ importer::Program import_gguf(const importer::OpenedFile& file,
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
     importer::Program program = build(numbers, tensors, "gguf", options);
-    add_tokenizer(&program, [&] { return vocabulary::text_part_of_gguf(parts[0]); });
+    add_tokenizer(&program, file.path, [&]() -> std::optional<vocabulary::Vocabulary> {
+      if (!vocabulary::has_vocabulary(parts[0])) return {};
+      return vocabulary::vocabulary_of_gguf(parts[0]);
+    });
     return program;
   });
 }

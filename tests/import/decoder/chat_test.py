@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Chat templates through a conversion, of GGUF and of a folder of Hugging Face: the prompt that
+`ingot generate --chat` makes, its ids, what inspect says, templates that are refused or missing.
+
+  chat_test.py --ingot BIN
+"""
+
+import json
+import pathlib
+import sys
+
+try:
+    import numpy  # noqa: F401
+except ImportError:  # stage models has a Python with it
+    print("[skip] chat templates of small language models: no numpy for Python")
+    sys.exit(0)
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from decoder_test import CONTEXT, VOCABULARY, folder_of  # noqa: E402
+from decoder_test import small_llama, write_safetensors  # noqa: E402
+from gguf_writer import write_gguf  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
+
+NAMED = ["<unk>", "<s>", "</s>", "<|system|>", "<|user|>", "<|bot|>"]
+LETTERS = list("abcdefghijklmnopqrstuvwxyz:.!?")
+TEMPLATE = """{%- for m in messages %}
+    {{- '<|' + m.role + '|>' + m.content }}
+{%- endfor %}
+{%- if mood is defined %}{{ mood }}{% endif %}
+{%- if tools %}{{ tools[0].name }}{% endif %}
+{%- if add_generation_prompt %}{{ '<|bot|>' }}{% endif %}"""
+UNKNOWN = "a\n{{ messages | frob }}"
+
+
+def tokenizer():
+    tokens = NAMED + LETTERS + ["\u2581"]
+    tokens += [f"<0x{i:02X}>" for i in range(VOCABULARY - len(tokens))]
+    kinds = [2] + [3] * (len(NAMED) - 1) + [1] * (len(LETTERS) + 1)
+    return {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": kinds + [6] * (VOCABULARY - len(kinds)),
+        "tokenizer.ggml.scores": [float(-i) for i in range(VOCABULARY)],
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.add_space_prefix": False,
+    }
+
+
+def prompt(ingot, *options):
+    done = ingot("generate", ingot.file, "--chat", "--show-prompt", *options)
+    return done.stdout if done.returncode == 0 else done.output
+
+
+def text_of(ingot):
+    return json.loads(ingot("inspect", ingot.file, "--json").stdout)["text"]
+
+
+def check_gguf(checks, ingot, folder):
+    metadata, tensors = small_llama()
+    source = folder / "llama.gguf"
+
+    def convert(template):
+        own = {"tokenizer.chat_template": template} if template else {}
+        write_gguf(source, {**metadata, **tokenizer(), **own}, tensors)
+        return ingot.convert(source, "--context", CONTEXT)
+
+    checks.report("convert", convert(TEMPLATE).error)
+    text = text_of(ingot)
+    checks.check(text["pieces"] == VOCABULARY, "inspect counts pieces", str(text))
+    checks.check(text["chat_template"]["refused"] == "", "inspect has a template", str(text))
+    checks.check("a chat template" in ingot("inspect", ingot.file).stdout, "inspect says so")
+    said = prompt(ingot, "--prompt", "hi", "--system", "be")
+    checks.check(said == "<|system|>be<|user|>hi<|bot|>", "the prompt", said)
+    said = prompt(ingot, "--prompt", "hi", "--template-option", "mood=!", "--template-option",
+                  "add_generation_prompt=false")
+    checks.check(said == "<|user|>hi!", "options of the template", said)
+    messages = folder / "messages.json"
+    messages.write_text(json.dumps({"messages": [{"role": "user", "content": "x"}],
+                                    "tools": [{"name": "t"}]}))
+    checks.check(prompt(ingot, "--messages", messages) == "<|user|>xt<|bot|>", "messages of a file")
+    done = ingot("generate", ingot.file, "--chat", "--prompt", "hi", "--tokens", 3, "--json")
+    checks.report("generate", done.error)
+    ids = json.loads(done.stdout)["prompt_ids"] if not done.error else None
+    wanted = [4, len(NAMED) + LETTERS.index("h"), len(NAMED) + LETTERS.index("i"), 5]
+    checks.check(ids == wanted, "control tokens are ids, and none is added", str(ids))
+    for name, text, code, words in (
+        ("no JSON", "{", 2, ["messages.json"]),
+        ("no messages", "{}", 5, ["is no conversation"]),
+        ("no content", '[{"role": "user"}]', 5, ["line 2", "a value is undefined"]),
+    ):
+        messages.write_text(text)
+        done = ingot("generate", ingot.file, "--chat", "--messages", messages)
+        checks.report(name, done.refusal(code, *words))
+    for name, words in {
+        "two sources of messages": ["--chat", "--messages", messages, "--system", "a"],
+        "an option without a value": ["--chat", "--prompt", "a", "--template-option", "mood"],
+        "a system without a chat": ["--prompt", "a", "--system", "b"],
+    }.items():
+        checks.report(name, ingot("generate", ingot.file, *words).refusal(1))
+    done = convert(UNKNOWN)
+    checks.report("convert with an unknown template", done.error)
+    reason = "chat template, line 2: not known: the filter 'frob'"
+    checks.check(reason in done.output, "a note names line and construct", done.output)
+    checks.check(reason in text_of(ingot)["chat_template"]["refused"], "inspect has the reason")
+    done = ingot("generate", ingot.file, "--chat", "--prompt", "a")
+    checks.report("--chat of an unknown template", done.refusal(4, reason))
+    done = ingot("generate", ingot.file, "--prompt", "a", "--tokens", 1)
+    checks.report("without --chat", done.error)
+    checks.report("convert without a template", convert(None).error)
+    done = ingot("generate", ingot.file, "--chat", "--prompt", "a")
+    checks.report("--chat without a template", done.refusal(5, "has no chat template"))
+
+
+def check_folder(checks, ingot, folder):
+    _, tensors = small_llama()
+    config, own = folder_of(tensors)
+    place = folder / "llama"
+    place.mkdir()
+    write_safetensors(place / "model.safetensors", own)
+    (place / "config.json").write_text(json.dumps(config))
+    pieces = {letter: i for i, letter in enumerate(LETTERS)}
+    added = [{"id": len(LETTERS) + i, "content": name, "special": True}
+             for i, name in enumerate(NAMED)]
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False}
+    (place / "tokenizer.json").write_text(json.dumps(
+        {"model": {"type": "BPE", "vocab": pieces, "merges": []}, "pre_tokenizer": byte_level,
+         "decoder": {"type": "ByteLevel"}, "added_tokens": added}))
+    settings = place / "tokenizer_config.json"
+    ends = {"bos_token": "<s>", "eos_token": {"content": "</s>"}}
+    shown = "{{ bos_token }}%s{{ messages[0].content }}{{ eos_token }}"
+
+    def converted(template):
+        settings.write_text(json.dumps({**ends, "chat_template": template}))
+        done = ingot.convert(place, "--context", CONTEXT)
+        return done.error or prompt(ingot, "--prompt", "hi")
+
+    checks.check(converted(shown % "a") == "<s>ahi</s>", "a template of tokenizer_config.json")
+    named = [{"name": "tool_use", "template": "t"}, {"name": "default", "template": shown % "d"}]
+    checks.check(converted(named) == "<s>dhi</s>", "the default of several templates")
+    (place / "chat_template.jinja").write_text(shown % "j")
+    checks.check(converted(shown % "a") == "<s>jhi</s>", "chat_template.jinja comes first")
+    settings.write_text("{")
+    checks.report("damaged", ingot.convert(place).refusal(2, "tokenizer_config.json"))
+
+
+def main():
+    args = ingot_parser(__doc__).parse_args()
+    checks = Checks("chats")
+    with work_folder() as folder:
+        ingot = Ingot(args.ingot, folder, suffix=".gguf")
+        check_gguf(checks, ingot, pathlib.Path(folder))
+        check_folder(checks, ingot, pathlib.Path(folder))
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
