@@ -14,7 +14,7 @@ namespace {
 
 using ChatJson = nlohmann::json;
 
-std::string bytes_of(const std::filesystem::path& path) {
+std::string read_whole(const std::filesystem::path& path) {
   const auto file = checkpoint::MappedFile::open(path.string());
   return {reinterpret_cast<const char*>(file->data()), file->size()};
 }
@@ -35,10 +35,10 @@ void add_chat_of_folder(Vocabulary* vocabulary, const std::string& folder) {
   std::error_code unknown;
   chat::ChatTemplate* chat = &vocabulary->chat;
   if (std::filesystem::exists(file, unknown))
-    *chat = chat::chat_template_of(bytes_of(file), file.string());
+    *chat = chat::chat_template_of(read_whole(file), file.string());
   if (!std::filesystem::exists(settings, unknown)) return;
   const std::string where = settings.string();
-  const ChatJson config = checkpoint::parse_sorted_json(bytes_of(settings), where);
+  const ChatJson config = checkpoint::parse_sorted_json(read_whole(settings), where);
   try {
     const auto source = config.find("chat_template");
     if (!chat->is_there && source != config.end()) {

@@ -349,7 +349,7 @@ class Quantizer {
       const Layer& layer = sites_.layers[i];
       const Histogram& output = histogram(layer.output);
       LayerLoss loss;
-      loss.name = layer.name, loss.op = text(layer.op), loss.weights = weights_of_[i];
+      loss.name = layer.name, loss.op = graph::text(layer.op), loss.weights = weights_of_[i];
       loss.signal_to_noise = decibels(signal[i], noise[i]);
       loss.input = found_.ranges[sites_.scaled_as(layer.input)];
       loss.output = found_.ranges[sites_.scaled_as(layer.output)];
