@@ -109,8 +109,8 @@ void Candidates::keep_top_k(size_t k) {
   keep([=](size_t i) { return logits[i] > least || (logits[i] == least && i <= last); });
 }
 
-/// The first ones by their keys whose weights reach `part` of the total. Sums of buckets of keys tell
-/// in which one the last of them is; its halves are told apart, not sorted, down to that one.
+/// The first ones by their keys whose weights reach `part` of the total. Sums of buckets of keys
+/// tell in which one the last of them is; its halves are told apart, not sorted, down to that one.
 template <class Key>
 void Candidates::keep_mass(double part, Key key) {
   const uint64_t need = units_of(part, total());

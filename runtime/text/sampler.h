@@ -8,8 +8,8 @@
 //   sampler.sample(logits, &id, detail);    sampler.accept(id);
 //
 // Stages, in the order of llama.cpp: biases; repetition, frequency and presence; DRY; top-n-sigma;
-// top-k; typical; top-p; min-p; temperature; the draw. A stage sees what the one before it left, and
-// probabilities are of those tokens. Of equal ones the lowest id comes first.
+// top-k; typical; top-p; min-p; temperature; the draw. A stage sees what the one before it left,
+// and probabilities are of those tokens. Of equal ones the lowest id comes first.
 //
 // The same everywhere: logits are adjusted in double. A probability is a whole number, 2^40 for the
 // largest, by an exponential of sums and products alone; so sums are exact. Draw n takes the first
@@ -18,9 +18,10 @@
 //
 // Owns     nothing: memory, biases and breakers are the caller's and outlive the sampler. Memory is
 //          16-byte aligned; an answer of the most probable tokens without penalties needs none.
-// Errors   kInvalidArgument: an option outside its range, which `field` names; a logit that is NaN or
-//          +infinity (`offset`: its id). kNotFound: all are -infinity. kShapeMismatch, kLimitExceeded (vocabulary),
-//          kArenaTooSmall{need, have}, kMisaligned, kWrongState (not open).
+// Errors   kInvalidArgument: an option outside its range, which `field` names; a logit that is NaN
+//          or +infinity (`offset`: its id). kNotFound: all are -infinity. kShapeMismatch,
+//          kLimitExceeded (vocabulary), kArenaTooSmall{need, have}, kMisaligned,
+//          kWrongState (not open).
 // Threads  one for a sampler.
 #pragma once
 #include "runtime/base/span.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/text/stop_texts.h - the bytes of an answer up to a stop text, which may begin in one token
-// and end in another. What may be the beginning of one is held back until it is known.
+// runtime/text/stop_texts.h - the bytes of an answer up to a stop text, which may begin in one
+// token and end in another. What may be the beginning of one is held back until it is known.
 //
 //   measure_stop_texts(texts, &bytes, detail);
 //   StopTexts stops;       stops.open(texts, {memory, bytes}, detail);

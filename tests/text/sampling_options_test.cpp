@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ingot generate` with a model whose logits are always the same ones: what is drawn, where it ends,
-// what --json reports, and every option that is refused, by one line.
+// `ingot generate` with a model whose logits are always the same ones: what is drawn, where it
+// ends, what --json reports, and every option that is refused, by one line.
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -25,7 +25,8 @@ struct SamplingArguments {
 
   void declare(CLI::App* command);
   /// A token is drawn where one of the options that shape the draw was given, at temperature 1
-  /// unless it was said; else the most probable one is taken. Without --seed, a seed of the system's.
+  /// unless it was said; else the most probable one is taken. Without --seed, one of the
+  /// system's.
   /// @throws Failure kUsage
   Sampling sampling() const;
 };
