@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a chat template: it is refused by name, or becomes a program that is sound and renders
-// within its budgets.
+// Any text as a chat template: it is refused by name, or becomes a program that is sound and
+// renders within its budgets.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
