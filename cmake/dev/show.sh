@@ -73,7 +73,8 @@ dev_show() {
         "${@:2}" ;;
     vocabularies) dev_build_gcc >/dev/null # those of llama.cpp, fetched into build/vocabularies
       python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    chat-templates) show_needs jinja2; build_target gcc render_templates >/dev/null # [--only NAME]
+    chat-templates) show_needs jinja2 # [--only NAME]
+      configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
