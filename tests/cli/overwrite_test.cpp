@@ -40,7 +40,7 @@ const std::map<std::string, Files> kCommands = {
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"tokenize", {{"FILE", "--file"}, {}}},
-    {"generate", {{"FILE", "--file"}, {}}},
+    {"generate", {{"FILE", "--file", "--messages"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one
     {"serve", {{"--tls-cert", "--tls-key", "--token-file"}, {}}},
