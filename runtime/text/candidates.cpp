@@ -45,7 +45,9 @@ uint64_t weight_of(double x) {
   for (const double one : kExpTerms) sum = sum * r + one;
   // 2^(n + 40), n at least -42
   const double scale = double(uint64_t{1} << (n + 42)) / 4;
-  return uint64_t(sum * scale + 0.5);
+  const double units = sum * scale;
+  const auto whole = uint64_t(units);
+  return units - double(whole) >= 0.5 ? whole + 1 : whole;
 }
 
 template <class Keeps>

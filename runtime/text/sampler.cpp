@@ -26,7 +26,7 @@ uint32_t tokens_kept(const SamplerOptions& o) {
 
 Status check_options(const SamplerOptions& o, uint64_t vocabulary, ErrorDetail* detail) {
 #define INGOT_SAMPLER_OPTION(type, name, value, low, high, group, help) \
-  if (!(double(o.name) >= low && double(o.name) <= high))               \
+  if (!(double(o.name) >= (low) && double(o.name) <= (high)))           \
     return fail(detail, Code::kInvalidArgument, #name " is from " #low " to " #high);
 #include "runtime/text/sampler_options.def"
   if (vocabulary == 0 || vocabulary > kMaxSampledVocabulary)
