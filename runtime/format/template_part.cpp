@@ -13,46 +13,34 @@ namespace {
 using Op = TemplateOperation;
 static_assert(sizeof(TemplateFunctionRow) == sizeof(fb::TemplateFunction), "read where they lie");
 
-Status refuse(ErrorDetail* detail, const char* field, uint64_t operand = 0, uint64_t need = 0,
-              uint64_t have = 0) {
-  const Status bad = fail(detail, Code::kMeaningInvalid, field, need, have);
-  if (detail) detail->operand = int32_t(operand);
-  return bad;
-}
-
-template <class T, class Vector>
-Span<const T> span_of(const Vector* vector) {
-  if (!vector) return {};
-  return {reinterpret_cast<const T*>(vector->Data()), vector->size()};
-}
-
 Status check_texts(const TemplateView& t, ErrorDetail* d) {
   if (t.text_starts.empty() || t.text_starts[0] != 0 ||
       t.text_starts[t.texts()] != t.text_bytes.size)
-    return refuse(d, "text_starts ascend to the end of text_bytes");
+    return refuse_meaning(d, "text_starts ascend to the end of text_bytes");
   for (uint32_t i = 0; i < t.texts(); i++)
-    if (t.text_starts[i] > t.text_starts[i + 1]) return refuse(d, "text_starts ascend", i);
-  if (t.inputs > t.texts()) return refuse(d, "inputs are texts", 0, t.texts(), t.inputs);
+    if (t.text_starts[i] > t.text_starts[i + 1]) return refuse_meaning(d, "text_starts ascend", i);
+  if (t.inputs > t.texts()) return refuse_meaning(d, "inputs are texts", 0, t.texts(), t.inputs);
   return {};
 }
 
 Status check_functions(const TemplateView& t, ErrorDetail* d) {
   if (t.functions.empty() || t.functions[0].entry != 0)
-    return refuse(d, "functions: the first begins the code");
+    return refuse_meaning(d, "functions: the first begins the code");
   for (size_t i = 0; i < t.functions.size; i++) {
     const TemplateFunctionRow& f = t.functions[i];
     if (i > 0 && f.entry <= t.functions[i - 1].entry)
-      return refuse(d, "functions[].entry ascends", i);
-    if (f.entry >= t.code.size) return refuse(d, "functions[].entry", i, t.code.size, f.entry);
+      return refuse_meaning(d, "functions[].entry ascends", i);
+    if (f.entry >= t.code.size)
+      return refuse_meaning(d, "functions[].entry", i, t.code.size, f.entry);
     if (f.stack > kMaxTemplateStack || f.slots > kMaxTemplateStack)
       return fail(d, Code::kLimitExceeded, "functions[].stack", kMaxTemplateStack, f.stack);
     if (f.arguments > f.slots || f.arguments > 255 ||
         uint32_t(f.names) + f.arguments > (f.arguments ? t.texts() : 65535))
-      return refuse(d, "functions[].arguments", i, f.slots, f.arguments);
+      return refuse_meaning(d, "functions[].arguments", i, f.slots, f.arguments);
   }
   const TemplateFunctionRow& first = t.functions[0];
   if (first.arguments != 0 || t.inputs > first.slots)
-    return refuse(d, "functions[0] has a slot for each input", 0, first.slots, t.inputs);
+    return refuse_meaning(d, "functions[0] has a slot for each input", 0, first.slots, t.inputs);
   return {};
 }
 
@@ -60,7 +48,7 @@ Status check_functions(const TemplateView& t, ErrorDetail* d) {
 Status check_operands(const TemplateView& t, const TemplateFunctionRow& f,
                       const TemplateInstruction& i, uint32_t at, ErrorDetail* d) {
   const auto below = [&](const char* field, uint32_t value, uint32_t end) {
-    return value < end ? Status() : refuse(d, field, at, end, value);
+    return value < end ? Status() : refuse_meaning(d, field, at, end, value);
   };
   switch (i.operation) {
     case Op::kPrintText:
@@ -113,37 +101,38 @@ Status check_function(const TemplateView& t, const TemplateFunctionRow& f, uint3
   for (uint32_t at = f.entry; at < end; at++) {
     const TemplateInstruction i = unpack_instruction(t.code[at]);
     if (i.operation >= Op::kEnd)
-      return refuse(d, "code[]: operation", at, uint32_t(Op::kEnd), uint32_t(i.operation));
+      return refuse_meaning(d, "code[]: operation", at, uint32_t(Op::kEnd), uint32_t(i.operation));
     if (i.operation == Op::kLabel) {
       if (depth == kUnknownDepth) depth = i.b;
-      if (depth != i.b || depth > f.stack) return refuse(d, "code[]: label", at, depth, i.b);
+      if (depth != i.b || depth > f.stack)
+        return refuse_meaning(d, "code[]: label", at, depth, i.b);
       continue;
     }
-    if (depth == kUnknownDepth) return refuse(d, "code[]: a label behind a jump", at);
+    if (depth == kUnknownDepth) return refuse_meaning(d, "code[]: a label behind a jump", at);
     INGOT_TRY(check_operands(t, f, i, at, d));
     const bool looks_at_loop = i.operation == Op::kNext;
     const uint32_t pops = template_pops(i), pushes = template_pushes(i);
     if (depth < pops || (looks_at_loop && depth < 1) || (i.operation == Op::kKeep && depth < 2))
-      return refuse(d, "code[]: values on the stack", at, pops, depth);
+      return refuse_meaning(d, "code[]: values on the stack", at, pops, depth);
     uint32_t there = 0;
     if (jump_of(i, depth, &there)) {
-      if (i.b < f.entry || i.b >= end) return refuse(d, "code[].b: jump", at, end, i.b);
+      if (i.b < f.entry || i.b >= end) return refuse_meaning(d, "code[].b: jump", at, end, i.b);
       const TemplateInstruction target = unpack_instruction(t.code[i.b]);
       if (target.operation != Op::kLabel || target.b != there)
-        return refuse(d, "code[].b: jump to a label of this depth", at, there, target.b);
+        return refuse_meaning(d, "code[].b: jump to a label of this depth", at, there, target.b);
     }
     depth = depth - pops + pushes;
-    if (depth > f.stack) return refuse(d, "functions[].stack", at, f.stack, depth);
+    if (depth > f.stack) return refuse_meaning(d, "functions[].stack", at, f.stack, depth);
     if (i.operation == Op::kReturn && depth != 0)
-      return refuse(d, "code[]: a function leaves one value", at, 1, depth + 1);
+      return refuse_meaning(d, "code[]: a function leaves one value", at, 1, depth + 1);
     if (i.operation == Op::kJump || i.operation == Op::kReturn) depth = kUnknownDepth;
   }
-  return depth == kUnknownDepth ? Status() : refuse(d, "code[]: a function ends", end);
+  return depth == kUnknownDepth ? Status() : refuse_meaning(d, "code[]: a function ends", end);
 }
 
 Status check_code(const TemplateView& t, ErrorDetail* d) {
   if (t.lines.size != t.code.size)
-    return refuse(d, "lines: one for each instruction", 0, t.code.size, t.lines.size);
+    return refuse_meaning(d, "lines: one for each instruction", 0, t.code.size, t.lines.size);
   for (size_t i = 0; i < t.functions.size; i++) {
     const uint32_t end =
         i + 1 < t.functions.size ? t.functions[i + 1].entry : uint32_t(t.code.size);

@@ -13,19 +13,6 @@ namespace {
 
 static_assert(sizeof(MergeRow) == sizeof(fb::Merge), "rows are read where they lie");
 
-Status refuse(ErrorDetail* detail, const char* field, uint64_t operand = 0, uint64_t need = 0,
-              uint64_t have = 0) {
-  const Status bad = fail(detail, Code::kMeaningInvalid, field, need, have);
-  if (detail) detail->operand = int32_t(operand);
-  return bad;
-}
-
-template <class T, class Vector>
-Span<const T> span_of(const Vector* vector) {
-  if (!vector) return {};
-  return {reinterpret_cast<const T*>(vector->Data()), vector->size()};
-}
-
 /// The first and the last of the ranges that `starts` makes of `total` entries, ascending between.
 bool are_starts(Span<const uint32_t> starts, uint64_t count, uint64_t total) {
   if (starts.size != count + 1 || starts[0] != 0 || starts[count] != total) return false;
@@ -40,16 +27,16 @@ Status check_shape(TrieView* t, uint32_t pieces, ErrorDetail* d) {
   const uint64_t nodes = t->label.size;
   if (nodes == 0 || nodes >= ~uint32_t{0} || t->piece.size != nodes || t->first.size != nodes + 1 ||
       t->first[0] != 1 || t->first[nodes] != nodes)
-    return refuse(d, "trie: as many labels and pieces as nodes", 0, nodes, t->first.size);
+    return refuse_meaning(d, "trie: as many labels and pieces as nodes", 0, nodes, t->first.size);
   for (uint64_t i = 0; i < nodes; i++) {
     if (t->first[i] <= i || t->first[i] > t->first[i + 1] || t->first[i + 1] > nodes)
-      return refuse(d, "trie.first ascends and leads forward", i);
+      return refuse_meaning(d, "trie.first ascends and leads forward", i);
     if (t->piece[i] < -1 || t->piece[i] >= int64_t(pieces))
-      return refuse(d, "trie.piece is a piece", i, pieces, uint64_t(t->piece[i]));
+      return refuse_meaning(d, "trie.piece is a piece", i, pieces, uint64_t(t->piece[i]));
     for (uint64_t c = t->first[i] + 1; c < t->first[i + 1]; c++)
-      if (t->label[c - 1] >= t->label[c]) return refuse(d, "trie.label ascends", i);
+      if (t->label[c - 1] >= t->label[c]) return refuse_meaning(d, "trie.label ascends", i);
   }
-  if (t->piece[0] != -1) return refuse(d, "trie.piece of the root is none");
+  if (t->piece[0] != -1) return refuse_meaning(d, "trie.piece of the root is none");
   for (uint64_t begin = 0, end = 1; begin < end; t->depth++) {  // a level of nodes
     const uint64_t next = t->first[end];
     begin = end, end = next;
@@ -70,10 +57,10 @@ Status check_strings(const TokenizerView& v, const TrieView& t, uint32_t kinds, 
     for (const uint8_t byte : v.piece(p))
       if ((node = trie_child(t, node, byte)) == kNoNode) break;
     if (node == kNoNode || node == 0 || t.piece[node] != int32_t(p)) continue;
-    if (!(kinds >> unsigned(v.kind(p)) & 1)) return refuse(d, field, p);
+    if (!(kinds >> unsigned(v.kind(p)) & 1)) return refuse_meaning(d, field, p);
     found++;
   }
-  return found == expected ? Status() : refuse(d, field, 0, expected, found);
+  return found == expected ? Status() : refuse_meaning(d, field, 0, expected, found);
 }
 
 constexpr uint32_t kind_bit(PieceKind kind) { return 1u << unsigned(kind); }
@@ -98,18 +85,18 @@ Status check_pieces(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d)
   if (v->piece_kinds.size > kMaxPieces)
     return fail(d, Code::kLimitExceeded, "pieces", kMaxPieces, v->piece_kinds.size);
   v->count = uint32_t(v->piece_kinds.size);
-  if (v->count == 0) return refuse(d, "there is a piece");
+  if (v->count == 0) return refuse_meaning(d, "there is a piece");
   if (!are_starts(v->piece_starts, v->count, v->piece_bytes.size))
-    return refuse(d, "piece_starts ascend to the end of piece_bytes");
+    return refuse_meaning(d, "piece_starts ascend to the end of piece_bytes");
   for (uint32_t p = 0; p < v->count; p++) {
     if (v->piece(p).size > kMaxPieceBytes)
       return fail(d, Code::kLimitExceeded, "piece: bytes", kMaxPieceBytes, v->piece(p).size);
     const uint8_t kind = v->piece_kinds[p];
     const unsigned low = kind & kPieceKindMask;
     if (low < 1 || low > unsigned(PieceKind::kByte) || kind >= 64)
-      return refuse(d, "piece_kinds: 1 to 6", p, 6, kind);
+      return refuse_meaning(d, "piece_kinds: 1 to 6", p, 6, kind);
     if (kind > kPieceKindMask && !(kNamed >> low & 1))
-      return refuse(d, "piece_kinds: only an added token takes spaces", p);
+      return refuse_meaning(d, "piece_kinds: only an added token takes spaces", p);
   }
   return {};
 }
@@ -119,22 +106,23 @@ Status check_ids(Span<const uint32_t> ids, const TokenizerView& v, const char* f
   constexpr size_t kMax = 16;
   if (ids.size > kMax) return fail(d, Code::kLimitExceeded, field, kMax, ids.size);
   for (const uint32_t id : ids)
-    if (id >= v.count) return refuse(d, field, id, v.count, id);
+    if (id >= v.count) return refuse_meaning(d, field, id, v.count, id);
   return {};
 }
 
 Status check_bytes(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d) {
   v->byte_pieces = span_of<int32_t>(from.byte_pieces());
   const size_t size = v->byte_pieces.size;
-  if (size != 0 && size != 256) return refuse(d, "byte_pieces: 256 or none", 0, 256, size);
-  if (v->bytes && size == 0) return refuse(d, "byte_pieces of a model over bytes", 0, 256, 0);
+  if (size != 0 && size != 256) return refuse_meaning(d, "byte_pieces: 256 or none", 0, 256, size);
+  if (v->bytes && size == 0)
+    return refuse_meaning(d, "byte_pieces of a model over bytes", 0, 256, 0);
   for (size_t b = 0; b < size; b++) {
     const int32_t p = v->byte_pieces[b];
-    if (p < -1 || p >= int64_t(v->count)) return refuse(d, "byte_pieces[]", b, v->count);
+    if (p < -1 || p >= int64_t(v->count)) return refuse_meaning(d, "byte_pieces[]", b, v->count);
     if (p < 0) continue;
     const Span<const uint8_t> bytes = v->piece(uint32_t(p));
     if (bytes.size != 1 || bytes[0] != b)
-      return refuse(d, "byte_pieces[]: a piece of that byte", b, b);
+      return refuse_meaning(d, "byte_pieces[]: a piece of that byte", b, b);
   }
   return {};
 }
@@ -144,23 +132,24 @@ Status check_merges(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d)
   v->merge_first = span_of<uint32_t>(from.merge_first());
   v->merges = span_of<MergeRow>(from.merges());
   if (v->model != TextModel::kRanked)
-    return v->merges.size || v->merge_first.size ? refuse(d, "merges of a model without ranks")
-                                                 : Status();
+    return v->merges.size || v->merge_first.size
+               ? refuse_meaning(d, "merges of a model without ranks")
+               : Status();
   if (!are_starts(v->merge_first, v->count, v->merges.size))
-    return refuse(d, "merge_first ascends to the end of merges");
+    return refuse_meaning(d, "merge_first ascends to the end of merges");
   for (uint32_t left = 0; left < v->count; left++) {
     const Span<const uint8_t> a = v->piece(left);
     for (uint32_t i = v->merge_first[left]; i < v->merge_first[left + 1]; i++) {
       const MergeRow& row = v->merges[i];
       if (row.right >= v->count || row.piece >= v->count)
-        return refuse(d, "merges[]: pieces", i, v->count);
+        return refuse_meaning(d, "merges[]: pieces", i, v->count);
       if (i > v->merge_first[left] && v->merges[i - 1].right >= row.right)
-        return refuse(d, "merges[].right ascends", i);
+        return refuse_meaning(d, "merges[].right ascends", i);
       const Span<const uint8_t> b = v->piece(row.right), joined = v->piece(row.piece);
       if (a.size == 0 || b.size == 0 || joined.size != a.size + b.size ||
           memcmp(joined.data, a.data, a.size) != 0 ||
           memcmp(joined.data + a.size, b.data, b.size) != 0)
-        return refuse(d, "merges[].piece is its left piece and its right one", i);
+        return refuse_meaning(d, "merges[].piece is its left piece and its right one", i);
     }
   }
   return {};
@@ -169,16 +158,18 @@ Status check_merges(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d)
 Status check_scores(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d) {
   v->scores = span_of<double>(from.scores());
   if (reinterpret_cast<uintptr_t>(v->scores.data) % alignof(double) != 0)
-    return refuse(d, "scores lie where a number may lie");
+    return refuse_meaning(d, "scores lie where a number may lie");
   v->orders = span_of<uint32_t>(from.orders());
   const size_t scores = v->model == TextModel::kUnigram ? v->count : 0,
                orders = v->model == TextModel::kScored ? v->count : 0;
-  if (v->scores.size != scores) return refuse(d, "scores, of unigram", 0, scores, v->scores.size);
-  if (v->orders.size != orders) return refuse(d, "orders, of scored", 0, orders, v->orders.size);
+  if (v->scores.size != scores)
+    return refuse_meaning(d, "scores, of unigram", 0, scores, v->scores.size);
+  if (v->orders.size != orders)
+    return refuse_meaning(d, "orders, of scored", 0, orders, v->orders.size);
   constexpr double kMax = 1e9;
   for (uint32_t p = 0; p < scores; p++) {
     if (!(v->scores[p] >= -kMax && v->scores[p] <= kMax))
-      return refuse(d, "scores[] are numbers of at most 1e9", p);
+      return refuse_meaning(d, "scores[] are numbers of at most 1e9", p);
     if (v->kind(p) == PieceKind::kNormal && v->scores[p] < v->lowest_score)
       v->lowest_score = v->scores[p];
   }
@@ -197,17 +188,17 @@ Status check_stages(Span<const TextStage> stages, ErrorDetail* d) {
 /// What each model cannot do without.
 Status check_model(const TokenizerView& v, ErrorDetail* d) {
   if (v.unknown < -1 || v.unknown >= int64_t(v.count))
-    return refuse(d, "unknown is a piece", 0, v.count);
-  if (v.model != TextModel::kRanked && v.bytes) return refuse(d, "bytes, of ranked");
+    return refuse_meaning(d, "unknown is a piece", 0, v.count);
+  if (v.model != TextModel::kRanked && v.bytes) return refuse_meaning(d, "bytes, of ranked");
   if (v.pieces.first.empty() && (v.model != TextModel::kRanked || !v.bytes || v.whole_pieces))
-    return refuse(d, "pieces, which text is matched with");
+    return refuse_meaning(d, "pieces, which text is matched with");
   const bool is_bert =
       v.normalizer == TextNormalizer::kBertCased || v.normalizer == TextNormalizer::kBertUncased;
   const bool has_bert = v.stages.size == 1 && v.stages[0] == TextStage::kBert;
   if ((v.model == TextModel::kWords) != is_bert || is_bert != has_bert)
-    return refuse(d, "words, the split and the normalizer of bert belong together");
+    return refuse_meaning(d, "words, the split and the normalizer of bert belong together");
   if (v.model == TextModel::kWords && v.unknown < 0)
-    return refuse(d, "unknown, of words", 0, v.count);
+    return refuse_meaning(d, "unknown, of words", 0, v.count);
   return {};
 }
 

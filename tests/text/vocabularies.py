@@ -8,12 +8,11 @@ refused is named with its reason; REFUSED says which may be.
 
 import json
 import pathlib
-import subprocess
 import sys
-import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
+from packages import fetch_sources  # noqa: E402
 from testing import Checks, ingot_parser, run  # noqa: E402
 
 PACKAGE = "llama-cpp-python==0.3.36"
@@ -26,27 +25,6 @@ REFUSED = {
 }
 # Words are put together with one space, lower case and without accents: not the text that was.
 LOSSY = {"bert-bge"}
-
-
-def fetch(folder):
-    """The folder of the vocabularies."""
-    found = sorted(folder.glob("*/vendor/llama.cpp/models/ggml-vocab-*.gguf"))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "-q", "--no-binary", ":all:", "--no-deps"]
-            + ["-d", folder, PACKAGE],
-            check=True,
-        )
-        with tarfile.open(next(folder.glob("llama_cpp_python-*.tar.gz"))) as package:
-            for member in package:
-                name = pathlib.PurePosixPath(member.name)
-                if name.match("*/models/ggml-vocab-*") and member.isfile():
-                    path = folder / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(package.extractfile(member).read())
-        found = sorted(folder.glob("*/vendor/llama.cpp/models/ggml-vocab-*.gguf"))
-    return found
 
 
 def tokenize(ingot, path, items, folder, *options):
@@ -95,7 +73,9 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/vocabularies")
     a = parser.parse_args()
     checks = Checks("vocabularies")
-    for path in fetch(a.work):
+    for path in fetch_sources(PACKAGE, "ggml-vocab-*.gguf*", a.work):
+        if path.suffix != ".gguf":
+            continue
         checks.report(path.stem, compare(a.ingot, path, a.work))
     sys.exit(checks.finish())
 
