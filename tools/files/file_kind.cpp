@@ -15,7 +15,7 @@
 #include "runtime/format/state_file.h"
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
-#include "tools/files/refuse_pipe.h"
+#include "tools/files/whole_file.h"
 
 namespace ingot::host {
 namespace {
@@ -23,26 +23,8 @@ namespace {
 constexpr size_t kPrefixBytes = 64 * 1024;
 constexpr uint8_t kPickleStart = 0x80;  // of protocols since 2
 
-/// The system's reason and what to do about it.
-std::string why_unreadable() {
-  const char* todo = errno == EACCES         ? "; check its permissions"
-                     : errno == ELOOP        ? "; links lead to each other, name the file itself"
-                     : errno == ENAMETOOLONG ? "; check the name"
-                                             : "";
-  return strerror(errno) + std::string(todo);
-}
-
 std::vector<uint8_t> read_prefix(const std::string& path) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) {
-    if (errno == ENOENT) fail(Exit::kUnavailable, path + ": no such file; check the name");
-    fail(Exit::kUnavailable, path + ": cannot be read: " + why_unreadable());
-  }
-  if (S_ISDIR(found.st_mode))
-    fail(Exit::kUnavailable, path + ": is a folder, expected a file; name the model file in it");
-  refuse_pipe(path);
-  const int descriptor = open_input(path);
-  if (descriptor < 0) fail(Exit::kUnavailable, path + ": cannot be read: " + why_unreadable());
+  const int descriptor = open_readable(path);
   std::vector<uint8_t> bytes(kPrefixBytes);
   size_t got = 0;
   ssize_t piece = 0;

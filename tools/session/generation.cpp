@@ -92,10 +92,10 @@ void Generation::run_part(std::span<const int32_t> ids) {
 
 std::span<const float> Generation::feed(std::span<const int32_t> ids) {
   if (int64_t(ids.size()) > context_ - position_)
-    fail(Exit::kMismatch, engine_->path() + ": " + std::to_string(ids.size()) + " tokens behind " +
-                              std::to_string(position_) + ", its context has room for " +
-                              std::to_string(context_ - position_) +
-                              "; convert it with a larger --context");
+    fail(Exit::kMismatch,
+         engine_->path() + ": a context of " + std::to_string(context_) + " tokens, found " +
+             (position_ ? std::to_string(position_) + " in use and " : "") +
+             std::to_string(ids.size()) + " more; convert it with a larger --context");
   if (ids.empty()) return {};
   while (!ids.empty()) {
     const size_t part = std::min(ids.size(), size_t(most_tokens_));

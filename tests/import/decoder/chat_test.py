@@ -99,8 +99,17 @@ def check_gguf(checks, ingot, folder):
         "two sources of messages": ["--chat", "--messages", messages, "--system", "a"],
         "an option without a value": ["--chat", "--prompt", "a", "--template-option", "mood"],
         "a system without a chat": ["--prompt", "a", "--system", "b"],
+        "messages and a prompt": ["--chat", "--messages", messages, "--prompt", "a"],
+        "messages and a file": ["--chat", "--messages", messages, "--file", messages],
     }.items():
         checks.report(name, ingot("generate", ingot.file, *words).refusal(1))
+    for path, word in ((folder / "none", "no such file"), (folder, "is a folder")):
+        for words in (["generate", ingot.file, "--file", path],
+                      ["generate", ingot.file, "--chat", "--messages", path],
+                      ["tokenize", ingot.file, "--file", path]):
+            checks.report(f"{words[0]} {words[-2]}: {word}", ingot(*words).refusal(7, word))
+    done = ingot("generate", ingot.file, "--prompt", "a" * 100)
+    checks.report("a long prompt", done.refusal(5, f"a context of {CONTEXT} tokens, found 10"))
     done = convert(UNKNOWN)
     checks.report("convert with an unknown template", done.error)
     reason = "chat template, line 2: not known: the filter 'frob'"

@@ -2,7 +2,6 @@
 // ingot generate - a language model's continuation of a text.
 #include <cmath>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +10,8 @@
 #include "tools/cli/options/session_options.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
-#include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/whole_file.h"
 #include "tools/session/file_parts.h"
 #include "tools/session/generation.h"
 #include "tools/text/loaded_sampler.h"
@@ -48,10 +47,7 @@ std::string prompt_of(const GenerateArguments& a) {
   if (a.has_prompt && !a.input.empty())
     host::fail(Exit::kUsage, "generate: --prompt and --file; name one of them");
   if (a.has_prompt) return a.prompt;
-  host::InputStream stream(a.input.empty() ? host::spool_standard_input() : a.input);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) host::fail(Exit::kUnavailable, a.input + ": cannot be read to its end");
-  return text;
+  return host::read_text(a.input.empty() ? host::spool_standard_input() : a.input);
 }
 
 /// The text of ids as they come, on standard output, up to a stop text.
@@ -118,6 +114,9 @@ int generate(const GenerateArguments& a) {
   const int64_t most = parse_integer("--tokens", a.tokens, 1, 1 << 30);
   const Sampling sampling = a.sampling.sampling();
   (void)LoadedStopTexts(a.sampling.stops);  // refused before anything is loaded
+  if (a.chat.has_messages() && (a.has_prompt || !a.input.empty()))
+    host::fail(Exit::kUsage, std::string("generate: --messages and --") +
+                                 (a.has_prompt ? "prompt" : "file") + "; name one of them");
   Engine engine(a.file, a.session.open_settings());
   const LoadedTokenizer tokenizer = tokenizer_of(engine);
   text::EncodeOptions encoding;

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,8 +13,8 @@
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
 #include "tools/files/file_kind.h"
-#include "tools/files/input_file.h"
 #include "tools/files/standard_streams.h"
+#include "tools/files/whole_file.h"
 #include "tools/session/engine.h"
 #include "tools/session/file_parts.h"
 #include "tools/text/loaded_tokenizer.h"
@@ -52,12 +51,7 @@ std::string read_input(const TokenizeArguments& a) {
     for (const std::string& word : a.words) text += (text.empty() ? "" : " ") + word;
     return text;
   }
-  const std::string path = a.input.empty() ? host::spool_standard_input() : a.input;
-  (void)host::file_bytes(path);
-  host::InputStream stream(path);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) host::fail(Exit::kUnavailable, path + ": cannot be read to its end");
-  return text;
+  return host::read_text(a.input.empty() ? host::spool_standard_input() : a.input);
 }
 
 /// Numbers with anything of blanks, commas and brackets between them.

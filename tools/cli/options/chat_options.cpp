@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/options/chat_options.h"
 
-#include <iterator>
-
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/failure.h"
-#include "tools/files/input_file.h"
+#include "tools/files/whole_file.h"
 #include "tools/text/rendered_chat.h"
 
 namespace ingot::cli {
@@ -15,10 +13,7 @@ using host::Exit;
 using ChatJson = nlohmann::ordered_json;
 
 ChatJson messages_in(const std::string& path) {
-  host::InputStream stream(path);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) host::fail(Exit::kUnavailable, path + ": cannot be read to its end");
-  ChatJson inputs = checkpoint::parse_bounded_json(text, path);
+  ChatJson inputs = checkpoint::parse_bounded_json(host::read_text(path), path);
   if (inputs.is_array()) inputs = {{"messages", std::move(inputs)}};
   if (!inputs.is_object() || !inputs.contains("messages") || !inputs["messages"].is_array())
     host::fail(Exit::kMismatch, path +
@@ -31,7 +26,7 @@ ChatJson messages_in(const std::string& path) {
 void add_option(const std::string& option, ChatJson* inputs) {
   const size_t equals = option.find('=');
   if (equals == std::string::npos || equals == 0)
-    host::fail(Exit::kUsage, "generate: --template-option " + option + ", expected NAME=VALUE");
+    host::fail(Exit::kUsage, "--template-option: expected NAME=VALUE, found '" + option + "'");
   const std::string name = option.substr(0, equals), text = option.substr(equals + 1);
   const bool is_json = ChatJson::accept(text);
   (*inputs)[name] =
@@ -66,7 +61,7 @@ std::string ChatArguments::render(const vocabulary::LoadedTokenizer& tokenizer,
                                   const std::string& file,
                                   const std::function<std::string()>& prompt) const {
   ChatJson inputs;
-  if (messages_.empty()) {
+  if (!has_messages()) {
     ChatJson messages = ChatJson::array();
     if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
     messages.push_back({{"role", "user"}, {"content", prompt()}});

@@ -16,6 +16,7 @@ class ChatArguments {
   void declare(CLI::App* command);
   bool is_chat() const { return is_chat_; }
   bool shows_prompt() const { return shows_prompt_; }
+  bool has_messages() const { return !messages_.empty(); }
   /// The text of the prompt. `prompt` gives what the user says, where no file has the messages.
   /// @throws Failure kUsage, kMismatch, kUnsupported.
   std::string render(const vocabulary::LoadedTokenizer& tokenizer, const std::string& file,
