@@ -54,7 +54,12 @@ if cmake --build "$work/in_c" >"$work/in_c.log" 2>&1; then
 else fail "find_package, a project in C: $(tail -3 "$work/in_c.log")"; fi
 
 # pkg-config, whatever the prefix; it quotes for a shell.
-export PKG_CONFIG_PATH="$lib/pkgconfig"
+case $(pkg-config --version) in
+  0.*) # The original (Ubuntu 22.04) splits a prefix at its spaces; pkgconf does not.
+    ln -s "$prefix" "$work/another_place"
+    export PKG_CONFIG_PATH="$work/another_place${lib#"$prefix"}/pkgconfig" ;;
+  *) export PKG_CONFIG_PATH="$lib/pkgconfig" ;;
+esac
 eval "flags=($(pkg-config --cflags --libs ingot))"
 quiet "pkg-config, shared: links" cc -o "$work/shared" "$here/consumer/consumer.c" "${flags[@]}"
 one "pkg-config, shared" env LD_LIBRARY_PATH="$lib" "$work/shared" "$work/digits.ingot"
