@@ -4,6 +4,9 @@
 // and free are mimalloc's all the same, where it is there. Large blocks of a conversion lie where
 // tools/files/spill_file.h says.
 #include <unistd.h>
+#ifdef INGOT_HAVE_MIMALLOC
+#include <mimalloc.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -49,6 +52,14 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) {
 void release(void* memory) noexcept {
   if (!ingot::host::free_large(memory)) std::free(memory);
 }
+
+#ifdef INGOT_HAVE_MIMALLOC
+// Releases differ in whether they write lines of their own where memory ends. Constructors of
+// shared libraries allocate already, so this comes before them.
+void silence_mimalloc(int, char**, char**) { mi_option_disable(mi_option_show_errors); }
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const before_constructors)(int, char**, char**) = silence_mimalloc;
+#endif
 
 }  // namespace
 
