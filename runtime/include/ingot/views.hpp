@@ -14,6 +14,16 @@
 
 #include "ingot.h"
 
+// GCC 14 warns of a view that a temporary returns as of a part of that temporary.
+#ifdef __has_cpp_attribute
+#if __has_cpp_attribute(gnu::no_dangling)
+#define INGOT_NO_DANGLING [[gnu::no_dangling]]
+#endif
+#endif
+#ifndef INGOT_NO_DANGLING
+#define INGOT_NO_DANGLING
+#endif
+
 namespace ingot {
 
 /// The numbers behind a failure, and their text.
@@ -52,10 +62,10 @@ class [[nodiscard]] Result {
   const T& value() const& { return checked(), value_; }
   /// Of a temporary: by value, so that `for (float& x : session.input<float>(0).value())` outlives
   /// it.
-  T value() && { return checked(), std::move(value_); }
+  INGOT_NO_DANGLING T value() && { return checked(), std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T operator*() && { return std::move(*this).value(); }
+  INGOT_NO_DANGLING T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const { return error_; }
