@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/cuda/gpu_levers.cpp - what a GPU that is not here is predicted to take for files, with all that sessions have and
-// without each of four changes: gpu_levers GPU FILE.. prints a line for each file and change.
+// tests/cuda/gpu_levers.cpp - what a GPU that is not here is predicted to take for files, with all
+// that sessions have and without each of four changes: gpu_levers GPU FILE.. prints a line for each
+// file and change.
 #include <cstdio>
 #include <exception>
 #include <iterator>
