@@ -119,6 +119,11 @@ dev_show() {
       gpu_rehearse build/gcc "${@:2}" ;;
     gpu-cost) show_needs numpy onnx==1.23.2 torch; dev_build_gcc >/dev/null
       "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
+    gpu-levers) need_python "the figure" numpy onnx==1.23.2 torch || return 1 # [--gpus NAME,..] [--batches N,..] [--networks NAME,..]
+      configure_and_build gcc ingot_cli gpu_levers test_cuda_products -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      (dev_cuda_toolkit 11.8 >/dev/null) || true
+      "$python" tests/figures/gpu_levers.py --ingot build/gcc/bin/ingot --levers build/gcc/tests/cuda/gpu_levers \
+        --counts build/gcc/tests/cuda/test_cuda_products --work build/models "${@:2}" ;;
     gpu-weights) show_needs numpy onnx==1.23.2; dev_build_gcc >/dev/null
       "$python" tests/figures/gpu_weights.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     gpu-arena) show_needs numpy onnx==1.23.2 torch; dev_build_tests >/dev/null
@@ -282,6 +287,8 @@ Microcontrollers
 GPUs
   gpu-cost [--before BIN] [--write docs/cuda-cost.md]  predicted milliseconds, launches, bytes and FLOPs of
                     six networks on H200 and Orin Nano, batches 1, 8, 32, each precision
+  gpu-levers [--batches N,..]  what early weights, eight loads of rows, tiles of 128x128 and sums in the last
+                    block are each predicted to gain, and what was counted (a minute)
   gpu-weights [--before BIN] [--rows 1,64]  predicted microseconds of MiniLM's linear layers with weights of
                     32, 8 and 4 bits, by rows
   gpu-arena [--before BIN] [--batches 1,8]  bytes of the arena of six fp16 networks on a GPU, over the fake

@@ -22,6 +22,7 @@ struct LaunchWork {
   double instructions = 0;             // that warps issue, of loops of tensor cores; 0: not known
   double blocks = 0;                   // tiles, where a block takes several
   double in_flight = 0;                // bytes that a block has under way at a time
+  double loads = 1;                    // of a thread, in `in_flight`, of norms and softmax
   // Where weights are copied before the launch in front has ended: their share of a block's first
   // copies, and the bytes of all blocks, each once.
   double early_share = 0, early_bytes = 0;

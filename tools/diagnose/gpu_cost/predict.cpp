@@ -51,11 +51,14 @@ struct Recorder {
   LaunchAccess operands;  // of the instruction
   const uint8_t* scratch;
   uint64_t scratch_bytes;
+  bool one_load;
 };
 
 Status record(void* user, const GpuLaunch& launch) {
   Recorder& r = *static_cast<Recorder*>(user);
-  r.launches.push_back({ingot_cuda_kernel_set.kernels[launch.kernel].name, work_of(launch),
+  LaunchWork work = work_of(launch);
+  if (r.one_load) work.in_flight /= work.loads;
+  r.launches.push_back({ingot_cuda_kernel_set.kernels[launch.kernel].name, work,
                         access_of(r.operands, launch, r.scratch, r.scratch_bytes)});
   return {};
 }
@@ -132,10 +135,12 @@ void share_operands(const cli::ProgramView& view, const InstructionDef& instruct
 
 InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& gpu,
                                  GpuOperands* operands, bool weights_stay, uint32_t index,
-                                 const GpuVariant* variant, Schedule* schedule) {
+                                 const GpuVariant* variant, Schedule* schedule,
+                                 const Without& without = {}) {
   const InstructionDef& instruction = view.program().instructions[index];
   const GpuPrecision precision = gpu_precision(view.program().precision);
-  const GpuTraits traits = traits_of(gpu);
+  GpuTraits traits = traits_of(gpu);
+  if (without.large_tiles) traits.shared_bytes = 48 << 10;
   const F16Arguments arguments(operands->of(instruction), instruction, operands->f16_storage());
   const OpArguments& a = arguments.get();
   InstructionCost cost;
@@ -155,11 +160,12 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
   uint32_t* const fault = reinterpret_cast<uint32_t*>(kFirstAddress / 8);
   work.fault = fault, work.fault_value = 1;
   work.traits = traits, work.precision = precision, work.variant = variant;
-  work.counters = &schedule->counters;
-  work.constants = constants_of(instruction, view.program().values, a);
+  if (!without.last_block) work.counters = &schedule->counters;
+  if (!without.early_weights) work.constants = constants_of(instruction, view.program().values, a);
   work.sink = {&recorder, record};
   recorder.operands = access_of(instruction, view.program().values, a, fault);
   recorder.scratch = work.scratch, recorder.scratch_bytes = work.scratch_bytes;
+  recorder.one_load = without.loads;
   const Status status = row->plan(work);
   if (!status.ok())
     host::fail(host::Exit::kUnsupported, "instruction " + std::to_string(index) + ", " +
@@ -238,7 +244,7 @@ LaunchCost cost_of(const GpuModel& gpu, const LaunchWork& w, bool weights_stay, 
   return cost;
 }
 
-ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
+ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu, const Without& without) {
   ProgramCost all;
   all.gpu = &gpu;
   all.weights_stay = do_weights_stay(view, gpu);
@@ -252,7 +258,7 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu) {
       continue;
     }
     InstructionCost cost =
-        cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr, &schedule);
+        cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr, &schedule, without);
     all.launches += cost.kernels.size(), all.left_to_cpu += !cost.row;
     all.flops += cost.flops, all.bytes += cost.bytes;
     chained += cost.ns, all.start_ns += cost.start_ns;

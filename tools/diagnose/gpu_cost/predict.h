@@ -60,9 +60,18 @@ struct ProgramCost {
   double flops = 0, bytes = 0, ns = 0, start_ns = 0, hidden_ns = 0;
 };
 
+/// What sessions have and a prediction does without, to show what it gains
+/// (tests/figures/gpu_levers.py).
+struct Without {
+  bool early_weights = false;  // weights copied before the launch in front has ended
+  bool loads = false;          // norms and softmax: eight loads of a thread under way, not one
+  bool large_tiles = false;    // of 128x128: blocks have 48 KB of shared memory
+  bool last_block = false;     // that adds parts of k: a launch of its own does
+};
+
 /// Each instruction once: both branches of an If, one iteration of a Loop. Copies of ports are not
 /// in it. @pre view.bound(). @throws Failure where a plan refuses
-ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu);
+ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu, const Without& without = {});
 
 /// One instruction in the kernel variant that files know by this name and number of parts; where
 /// its row has no such variant, in the cost model's.

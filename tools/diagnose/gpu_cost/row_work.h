@@ -9,25 +9,27 @@
 
 namespace ingot::gpu_cost {
 
+constexpr double kLoads = 8;  // kernels/cuda/device/rows.cuh
+
 /// Eight loads of a thread are under way; scale and bias stay in the first-level cache of a block.
 inline void describe(const NormRowsParams& p, const char* kernel, const GpuLaunch& l,
                      LaunchWork* w) {
-  constexpr double kLoads = 8;
   const double numbers = double(p.rows) * double(p.n), x = dtype_bytes(p.x_dtype),
                parameters = ((p.scale ? 1 : 0) + (p.bias ? 1 : 0)) * double(dtype_bytes(p.dtype));
   w->known = true;
   w->bytes = numbers * (x * (contains(kernel, "long") ? 3 : 1) + dtype_bytes(p.y_dtype));
   w->weight_bytes = double(p.n) * parameters;
   w->fetched = w->bytes + double(l.grid_x) * w->weight_bytes;
+  w->loads = kLoads;
   w->in_flight = ingot_cuda_kernel_set.kernels[l.kernel].threads * kLoads * x;
 }
 /// Of lines that a block or a thread has it makes exponentials twice, and reads three times.
 inline void describe(const SoftmaxParams& p, const char* kernel, const GpuLaunch& l,
                      LaunchWork* w) {
-  constexpr double kLoads = 8;
   const double numbers = double(p.lines) * double(p.n), x = dtype_bytes(p.x_dtype);
   w->known = true;
   w->bytes = numbers * (x * (contains(kernel, "rows") ? 1 : 3) + dtype_bytes(p.y_dtype));
+  w->loads = kLoads;
   w->in_flight = ingot_cuda_kernel_set.kernels[l.kernel].threads * kLoads * x;
 }
 
