@@ -11,12 +11,12 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts generation h
   list(APPEND sources session/${name}.cpp)
 endforeach()
 list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp
-  text/loaded_sampler.cpp text/rendered_chat.cpp
+  text/rendered_chat.cpp
   checkpoint/tensors/bounded_json.cpp)
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
     inspect/inspect_file
-    commands/bench commands/bench_generation commands/check commands/completion commands/generate
+    commands/bench commands/bench_generation commands/chat commands/check commands/completion commands/generate
     commands/run commands/tokenize commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
