@@ -153,7 +153,7 @@ bool divide(Whole number, Whole divisor, double* out) {
   return *out = put_together(mantissa, exponent), true;
 }
 
-bool is_word(const char* text, size_t count, const char* word) {
+bool says(const char* text, size_t count, const char* word) {
   if (std::strlen(word) != count) return false;
   for (size_t i = 0; i < count; i++)
     if ((text[i] | 0x20) != word[i]) return false;
@@ -232,8 +232,8 @@ DecimalRead read_decimal(const char* text, size_t count, double* out) {
     return DecimalRead::kRead;
   };
   const size_t rest = size_t(end - at);
-  if (is_word(at, rest, "inf") || is_word(at, rest, "infinity")) return give(__builtin_inf());
-  if (is_word(at, rest, "nan")) return give(__builtin_nan(""));
+  if (says(at, rest, "inf") || says(at, rest, "infinity")) return give(__builtin_inf());
+  if (says(at, rest, "nan")) return give(__builtin_nan(""));
   Whole number;
   int64_t power = 0;  // the number is `number` * 10^power
   int taken = 0;

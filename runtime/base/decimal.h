@@ -9,8 +9,8 @@ namespace ingot {
 
 /// 0.d1d2d3... * 10^exponent
 struct DecimalDigits {
-  static constexpr int kMost = 17;
-  char digits[kMost] = {};  // '0' to '9'
+  static constexpr int kMaxCount = 17;
+  char digits[kMaxCount] = {};  // '0' to '9'
   int count = 0;
   int exponent = 0;
 };

@@ -162,7 +162,7 @@ Status RunGenerator::save(uint8_t* out, uint64_t capacity, uint64_t* bytes, Erro
 }
 
 Status RunGenerator::restore(Span<const uint8_t> saved, ErrorDetail* detail) {
-  if (saved.size < kSavedHead || std::memcmp(saved.data, kSavedMagic, sizeof kSavedMagic))
+  if (saved.size < kSavedHead || std::memcmp(saved.data, kSavedMagic, sizeof kSavedMagic) != 0)
     return fail(detail, Code::kNotIngot, "a saved conversation");
   const uint64_t tokens = load_little<uint64_t>(saved.data + sizeof kSavedMagic);
   if (tokens > uint64_t(run_.context()))

@@ -38,8 +38,8 @@ struct Chat {
   FileBytes bytes{model_file()};
   Model model = open_bytes_or_fail(bytes);
   Session session = session_of(model);
-  Text text = std::move(*Text::open(model));
-  Generator generator = std::move(*Generator::create(session, &text));
+  Text text = *Text::open(model);
+  Generator generator = *Generator::create(session, &text);
 
   Ids answer(const Ids& prompt, const ingot_answer_options& options, std::string* said = nullptr,
              ingot_end* end = nullptr) {
@@ -294,7 +294,7 @@ TEST_CASE("generator: a saved conversation goes on in another process's place") 
   Chat chat, other;
   const Ids prompt = random_prompt(7, 20);
   chat.answer(prompt, most(5));
-  const std::vector<uint8_t> saved = std::move(*chat.generator.save());
+  const std::vector<uint8_t> saved = *chat.generator.save();
   REQUIRE(other.generator.restore(saved.data(), saved.size()).ok());
   CHECK(other.generator.summary().cached == 24);
   CHECK(other.generator.next().error().code == INGOT_WRONG_STATE);

@@ -16,7 +16,7 @@ namespace {
 struct OpenText {
   FileBytes bytes{chat_model()};
   Model model = open_bytes_or_fail(bytes);
-  Text text = std::move(*Text::open(model));
+  Text text = *Text::open(model);
 };
 
 ingot_value text_value(const char* text) {

@@ -10,9 +10,7 @@
 namespace ingot::test::gguf {
 
 inline std::string text(const std::string& s) { return little_endian(s.size(), 8) + s; }
-inline std::string whole(uint32_t n) {
-  return little_endian(4, 4) + little_endian(n, 4);
-}
+inline std::string whole(uint32_t n) { return little_endian(4, 4) + little_endian(n, 4); }
 inline std::string word(const std::string& s) { return little_endian(8, 4) + text(s); }
 inline std::string real(float x) {
   uint32_t bits;
