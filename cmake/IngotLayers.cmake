@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Layers in their order; a layer may include those to its left only. tools/lint/layers.py checks the
 # same for every #include.
-set(INGOT_LAYER_ORDER base op format plan memory device session text api micro)
+set(INGOT_LAYER_ORDER base op format plan memory device session text generate api
+  micro)
 # The back ends that a program links or does not: runtime/device/NAME for each row.
 set(backends ${PROJECT_SOURCE_DIR}/runtime/device/backends.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${backends})

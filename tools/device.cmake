@@ -11,12 +11,12 @@ foreach(name arguments as_fp16 engine engine_states feed file_parts generation h
   list(APPEND sources session/${name}.cpp)
 endforeach()
 list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp
-  text/loaded_sampler.cpp text/rendered_chat.cpp
+  text/rendered_chat.cpp
   checkpoint/tensors/bounded_json.cpp)
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
     inspect/inspect_file
-    commands/bench commands/bench_generation commands/check commands/completion commands/generate
+    commands/bench commands/bench_generation commands/chat commands/check commands/completion commands/generate
     commands/run commands/tokenize commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
@@ -26,7 +26,7 @@ set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot RUNTIME_OUTPUT_DIRE
 target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1
   INGOT_VERSION_TEXT="${PROJECT_VERSION}")
 target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu
-  ingot_text ingot_runtime)
+  ingot_runtime)
 ingot_build_identity(ingot_cli)
 ingot_standard_output(ingot_cli)
 include(IngotHeaders)

@@ -21,7 +21,8 @@ FIRST_COMMENT = re.compile(  # behind the license's line
     r"\A[^\n]* SPDX[^\n]*\n(?:/\*\n?(.*?)\*/|((?://[^\n]*\n)+))", re.DOTALL
 )
 PAGE_ORDER = ("ingot.h", "cpu.h", "custom.h", "pool.h", "report.h", "log.h", "quantization.h")
-PAGE_ORDER += ("pipeline.h", "micro.h", "ingot.hpp", "views.hpp", "pipeline.hpp")
+PAGE_ORDER += ("pipeline.h", "text.h", "micro.h")
+PAGE_ORDER += ("ingot.hpp", "views.hpp", "pipeline.hpp", "text.hpp")
 LEFT_OUT = ("file", "namespace")  # compounds that are no declarations
 SKIPPED_NAMES = re.compile(r"INGOT_\w+_H_|INGOT_\w+_HPP_|INGOT_API$")
 

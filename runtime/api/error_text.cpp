@@ -5,7 +5,7 @@
 // `need` and `have` are what is expected and what is found. What `need` is to `have` stands at the
 // end of the field, where it is not the one right number: "options.threads: at most", "state:
 // bytes: at least"; some codes say it by themselves.
-#include "runtime/api/text.h"
+#include "runtime/api/text_line.h"
 #include "runtime/api/translate.h"
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/platform.h"
@@ -77,7 +77,7 @@ const char* relation(const ingot_error& e) {
 }
 
 /// The first bytes of what is no .ingot file, as a person knows them: "PK\x03\x04".
-void write_magic(uint64_t bytes, Text* text) {
+void write_magic(uint64_t bytes, TextLine* text) {
   static const char* const kHex = "0123456789abcdef";
   if (!bytes) return (void)text->add(": it is empty or begins with zeros");
   text->add(": begins with \"");
@@ -97,7 +97,7 @@ bool have_is_result(const ingot_error& e) {
   return e.need == 0 && e.code >= INGOT_NO_SUCH_DEVICE && e.code <= INGOT_DEVICE_FAULT;
 }
 
-void write_numbers(const ingot_error& e, Text* text) {
+void write_numbers(const ingot_error& e, TextLine* text) {
   if (have_is_result(e)) {
     if (e.have) text->add(" (").add(e.have).add(")");
     return;
@@ -189,7 +189,7 @@ const char* advice(ingot_code code) {
 }  // namespace
 
 size_t write_error(const ingot_error& e, char* out, size_t size) {
-  Text text(out, size);
+  TextLine text(out, size);
   if (!os::kHasErrorTexts) return text.add(ingot_code_name(e.code)).end();
   if (e.code == INGOT_OK) return text.add("no error").end();
   if (e.instruction != INGOT_NO_INSTRUCTION)
@@ -216,7 +216,7 @@ extern "C" {
 size_t ingot_error_text(const ingot_error* error, char* out, size_t size) {
   if (!out) size = 0;
   if (error) return ingot::api::write_error(*error, out, size);
-  return ingot::api::Text(out, size).end();
+  return ingot::api::TextLine(out, size).end();
 }
 
 const char* ingot_code_name(ingot_code code) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/api/log.cpp - what a session was given, and what it was not. Linked by programs that set
 // a log.
-#include "runtime/api/text.h"
+#include "runtime/api/text_line.h"
 #include "runtime/api/translate.h"
 #include "runtime/session/split.h"
 
@@ -34,7 +34,7 @@ class Line {
   const LogSink& sink_;
   const ingot_log_level level_;
   char room_[512];
-  Text text_{room_, sizeof room_};
+  TextLine text_{room_, sizeof room_};
 };
 
 void log_retreat(const RunSession& s, const ErrorDetail& detail) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/api/model_api.cpp - models: opening, questions, parts.
-#include "runtime/api/text.h"
+#include "runtime/api/text_line.h"
 #include "runtime/api/translate.h"
 #include "runtime/base/os/file.h"
 #include "runtime/base/os/memory.h"
@@ -107,7 +107,7 @@ int32_t find_port(const ingot_model* model, bool is_input, const char* name) {
 
 /// Writes a dimension with the fewest parentheses that keep its meaning. Depth is bounded: a
 /// hostile expression ends in "...".
-void write_dim(const ProgramDef& program, Dim dim, int depth, bool nested, Text* text) {
+void write_dim(const ProgramDef& program, Dim dim, int depth, bool nested, TextLine* text) {
   if (dim >= 0) return (void)text->add(uint64_t(dim));
   const DimExpr& expr = program.dim_exprs[size_t(-1 - dim)];
   if (expr.op == DimOp::kSymbol) return (void)text->add(program.symbols[size_t(expr.a)].name);
@@ -244,7 +244,7 @@ int32_t ingot_model_find_value(const ingot_model* model, const char* name) {
 
 size_t ingot_model_dim_text(const ingot_model* model, uint32_t value, uint32_t dim, char* out,
                             size_t size) {
-  Text text(out, out ? size : 0);
+  TextLine text(out, out ? size : 0);
   constexpr int kDepth = 12;
   if (model && value < unwrap(model)->program.values.size &&
       dim < unwrap(model)->program.values[value].rank)

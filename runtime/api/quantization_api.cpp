@@ -4,7 +4,7 @@
 // where `bits` is the scale as an f64.
 #include <cstring>
 
-#include "runtime/api/text.h"
+#include "runtime/api/text_line.h"
 #include "runtime/api/translate.h"
 
 using namespace ingot;
@@ -56,7 +56,7 @@ extern "C" ingot_code ingot_model_quantization(const ingot_model* model, const c
     return code;
   }
   char key[kMaxKey], text[kMaxText + 1] = {};
-  if (Text(key, sizeof key).add("ingot.quantization.").add(port).end() >= sizeof key)
+  if (TextLine(key, sizeof key).add("ingot.quantization.").add(port).end() >= sizeof key)
     return refuse_argument("port: no name is as long", error, INGOT_NOT_FOUND);
   uint64_t bytes = 0;
   const ingot_code code = ingot_model_metadata(model, key, text, kMaxText, &bytes, error);

@@ -62,4 +62,12 @@ void penalize_sequences(const SamplerOptions& o, const TokenHistory& history, do
   }
 }
 
+void mark_dry_breakers(const TokenizerView& tables, Span<uint8_t> bits) {
+  const uint64_t count = tables.count < 8 * bits.size ? tables.count : 8 * bits.size;
+  for (uint32_t id = 0; id < count; id++)
+    for (const uint8_t byte : tables.piece(id))
+      if (byte == '\n' || byte == ':' || byte == '"' || byte == '*')
+        bits[id / 8] |= uint8_t(1u << (id % 8));
+}
+
 }  // namespace ingot::text

@@ -24,8 +24,7 @@
 //          open).
 // Threads  one for a sampler.
 #pragma once
-#include "runtime/base/span.h"
-#include "runtime/base/status.h"
+#include "runtime/format/text_part.h"
 
 namespace ingot::text {
 
@@ -51,6 +50,10 @@ struct SamplerOptions {
 /// Checks the options, and says what memory a sampler of them needs.
 Status measure_sampler(const SamplerOptions& options, uint64_t vocabulary, uint64_t* bytes,
                        ErrorDetail* detail);
+
+/// Sets the bits of pieces that no sequence goes past, which are llama.cpp's: those with the end of
+/// a line, ':', '"' or '*'. `bits` may be of a smaller vocabulary.
+void mark_dry_breakers(const TokenizerView& tables, Span<uint8_t> bits);
 
 /// The last tokens, in a ring.
 struct TokenHistory {

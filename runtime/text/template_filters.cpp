@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/base/decimal.h"
 #include "runtime/text/template_machine.h"
 #include "runtime/text/unicode.h"
 
@@ -375,14 +376,11 @@ Status Machine::to_float(const Value& v, const Value& fallback, Value* out) {
   if (!v.is(Kind::kText)) return {};
   Value text;
   INGOT_TRY(strip(v, nullptr, true, true, &text));
-  const char *begin = reinterpret_cast<const char*>(text.bytes), *end = begin + text.count;
-  if (begin != end && *begin == '+') begin++;
+  const char* const begin = reinterpret_cast<const char*>(text.bytes);
   double number = 0;
-  const auto read = std::from_chars(begin, end, number);
-  if (read.ec == std::errc() && read.ptr == end && begin != end)
-    *out = Value::real(number);
-  else if (read.ec == std::errc::result_out_of_range)
-    return error("a number beyond f64");
+  const DecimalRead read = read_decimal(begin, text.count, &number);
+  if (read == DecimalRead::kTooLarge) return error("a number beyond f64");
+  if (read == DecimalRead::kRead) *out = Value::real(number);
   return {};
 }
 

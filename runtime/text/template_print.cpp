@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/base/decimal.h"
 #include "runtime/text/template_machine.h"
 #include "runtime/text/unicode.h"
 
@@ -72,26 +73,12 @@ Status Machine::put_integer(int64_t i) {
 Status Machine::put_float(double d) {
   if (std::isnan(d)) return put("nan");
   if (std::isinf(d)) return put(d < 0 ? "-inf" : "inf");
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, d, std::chars_format::scientific);
-  const char* at = digits;
-  if (*at == '-') {
-    INGOT_TRY(put_byte('-'));
-    at++;
-  }
-  char mantissa[24];
-  int count = 0, exponent = 0, sign = 1;
-  for (; at < end.ptr && *at != 'e'; at++)
-    if (*at != '.') mantissa[count++] = *at;
-  if (at < end.ptr) at++;
-  for (; at < end.ptr; at++) {
-    if (*at == '-') sign = -1;
-    if (*at >= '0' && *at <= '9') exponent = exponent * 10 + (*at - '0');
-  }
-  exponent *= sign;
+  if (std::signbit(d)) INGOT_TRY(put_byte('-'));
+  const DecimalDigits decimal = shortest_digits(d);
+  const int count = decimal.count, exponent = decimal.exponent - 1;
   const auto put_digits = [&](int from, int to) {
     for (int i = from; i < to; i++)
-      INGOT_TRY(put_byte(i >= 0 && i < count ? uint8_t(mantissa[i]) : uint8_t('0')));
+      INGOT_TRY(put_byte(i >= 0 && i < count ? uint8_t(decimal.digits[i]) : uint8_t('0')));
     return Status();
   };
   if (exponent >= -4 && exponent < 16) {

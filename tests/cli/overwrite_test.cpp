@@ -41,6 +41,7 @@ const std::map<std::string, Files> kCommands = {
     {"operators", {{}, {}}},
     {"tokenize", {{"FILE", "--file"}, {}}},
     {"generate", {{"FILE", "--file", "--messages"}, {}}},
+    {"chat", {{"FILE"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one
     {"serve", {{"--tls-cert", "--tls-key", "--token-file"}, {}}},

@@ -41,11 +41,11 @@ TEST_CASE("generation: ports of other types and sizes, and none") {
     Ports ports;
     const char* says;
   } rows[] = {
-      {{DType::kF64, DType::kI64, DType::kF32}, "port 'tokens'"},
-      {{DType::kI8, DType::kI64, DType::kF32}, "port 'tokens'"},
-      {{DType::kI32, DType::kI32, DType::kF32}, "port 'position'"},
-      {{DType::kI32, DType::kI64, DType::kF32, {0}}, "port 'position'"},
-      {{DType::kI32, DType::kI64, DType::kI64}, "port 'logits'"},
+      {{DType::kF64, DType::kI64, DType::kF32}, "element type 'tokens'"},
+      {{DType::kI8, DType::kI64, DType::kF32}, "element type 'tokens'"},
+      {{DType::kI32, DType::kI32, DType::kF32}, "'position': "},
+      {{DType::kI32, DType::kI64, DType::kF32, {0}}, "'position': "},
+      {{DType::kI32, DType::kI64, DType::kI64}, "element type 'logits'"},
   };
   for (const auto& row : rows) {
     const std::string file = with_ports(folder, row.ports);

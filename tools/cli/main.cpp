@@ -147,9 +147,8 @@ void add_memory_limit(CLI::App* command) {
 
 void add_commands(CLI::App& app, Action* chosen) {
 #ifdef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
-  for (const auto add :
-       {add_inspect, add_run, add_generate, add_tokenize, add_bench, add_check, add_verify,
-        add_doctor, add_completion})
+  for (const auto add : {add_inspect, add_run, add_generate, add_chat, add_tokenize, add_bench,
+                         add_check, add_verify, add_doctor, add_completion})
     add(app, chosen);
 #else
   add_convert(app, chosen);
@@ -172,6 +171,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_extract(app, chosen);
   add_tokenize(app, chosen);
   add_generate(app, chosen);
+  add_chat(app, chosen);
   add_registry(app, chosen);
   add_serve(app, chosen);
   add_doctor(app, chosen);
@@ -182,8 +182,8 @@ void add_commands(CLI::App& app, Action* chosen) {
       {"Make and look into files",
        {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
       {"Run",
-       {"run", "generate", "tokenize", "serve", "bench", "place", "tune", "kernels", "firmware",
-        "plan"}},
+       {"run", "generate", "chat", "tokenize", "serve", "bench", "place", "tune", "kernels",
+        "firmware", "plan"}},
       {"Check", {"verify", "check", "compare", "why", "report", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {

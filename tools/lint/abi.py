@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ["ingot.h", "pool.h", "report.h", "log.h", "quantization.h", "pipeline.h", "cpu.h"]
+HEADERS = "ingot.h pool.h report.h log.h quantization.h pipeline.h text.h cpu.h".split()
 HEADERS = [f"ingot/{name}" for name in HEADERS]
 LISTING = ROOT / "packaging/abi/ingot.txt"
 INCLUDES = ["runtime/include", "kernels/cpu/include"]

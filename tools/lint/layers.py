@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "text", "api", "micro"]
+ORDER = ["base", "op", "format", "plan", "memory", "device", "session", "text", "generate", "api", "micro"]
 TOOLS = [
     "files",
     "files/npz",

@@ -414,8 +414,12 @@ void Engine::run() {
 }
 
 bool Engine::run_unless_cancelled() {
+  return run_unless_cancelled([this] { return session_.run(); });
+}
+
+bool Engine::run_unless_cancelled(const std::function<Result<void>()>& call) {
   if (watch_) watch_->begin();
-  const auto result = session_.run();
+  const auto result = call();
   const bool is_late = watch_ && watch_->end();
   if (result) return true;
   if (result.error().code == INGOT_CANCELLED && is_late) fail(Exit::kUnavailable, late_text());

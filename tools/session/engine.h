@@ -2,6 +2,7 @@
 // tools/session/engine.h - a model and its session through the public interface, with failures
 // turned into exit codes and lines, and numpy arrays moved in and out.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -103,8 +104,10 @@ class Engine {
   void set_port(const ingot_tensor& port, const host::Array& array, const std::string& where) const;
   /// @throws Failure, also where it took longer than SessionSettings.run_seconds
   void run();
-  /// The same; false where the run was cancelled by the session's caller.
+  /// The same; false where the run was cancelled by the session's caller. `call` runs the session
+  /// once, in another way than session().run().
   bool run_unless_cancelled();
+  bool run_unless_cancelled(const std::function<Result<void>()>& call);
   host::Array take_output(uint32_t i);
   std::vector<host::Array> take_outputs();
   /// A state variable of the session; of a device that keeps it to itself a copy, which lasts until

@@ -1,39 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/session/generation.h - a decoder token by token: the session of a file with the ports of
-// docs/llm.md (tokens, position, logits) and its caches.
+// tools/session/generation.h - a language model's answers on the command line: runtime/generate
+// over an Engine, each run under its watch, failures as lines.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/include/ingot/text.hpp"
 #include "tools/session/engine.h"
+#include "tools/text/loaded_tokenizer.h"
 
 namespace ingot::cli {
 
+/// The text of the engine's file. @throws Failure kMismatch where it has no tokenizer
+Text open_text(const Engine& engine);
+/// What the command line says with it, while it lasts.
+vocabulary::LoadedTokenizer tokenizer_of(const Text& text, const std::string& file);
+
 class Generation {
  public:
-  /// Makes the session, for runs of 1 to most_tokens() tokens in one arena.
-  /// @throws Failure kMismatch for a file without these ports.
-  Generation(Engine* engine, SessionSettings settings);
+  /// Makes the session, for runs of 1 to the most tokens in one arena.
+  /// @param text  null: tokens alone
+  /// @throws Failure kMismatch for a file that is no language model.
+  Generation(Engine* engine, SessionSettings settings, const Text* text);
 
-  int64_t context() const { return context_; }          // tokens that the caches hold
-  int64_t most_tokens() const { return most_tokens_; }  // of one run
-  int64_t vocabulary() const { return vocabulary_; }
-  int64_t position() const { return position_; }  // tokens in the caches
-  /// Begins anew, or goes back: the caches count as having so many tokens.
-  void rewind(int64_t position) { position_ = position; }
+  int64_t context() const { return int64_t(generator_.summary().context); }
+  int64_t vocabulary() const { return int64_t(generator_.summary().vocabulary); }
 
-  /// Computes `ids` behind those in the caches, in parts where they are many.
-  /// @return the logits of the last of them, until the next call; empty where `ids` is
+  /// @throws Failure kMismatch for one of a token that there is not
+  void check_biases(std::span<const ingot_logit_bias> biases) const;
+  /// Begins an answer. @return tokens of the prompt that the caches hold already
   /// @throws Failure kMismatch where they do not fit the context, with both numbers
-  std::span<const float> feed(std::span<const int32_t> ids);
+  uint64_t begin(std::span<const int32_t> prompt, const ingot_answer_options& options);
+  /// Computes the prompt, a part at a time. False: cancelled.
+  bool prefill();
+  /// The next token. False: cancelled.
+  bool next(ingot_token* token);
+  /// Any thread, and a signal handler.
+  void cancel() { generator_.cancel(); }
 
  private:
-  void run_part(std::span<const int32_t> ids);
-
   Engine* engine_;
-  uint32_t tokens_ = 0, place_ = 0, logits_ = 0;  // ports
-  int64_t context_ = 0, most_tokens_ = 1, vocabulary_ = 0, position_ = 0, bound_ = 1;
+  Generator generator_;
 };
 
 }  // namespace ingot::cli

@@ -38,6 +38,9 @@ LoadedTokenizer::LoadedTokenizer(const std::vector<uint8_t>& part, const std::st
   }
 }
 
+LoadedTokenizer::LoadedTokenizer(const TextTables& tables, const std::string& where)
+    : where_(where), tables_(tables.tokenizer), has_chat_(tables.has_chat), chat_(tables.chat) {}
+
 const TemplateView& LoadedTokenizer::chat() const {
   if (!has_chat_)
     host::fail(host::Exit::kMismatch,

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/format/template_part.h"
+#include "runtime/generate/text_tables.h"
 #include "runtime/text/tokenizer.h"
 
 namespace ingot::vocabulary {
@@ -23,6 +23,8 @@ AlignedBytes aligned_bytes(size_t count);
 class LoadedTokenizer {
  public:
   LoadedTokenizer(const std::vector<uint8_t>& part, const std::string& where);
+  /// That of a model, where it lies.
+  LoadedTokenizer(const TextTables& tables, const std::string& where);
   /// From a GGUF file or a tokenizer.json.
   static LoadedTokenizer from_source(const std::string& path);
 

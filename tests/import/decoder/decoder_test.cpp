@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "tests/support/scratch.h"
+#include "tests/import/decoder/gguf_source.h"
 #include "tools/files/failure.h"
 #include "tools/files/output_file.h"
 #include "tools/files/work_budget.h"
@@ -22,68 +22,7 @@ using graph::Dims;
 namespace {
 
 constexpr auto le = test::little_endian;
-
-std::string text(const std::string& s) { return le(s.size(), 8) + s; }
-std::string whole(uint32_t n) { return le(4, 4) + le(n, 4); }
-std::string word(const std::string& s) { return le(8, 4) + text(s); }
-std::string real(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, 4);
-  return le(6, 4) + le(bits, 4);
-}
-
-/// A file that a case changes: values of the metadata as they lie, and dims of tensors of f32.
-struct Source {
-  std::map<std::string, std::string> metadata;
-  std::map<std::string, std::vector<uint64_t>> tensors;  // slowest first
-
-  std::string bytes() const {
-    std::string head = "GGUF" + le(3, 4) + le(tensors.size(), 8) + le(metadata.size(), 8);
-    for (const auto& [key, value] : metadata) head += text(key) + value;
-    std::string data;
-    float next = 0;
-    for (const auto& [name, dims] : tensors) {
-      head += text(name) + le(dims.size(), 4);
-      uint64_t count = 1;
-      for (size_t d = dims.size(); d-- > 0;) head += le(dims[d], 8), count *= dims[d];
-      head += le(0, 4) + le(data.size(), 8);
-      for (uint64_t i = 0; i < count; i++, next++) {
-        const float x = next / 1024;
-        data.append(reinterpret_cast<const char*>(&x), 4);
-      }
-      data.resize((data.size() + 31) / 32 * 32, '\0');
-    }
-    head.resize((head.size() + 31) / 32 * 32, '\0');
-    return head + data;
-  }
-};
-
-/// Llama of two layers, 8 wide, two heads of 4 and one of keys, 10 tokens.
-Source llama() {
-  Source s;
-  s.metadata = {{"general.architecture", word("llama")},
-                {"llama.block_count", whole(2)},
-                {"llama.context_length", whole(64)},
-                {"llama.embedding_length", whole(8)},
-                {"llama.feed_forward_length", whole(12)},
-                {"llama.attention.head_count", whole(2)},
-                {"llama.attention.head_count_kv", whole(1)},
-                {"llama.attention.layer_norm_rms_epsilon", real(1e-5f)}};
-  s.tensors = {{"token_embd.weight", {10, 8}}, {"output_norm.weight", {8}}};
-  for (const std::string layer : {"blk.0.", "blk.1."})
-    for (const auto& [name, dims] :
-         std::map<std::string, std::vector<uint64_t>>{{"attn_norm", {8}},
-                                                      {"attn_q", {8, 8}},
-                                                      {"attn_k", {4, 8}},
-                                                      {"attn_v", {4, 8}},
-                                                      {"attn_output", {8, 8}},
-                                                      {"ffn_norm", {8}},
-                                                      {"ffn_gate", {12, 8}},
-                                                      {"ffn_up", {12, 8}},
-                                                      {"ffn_down", {8, 12}}})
-      s.tensors[layer + name + ".weight"] = dims;
-  return s;
-}
+using namespace test::gguf;
 
 importer::Program import(const std::string& bytes, const importer::ImportOptions& options = {}) {
   const host::TemporaryPath file(".gguf");

@@ -10,7 +10,6 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/cli/reports/memory_parts.h"
 #include "tools/session/generation.h"
-#include "tools/text/loaded_sampler.h"
 
 namespace ingot::cli {
 namespace {
@@ -40,16 +39,14 @@ double median(std::vector<double> values) {
 int bench_generation(const GenerationBench& a) {
   const uint64_t began = ingot_clock_ns();
   Engine engine(a.file, a.open);
-  Generation generation(&engine, a.session);
+  Generation generation(&engine, a.session, nullptr);
   const double load = seconds_since(began);
   if (a.prompt + a.generate > generation.context())
     host::fail(host::Exit::kMismatch, a.file + ": " + std::to_string(a.prompt + a.generate) +
                                           " tokens, its context has room for " +
                                           std::to_string(generation.context()) +
                                           "; convert it with a larger --context");
-  vocabulary::LoadedSampler sampler({}, {}, {}, size_t(generation.vocabulary()),
-                                    size_t(generation.context()), a.file);
-  const std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
+  std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
   Progress progress("bench");
   std::vector<double> prompt_rates, generate_rates;
   double first = 0;
@@ -57,16 +54,15 @@ int bench_generation(const GenerationBench& a) {
   // three rounds at least, the first of which fills caches and counts for none
   for (int round = 0; round < 3 || seconds_since(start) < a.seconds; round++) {
     progress.show(std::to_string(round) + " rounds", seconds_since(start) / a.seconds);
-    generation.rewind(0);
+    prompt[0] = round % 2;  // nothing of the round before is in the caches
+    generation.begin(prompt, answer_options());
     uint64_t at = ingot_clock_ns();
-    std::span<const float> logits = generation.feed(prompt);
+    (void)generation.prefill();
     const double prompt_seconds = seconds_since(at);
     if (round == 0) first = load + prompt_seconds;
     at = ingot_clock_ns();
-    for (int64_t i = 0; i < a.generate; i++) {
-      const int32_t token = sampler.sample(logits);
-      logits = generation.feed({&token, 1});
-    }
+    ingot_token token = INGOT_INIT(ingot_token);
+    for (int64_t i = 0; i < a.generate && generation.next(&token); i++) (void)generation.prefill();
     const double generate_seconds = seconds_since(at);
     if (round == 0) continue;
     prompt_rates.push_back(double(a.prompt) / prompt_seconds);

@@ -12,18 +12,12 @@
 #include "tools/cli/output/terminal.h"
 #include "tools/files/standard_streams.h"
 #include "tools/files/whole_file.h"
-#include "tools/session/file_parts.h"
 #include "tools/session/generation.h"
-#include "tools/text/loaded_sampler.h"
-#include "tools/text/loaded_tokenizer.h"
 
 namespace ingot::cli {
 namespace {
 
 using host::Exit;
-using vocabulary::LoadedSampler;
-using vocabulary::LoadedStopTexts;
-using vocabulary::LoadedTokenizer;
 using Json = nlohmann::ordered_json;
 
 struct GenerateArguments {
@@ -34,15 +28,6 @@ struct GenerateArguments {
   SessionArguments session;
 };
 
-LoadedTokenizer tokenizer_of(const Engine& engine) {
-  FileParts parts(engine.path());
-  if (!parts.has(PartKind::kText))
-    host::fail(Exit::kMismatch, engine.path() +
-                                    ": has no tokenizer; convert it from a GGUF file, or from a "
-                                    "folder with a tokenizer.json");
-  return LoadedTokenizer(parts.read(PartKind::kText), engine.path());
-}
-
 std::string prompt_of(const GenerateArguments& a) {
   if (a.has_prompt && !a.input.empty())
     host::fail(Exit::kUsage, "generate: --prompt and --file; name one of them");
@@ -50,75 +35,36 @@ std::string prompt_of(const GenerateArguments& a) {
   return host::read_text(a.input.empty() ? host::spool_standard_input() : a.input);
 }
 
-/// The text of ids as they come, on standard output, up to a stop text.
-class Printer {
- public:
-  Printer(const LoadedTokenizer& tokenizer, std::vector<std::string> stops, bool is_silent,
-          bool shows_control)
-      : tables_(tokenizer.tables()),
-        decoder_(shows_control),
-        stops_(std::move(stops)),
-        is_silent_(is_silent) {}
-  void put(int32_t id) { add(stops_.put(view(decoder_.put(tables_, id, bytes_)))); }
-  void finish() {
-    add(stops_.put(view(decoder_.finish(bytes_))));
-    add(stops_.finish());
-  }
-  const std::string& text() const { return text_; }
-  const std::string* stopped_by() const { return stops_.stopped_by(); }
-
- private:
-  std::string_view view(size_t count) const {
-    return {reinterpret_cast<const char*>(bytes_), count};
-  }
-  void add(std::string_view bytes) {
-    text_ += bytes;
-    if (is_silent_ || bytes.empty()) return;
-    fwrite(bytes.data(), 1, bytes.size(), stdout);
-    fflush(stdout);
-  }
-  const TokenizerView& tables_;
-  text::Decoder decoder_;
-  LoadedStopTexts stops_;
-  bool is_silent_;
-  std::string text_;
-  uint8_t bytes_[text::Decoder::kMaxBytes];
-};
-
-LoadedSampler sampler_of(const Sampling& s, const LoadedTokenizer& tokenizer,
-                         const Generation& generation, const std::string& file) {
-  const size_t count = size_t(generation.vocabulary());
-  for (const text::LogitBias& bias : s.biases)
-    if (size_t(bias.id) >= count)
-      host::fail(Exit::kMismatch, "--bias " + std::to_string(bias.id) + ": " + file + " has " +
-                                      std::to_string(count) + " tokens, from 0");
-  std::vector<uint8_t> breakers;
-  if (s.options.dry_multiplier > 0) breakers = vocabulary::dry_breakers(tokenizer.tables(), count);
-  return LoadedSampler(s.options, s.biases, std::move(breakers), count,
-                       size_t(generation.context()), file);
-}
-
-Json sampling_json(const Sampling& s, const std::vector<std::string>& stops) {
+Json sampling_json(const Sampling& s) {
   Json report;
 #define INGOT_SAMPLER_OPTION(type, name, value, low, high, group, help) \
   report[#name] = s.options.name;
 #include "runtime/text/sampler_options.def"
   report["bias"] = Json::object();
-  for (const text::LogitBias& bias : s.biases)  // JSON has no infinity
+  for (const ingot_logit_bias& bias : s.biases)  // JSON has no infinity
     report["bias"][std::to_string(bias.id)] = std::isinf(bias.add) ? Json("-inf") : Json(bias.add);
-  report["stop"] = stops;
+  report["stop"] = s.stops;
   return report;
+}
+
+const char* end_name(ingot_end end) {
+  switch (end) {
+    case INGOT_END_CONTROL: return "end";
+    case INGOT_END_STOP_TEXT: return "stop";
+    case INGOT_END_CONTEXT: return "context";
+    default: return "tokens";
+  }
 }
 
 int generate(const GenerateArguments& a) {
   const int64_t most = parse_integer("--tokens", a.tokens, 1, 1 << 30);
   const Sampling sampling = a.sampling.sampling();
-  (void)LoadedStopTexts(a.sampling.stops);  // refused before anything is loaded
   if (a.chat.has_messages() && (a.has_prompt || !a.input.empty()))
     host::fail(Exit::kUsage, std::string("generate: --messages and --") +
                                  (a.has_prompt ? "prompt" : "file") + "; name one of them");
   Engine engine(a.file, a.session.open_settings());
-  const LoadedTokenizer tokenizer = tokenizer_of(engine);
+  const Text tables = open_text(engine);
+  const vocabulary::LoadedTokenizer tokenizer = tokenizer_of(tables, a.file);
   text::EncodeOptions encoding;
   encoding.parse_special = a.special || a.chat.is_chat();
   encoding.add_special = !a.chat.is_chat();  // the template has what stands before a text
@@ -131,55 +77,45 @@ int generate(const GenerateArguments& a) {
   }
   const std::vector<int32_t> prompt = tokenizer.encode(text, encoding);
   if (prompt.empty()) host::fail(Exit::kMismatch, "generate: the prompt has no token");
-  Generation generation(&engine, a.session.session_settings());
-  LoadedSampler sampler = sampler_of(sampling, tokenizer, generation, a.file);
-  sampler.accept(prompt);
-  Printer printer(tokenizer, a.sampling.stops, a.json, a.special);
+  Generation generation(&engine, a.session.session_settings(), &tables);
+  AnswerSettings answer(sampling, (a.goes_on ? uint32_t{INGOT_ANSWER_IGNORE_END} : 0) |
+                                      (a.special ? uint32_t{INGOT_ANSWER_SHOW_CONTROL} : 0));
+  answer.options.tokens = uint32_t(most);
+  generation.check_biases(sampling.biases);
+  generation.begin(prompt, answer.options);
   const uint64_t began = ingot_clock_ns();
-  std::span<const float> logits = generation.feed(prompt);
+  (void)generation.prefill();
   const double prompt_seconds = double(ingot_clock_ns() - began) / 1e9;
   std::vector<int32_t> ids;
-  const char* why = "tokens";
+  std::string said;
+  ingot_token token = INGOT_INIT(ingot_token);
   const uint64_t first = ingot_clock_ns();
-  while (int64_t(ids.size()) < most) {
-    const int32_t id = sampler.sample(logits);
-    if (!a.goes_on && uint32_t(id) < tokenizer.tables().count &&
-        tokenizer.tables().kind(uint32_t(id)) == PieceKind::kControl) {
-      why = "end";
-      break;
-    }
-    ids.push_back(id);
-    sampler.accept({&id, 1});
-    printer.put(id);
-    if (printer.stopped_by()) break;
-    if (int64_t(ids.size()) == most) break;
-    if (generation.position() == generation.context()) {
-      why = "context";
-      break;
-    }
-    logits = generation.feed({&id, 1});
+  while (token.end == INGOT_END_NONE && generation.next(&token)) {
+    if (token.end != INGOT_END_CONTROL) ids.push_back(token.id);
+    said.append(token.text, token.text_bytes);
+    if (a.json || token.text_bytes == 0) continue;
+    fwrite(token.text, 1, token.text_bytes, stdout);
+    fflush(stdout);
   }
-  printer.finish();
-  if (printer.stopped_by()) why = "stop";
   const double seconds = double(ingot_clock_ns() - first) / 1e9;
   if (a.json) {
-    const std::string* const stop = printer.stopped_by();
-    const Json report = {{"text", printer.text()},
-                         {"ids", ids},
-                         {"prompt_ids", prompt},
-                         {"stopped_by", why},
-                         {"stop_text", stop ? Json(*stop) : Json()},
-                         {"seed", sampling.draws() ? Json(sampling.options.seed) : Json()},
-                         {"sampling", sampling_json(sampling, a.sampling.stops)},
-                         {"prompt_tps", double(prompt.size()) / prompt_seconds},
-                         {"generate_tps", double(ids.size()) / seconds}};
+    const Json report = {
+        {"text", said},
+        {"ids", ids},
+        {"prompt_ids", prompt},
+        {"stopped_by", end_name(token.end)},
+        {"stop_text", token.stop_text < 0 ? Json() : Json(sampling.stops[size_t(token.stop_text)])},
+        {"seed", sampling.draws() ? Json(sampling.options.seed) : Json()},
+        {"sampling", sampling_json(sampling)},
+        {"prompt_tps", double(prompt.size()) / prompt_seconds},
+        {"generate_tps", double(ids.size()) / seconds}};
     puts(json_text(report).c_str());
     return 0;
   }
-  if (printer.text().empty() || printer.text().back() != '\n') putchar('\n');
+  if (said.empty() || said.back() != '\n') putchar('\n');
   if (sampling.draws() && !a.sampling.seed)
     note("drawn with --seed " + std::to_string(sampling.options.seed));
-  if (std::string(why) == "context")
+  if (token.end == INGOT_END_CONTEXT)
     note("the context of " + std::to_string(generation.context()) +
          " tokens is full; convert with a larger --context");
   return 0;

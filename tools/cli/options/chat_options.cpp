@@ -12,6 +12,8 @@ namespace {
 using host::Exit;
 using ChatJson = nlohmann::ordered_json;
 
+}  // namespace
+
 ChatJson messages_in(const std::string& path) {
   ChatJson inputs = checkpoint::parse_bounded_json(host::read_text(path), path);
   if (inputs.is_array()) inputs = {{"messages", std::move(inputs)}};
@@ -22,8 +24,7 @@ ChatJson messages_in(const std::string& path) {
   return inputs;
 }
 
-/// NAME=VALUE: JSON, or a text as it is.
-void add_option(const std::string& option, ChatJson* inputs) {
+void add_template_option(const std::string& option, ChatJson* inputs) {
   const size_t equals = option.find('=');
   if (equals == std::string::npos || equals == 0)
     host::fail(Exit::kUsage, "--template-option: expected NAME=VALUE, found '" + option + "'");
@@ -32,8 +33,6 @@ void add_option(const std::string& option, ChatJson* inputs) {
   (*inputs)[name] =
       is_json ? checkpoint::parse_bounded_json(text, "--template-option " + name) : ChatJson(text);
 }
-
-}  // namespace
 
 void ChatArguments::declare(CLI::App* command) {
   CLI::Option* chat =
@@ -72,7 +71,7 @@ std::string ChatArguments::render(const vocabulary::LoadedTokenizer& tokenizer,
     inputs = messages_in(messages_);
   }
   if (!inputs.contains("add_generation_prompt")) inputs["add_generation_prompt"] = true;
-  for (const std::string& option : options_) add_option(option, &inputs);
+  for (const std::string& option : options_) add_template_option(option, &inputs);
   return chat::render_chat(tokenizer.chat(), inputs, chat::local_time(), file);
 }
 

@@ -3,6 +3,7 @@
 // file.
 #pragma once
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "tools/text/loaded_tokenizer.h"
 
 namespace ingot::cli {
+
+/// The inputs of a chat template in a JSON file: a list of messages, or an object that has one.
+/// @throws Failure kUnavailable, kMismatch
+nlohmann::ordered_json messages_in(const std::string& path);
+/// Puts NAME=VALUE, JSON or a text as it is, among the inputs of a chat template.
+/// @throws Failure kUsage
+void add_template_option(const std::string& option, nlohmann::ordered_json* inputs);
 
 class ChatArguments {
  public:

@@ -42,6 +42,7 @@ void add_report(CLI::App& app, Action* chosen);
 void add_upgrade(CLI::App& app, Action* chosen);
 void add_kernels(CLI::App& app, Action* chosen);
 void add_generate(CLI::App& app, Action* chosen);
+void add_chat(CLI::App& app, Action* chosen);
 void add_firmware(CLI::App& app, Action* chosen);
 void add_plan(CLI::App& app, Action* chosen);
 void add_diff(CLI::App& app, Action* chosen);

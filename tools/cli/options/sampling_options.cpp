@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "runtime/text/stop_texts.h"
 #include "tools/files/failure.h"
 #include "tools/session/arguments.h"
 
@@ -48,45 +49,71 @@ std::string sampling_option(std::string member) {
   return "--" + member;
 }
 
-text::LogitBias parse_bias(const std::string& text) {
+ingot_logit_bias parse_bias(const std::string& text) {
   const size_t at = text.find('=');
   if (at == std::string::npos) fail(Exit::kUsage, "--bias: expected ID=X, found '" + text + "'");
-  text::LogitBias bias;
+  ingot_logit_bias bias{};
   bias.id = int32_t(parse_integer("--bias", text.substr(0, at), 0, INT32_MAX));
   const std::string option = "--bias " + std::to_string(bias.id), value = text.substr(at + 1);
   bias.add = value == "-inf" ? -INFINITY : parse_real(option, value, -kMaxBias, kMaxBias);
   return bias;
 }
 
+void check_stops(const std::vector<std::string>& stops) {
+  std::vector<text::StopText> views;
+  for (const std::string& stop : stops)
+    views.push_back({reinterpret_cast<const uint8_t*>(stop.data()), stop.size()});
+  ErrorDetail detail;
+  uint64_t bytes = 0;
+  const Status status = text::measure_stop_texts({views.data(), views.size()}, &bytes, &detail);
+  if (status.code() == Code::kLimitExceeded)
+    fail(Exit::kUsage, std::string("--stop: ") + std::to_string(detail.have) + " " + detail.field +
+                           ", at most " + std::to_string(detail.need));
+  if (!status.ok()) fail(Exit::kUsage, "--stop: expected a text, found an empty one");
+}
+
 }  // namespace
 
-void SamplingArguments::declare(CLI::App* command) {
-  command->add_flag("--greedy", greedy, "the most probable token each time (the default)")
+AnswerSettings::AnswerSettings(const Sampling& sampling, uint32_t flags) {
+#define INGOT_SAMPLER_OPTION(type, name, value, low, high, group, help) \
+  settings.push_back({#name, double(sampling.options.name)});
+#include "runtime/text/sampler_options.def"
+  for (const std::string& stop : sampling.stops) stops.push_back(stop.c_str());
+  options.settings = settings.data();
+  options.setting_count = settings.size();
+  options.seed = sampling.options.seed;
+  options.biases = sampling.biases.data();
+  options.bias_count = sampling.biases.size();
+  options.stop_texts = stops.data();
+  options.stop_text_count = stops.size();
+  options.flags = flags;
+}
+
+void SamplingArguments::declare(CLI::App* app) {
+  command = app->get_name();
+  app->add_flag("--greedy", greedy, "the most probable token each time (the default)")
       ->group(kSampling);
   for (const SamplingRow& r : kSamplingRows) {
     const std::string name = r.name;
-    command
-        ->add_option_function<std::string>(
-            sampling_option(name), [this, name](const std::string& text) { numbers[name] = text; },
-            r.help)
+    app->add_option_function<std::string>(
+           sampling_option(name), [this, name](const std::string& text) { numbers[name] = text; },
+           r.help)
         ->type_name(r.whole ? "N" : "X")
         ->default_str(name == "temperature" ? "1 for a draw" : r.standard)
         ->group(kSampling);
   }
-  command
-      ->add_option("--bias", biases,
-                   "adds X to the logit of the token ID; -inf: never that one (repeatable)")
+  app->add_option("--bias", biases,
+                  "adds X to the logit of the token ID; -inf: never that one (repeatable)")
       ->type_name("ID=X")
       ->expected(1)
       ->take_all()
       ->group(kSampling);
-  command
-      ->add_option_function<std::string>(
-          "--seed", [this](const std::string& text) { seed = text; },
-          "the same seed draws the same tokens; without it, another one each time")
+  app->add_option_function<std::string>(
+         "--seed", [this](const std::string& text) { seed = text; },
+         "the same seed draws the same tokens; without it, another one each time")
       ->type_name("N")
       ->group(kSampling);
-  command->add_option("--stop", stops, "the answer ends in front of this text (repeatable)")
+  app->add_option("--stop", stops, "the answer ends in front of this text (repeatable)")
       ->type_name("TEXT")
       ->expected(1)
       ->take_all()
@@ -114,16 +141,18 @@ Sampling SamplingArguments::sampling() const {
   const bool draws = given.count(SamplingGroup::kDraw);
   if (greedy && draws)
     fail(Exit::kUsage,
-         "generate: --greedy and " + given[SamplingGroup::kDraw] + "; name one of them");
+         command + ": --greedy and " + given[SamplingGroup::kDraw] + "; name one of them");
   if (draws && !numbers.count("temperature")) o.temperature = 1;
   if (given.count(SamplingGroup::kRepeatLength) && !o.penalizes_repeats())
-    fail(Exit::kUsage,
-         "generate: --repeat-last without a penalty; give --repeat-penalty, "
-         "--presence-penalty or --frequency-penalty");
+    fail(Exit::kUsage, command +
+                           ": --repeat-last without a penalty; give --repeat-penalty, "
+                           "--presence-penalty or --frequency-penalty");
   if (given.count(SamplingGroup::kDryLength) && o.dry_multiplier == 0)
-    fail(Exit::kUsage, "generate: " + given[SamplingGroup::kDryLength] +
+    fail(Exit::kUsage, command + ": " + given[SamplingGroup::kDryLength] +
                            " without a penalty; give --dry-multiplier above 0");
   if (s.draws() && !seed) o.seed = std::random_device()();
+  check_stops(stops);
+  s.stops = stops;
   std::set<int32_t> ids;
   for (const std::string& text : biases) {
     s.biases.push_back(parse_bias(text));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/cli/options/sampling_options.h - how `generate` chooses a token, and where it ends.
+// tools/cli/options/sampling_options.h - how an answer's tokens are chosen, and where it ends.
 #pragma once
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/include/ingot/text.hpp"
 #include "runtime/text/sampler.h"
 #include "tools/cli/options/command.h"
 
@@ -13,8 +14,19 @@ namespace ingot::cli {
 
 struct Sampling {
   text::SamplerOptions options;  // without the biases
-  std::vector<text::LogitBias> biases;
+  std::vector<ingot_logit_bias> biases;
+  std::vector<std::string> stops;
   bool draws() const { return options.temperature > 0; }
+};
+
+/// What a generator takes. The options point into the lists, and into the Sampling.
+struct AnswerSettings {
+  AnswerSettings(const Sampling& sampling, uint32_t flags);
+  AnswerSettings(const AnswerSettings&) = delete;
+  AnswerSettings& operator=(const AnswerSettings&) = delete;
+  std::vector<ingot_setting> settings;
+  std::vector<const char*> stops;
+  ingot_answer_options options = answer_options();
 };
 
 struct SamplingArguments {
@@ -22,6 +34,7 @@ struct SamplingArguments {
   std::optional<std::string> seed;
   std::vector<std::string> biases, stops;
   bool greedy = false;
+  std::string command;  // begins errors
 
   void declare(CLI::App* command);
   /// A token is drawn where one of the options that shape the draw was given, at temperature 1

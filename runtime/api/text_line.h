@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/api/text.h - builds one line in the caller's memory, counts what it would take, allocates
+// runtime/api/text_line.h - builds one line in the caller's memory, counts what it would take, allocates
 // nothing.
 #pragma once
 #include <cstddef>
@@ -7,23 +7,23 @@
 
 namespace ingot::api {
 
-class Text {
+class TextLine {
  public:
-  Text(char* out, size_t size) : out_(out), size_(size) {}
+  TextLine(char* out, size_t size) : out_(out), size_(size) {}
 
-  Text& add(char c) {
+  TextLine& add(char c) {
     if (length_ + 1 < size_) out_[length_] = c;
     length_++;
     return *this;
   }
-  [[gnu::noinline]] Text& add(const char* text) {  // dozens of places add a few words
+  [[gnu::noinline]] TextLine& add(const char* text) {  // dozens of places add a few words
     while (*text) add(*text++);
     return *this;
   }
-  Text& add(uint64_t n) { return digits(n, false); }
+  TextLine& add(uint64_t n) { return digits(n, false); }
   /// 1234567 as 1,234,567.
-  Text& add_grouped(uint64_t n) { return digits(n, true); }
-  Text& add_signed(int64_t n) {
+  TextLine& add_grouped(uint64_t n) { return digits(n, true); }
+  TextLine& add_signed(int64_t n) {
     if (n >= 0) return add(uint64_t(n));
     return add('-').add(uint64_t{0} - uint64_t(n));
   }
@@ -34,7 +34,7 @@ class Text {
   }
 
  private:
-  [[gnu::noinline]] Text& digits(uint64_t n, bool grouped) {
+  [[gnu::noinline]] TextLine& digits(uint64_t n, bool grouped) {
     char reversed[27];
     int count = 0;
     do {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// runtime/api/translate_text.h - between text.h and runtime/generate.
+#pragma once
+#include "ingot/text.h"
+#include "runtime/api/translate.h"
+#include "runtime/generate/text_tables.h"
+
+namespace ingot::api {
+
+inline const TextTables* unwrap(const ingot_text* text) {
+  return reinterpret_cast<const TextTables*>(text);
+}
+
+inline ingot_code refuse_size(ingot_error* error) {
+  return refuse_argument(
+      "options.size: not set, or a field that this library does not know is not 0", error);
+}
+
+/// An object's memory, which begins with the object.
+struct Block {
+  uint8_t* at = nullptr;
+  uint64_t bytes = 0;
+  Allocator allocator;
+  bool is_lent = false;
+};
+/// As the options (may be null) say, else of the model's allocator. The object refuses what is too
+/// little.
+inline ingot_code take_block(const ingot_block_options* options, const OpenModel& model,
+                             uint64_t bytes, Block* out, ingot_error* error) {
+  ingot_block_options o = {};
+  if (options && !read_sized(options, &o)) return refuse_size(error);
+  const ingot_allocator* const a = o.allocator;
+  if (a && (!a->allocate || !a->release))
+    return refuse_argument("options.allocator: without allocate or release", error);
+  out->allocator = a ? Allocator{a->user, a->allocate, a->release} : allocator_of(model);
+  out->is_lent = o.memory != nullptr;
+  out->bytes = out->is_lent ? o.memory_bytes : bytes;
+  out->at = static_cast<uint8_t*>(o.memory);
+  if (out->is_lent) return INGOT_OK;
+  ErrorDetail detail;
+  return report(allocate(out->allocator, bytes, 16, "an object's memory", &out->at, &detail),
+                detail, error);
+}
+inline void drop_block(const Block& block) {
+  if (!block.is_lent) block.allocator.release(block.allocator.user, block.at, block.bytes);
+}
+
+}  // namespace ingot::api

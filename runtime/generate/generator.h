@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// runtime/generate/generator.h - a language model's answer, token by token: the caches of a
+// session, the tokens in them, and the answer that they are about.
+//
+//   uint64_t bytes;          measure_generator(session, &bytes, detail);
+//   RunGenerator* generator; make_generator(session, tables, {memory, bytes}, &generator, detail);
+//   generator->begin(prompt, options, &reused, detail);
+//   while (!token.end) generator->next(deadline, &token, detail);
+//
+// The sequence is the prompt and the answer so far. A token that was chosen is computed when the
+// next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
+// it differs from the tokens in the caches, and computes what follows.
+//
+// Owns     nothing: it lies in `memory` (16-byte aligned); session and tables outlive it. The
+//          session is run through it alone.
+// Errors   those of TokenRun and Answer; kInvalidArgument (no token, one that is none of the
+//          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
+//          run the caches hold what they held before it, and a later call goes on from there.
+// Threads  one at a time, except cancel(): any.
+// Allocates  nothing.
+#pragma once
+#include "runtime/generate/answer.h"
+#include "runtime/generate/text_tables.h"
+#include "runtime/generate/token_run.h"
+
+namespace ingot {
+
+class RunGenerator {
+ public:
+  const TokenRun& runs() const { return run_; }
+  const TextTables* tables() const { return tables_; }
+  /// Prompt and answer so far.
+  Span<const int32_t> sequence() const { return {ids_, size_t(count_)}; }
+  /// How many of them the caches hold.
+  int64_t position() const { return position_; }
+
+  /// Begins an answer. `*reused` (may be null): tokens of the prompt that are not computed again.
+  /// Computes nothing. On failure all is as before.
+  Status begin(Span<const int32_t> prompt, const AnswerOptions& options, uint64_t* reused,
+               ErrorDetail* detail);
+  /// Computes the next part of the sequence, at most runs().most() tokens; `*left` (may be null)
+  /// are to come. Nothing where all is computed.
+  Status prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
+  /// Computes what is left, and chooses a token.
+  Status next(uint64_t deadline_ns, AnswerToken* out, ErrorDetail* detail);
+  /// What the next token is chosen from, or after next() what it was: they may be changed before,
+  /// and a token of -infinity is not chosen. kWrongState where nothing is computed.
+  Status logits(Span<float>* out, ErrorDetail* detail) const;
+  /// Any thread: calls are kCancelled until the next begin().
+  void cancel();
+
+  /// The tokens in the caches and the session's state (save_state()). capacity 0: only its size.
+  Status save(uint8_t* out, uint64_t capacity, uint64_t* bytes, ErrorDetail* detail);
+  /// The caches hold what was saved. An answer in the making is over; begin() finds the tokens.
+  Status restore(Span<const uint8_t> saved, ErrorDetail* detail);
+
+  Allocator allocator;  // the block's, where it was not lent
+  uint64_t block_bytes = 0;
+  bool is_lent = false;
+
+ private:
+  friend Status make_generator(RunSession*, const TextTables*, Span<uint8_t>, RunGenerator**,
+                               ErrorDetail*);
+  Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
+  Status check_cancel(ErrorDetail* detail) const;
+
+  TokenRun run_;
+  const TextTables* tables_ = nullptr;
+  Answer answer_;
+  int32_t* ids_ = nullptr;  // of context + 1
+  int64_t count_ = 0, position_ = 0;
+  bool has_logits_ = false;
+  std::atomic<uint32_t> cancel_{0};
+};
+
+Status measure_generator(RunSession* session, uint64_t* bytes, ErrorDetail* detail);
+/// `tables` may be null: ids alone.
+Status make_generator(RunSession* session, const TextTables* tables, Span<uint8_t> memory,
+                      RunGenerator** out, ErrorDetail* detail);
+
+}  // namespace ingot

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// tests/import/decoder/gguf_source.h - a GGUF file made in a test, and a small Llama.
+#pragma once
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "tests/support/scratch.h"
+
+namespace ingot::test::gguf {
+
+inline std::string text(const std::string& s) { return little_endian(s.size(), 8) + s; }
+inline std::string whole(uint32_t n) { return little_endian(4, 4) + little_endian(n, 4); }
+inline std::string word(const std::string& s) { return little_endian(8, 4) + text(s); }
+inline std::string real(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return little_endian(6, 4) + little_endian(bits, 4);
+}
+
+inline std::string list(const std::vector<std::string>& words) {
+  std::string out = little_endian(9, 4) + little_endian(8, 4) + little_endian(words.size(), 8);
+  for (const std::string& word : words) out += text(word);
+  return out;
+}
+inline std::string list(const std::vector<uint32_t>& numbers) {
+  std::string out = little_endian(9, 4) + little_endian(4, 4) + little_endian(numbers.size(), 8);
+  for (const uint32_t number : numbers) out += little_endian(number, 4);
+  return out;
+}
+inline std::string list(const std::vector<float>& numbers) {
+  std::string out = little_endian(9, 4) + little_endian(6, 4) + little_endian(numbers.size(), 8);
+  for (const float number : numbers) out += real(number).substr(4);
+  return out;
+}
+
+/// A file that a case changes: values of the metadata as they lie, and dims of tensors of f32.
+struct Source {
+  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::vector<uint64_t>> tensors;  // slowest first
+  bool is_random = false;                                // weights, from -1 to 1; else they rise
+
+  std::string bytes() const {
+    std::string head = "GGUF" + little_endian(3, 4) + little_endian(tensors.size(), 8) +
+                       little_endian(metadata.size(), 8);
+    for (const auto& [key, value] : metadata) head += text(key) + value;
+    std::string data;
+    float next = 0;
+    uint32_t state = 1;
+    for (const auto& [name, dims] : tensors) {
+      head += text(name) + little_endian(dims.size(), 4);
+      uint64_t count = 1;
+      for (size_t d = dims.size(); d-- > 0;) head += little_endian(dims[d], 8), count *= dims[d];
+      head += little_endian(0, 4) + little_endian(data.size(), 8);
+      for (uint64_t i = 0; i < count; i++, next++) {
+        state = state * 1664525u + 1013904223u;
+        const float x = is_random ? float(int32_t(state) >> 8) / float(1 << 23) : next / 1024;
+        data.append(reinterpret_cast<const char*>(&x), 4);
+      }
+      data.resize((data.size() + 31) / 32 * 32, '\0');
+    }
+    head.resize((head.size() + 31) / 32 * 32, '\0');
+    return head + data;
+  }
+};
+
+/// Llama of two layers, 8 wide, two heads of 4 and one of keys, 10 tokens.
+inline Source llama() {
+  Source s;
+  s.metadata = {{"general.architecture", word("llama")},
+                {"llama.block_count", whole(2)},
+                {"llama.context_length", whole(64)},
+                {"llama.embedding_length", whole(8)},
+                {"llama.feed_forward_length", whole(12)},
+                {"llama.attention.head_count", whole(2)},
+                {"llama.attention.head_count_kv", whole(1)},
+                {"llama.attention.layer_norm_rms_epsilon", real(1e-5f)}};
+  s.tensors = {{"token_embd.weight", {10, 8}}, {"output_norm.weight", {8}}};
+  for (const std::string layer : {"blk.0.", "blk.1."})
+    for (const auto& [name, dims] :
+         std::map<std::string, std::vector<uint64_t>>{{"attn_norm", {8}},
+                                                      {"attn_q", {8, 8}},
+                                                      {"attn_k", {4, 8}},
+                                                      {"attn_v", {4, 8}},
+                                                      {"attn_output", {8, 8}},
+                                                      {"ffn_norm", {8}},
+                                                      {"ffn_gate", {12, 8}},
+                                                      {"ffn_up", {12, 8}},
+                                                      {"ffn_down", {8, 12}}})
+      s.tensors[layer + name + ".weight"] = dims;
+  return s;
+}
+
+}  // namespace ingot::test::gguf

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// generator_runner MODEL.ingot - an answer of a language model allocates nothing, takes no lock and
+// throws nothing: begin, prefill, each token, its text, and what a caller asks meanwhile.
+#include <ingot/cpu.h>
+
+#include <cstdio>
+
+#include "ingot/text.hpp"
+#include "tests/traps/traps.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "generator_runner: %s\n", error.text().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2 || !traps_work()) return 1;
+  auto model = Model::open(argv[1], ingot_cpu_kernels(nullptr));
+  if (!model) return fail(model.error());
+  const ingot_binding one = {"T", 1};
+  ingot_session_options options = session_options();
+  options.threads = 1;
+  options.flags = INGOT_REBINDABLE;
+  options.bindings = &one;
+  options.binding_count = 1;
+  auto session = model->session(options);
+  if (!session) return fail(session.error());
+  auto text = Text::open(*model);
+  if (!text) return fail(text.error());
+  auto generator = Generator::create(*session, &*text);
+  if (!generator) return fail(generator.error());
+  const auto prompt = text->encode("the quick brown fox");
+  if (!prompt) return fail(prompt.error());
+  const ingot_setting settings[] = {
+      {"temperature", 1}, {"top_k", 40}, {"repeat_penalty", 1.1}, {"dry_multiplier", 0.8}};
+  const char* const stops[] = {"zebra"};
+  ingot_answer_options answer = answer_options();
+  answer.settings = settings, answer.setting_count = 4;
+  answer.stop_texts = stops, answer.stop_text_count = 1;
+  answer.flags = INGOT_ANSWER_IGNORE_END;
+  answer.tokens = 24;
+  ingot_generator* const g = generator->get();
+  unsigned long counts[kTrapCount];
+  int tokens = 0;
+  for (const bool is_armed : {false, true}) {
+    tokens = 0;
+    if (is_armed) arm_traps();
+    ingot_token token = INGOT_INIT(ingot_token);
+    ingot_code code = ingot_generator_begin(g, prompt->data(), is_armed ? prompt->size() : 1,
+                                            &answer, nullptr, nullptr);
+    while (code == INGOT_OK && token.end == INGOT_END_NONE) {
+      ingot_logprob best[5];
+      code = ingot_generator_next(g, 0, &token, nullptr);
+      if (code == INGOT_OK) code = ingot_generator_logprobs(g, token.id, best, 5, nullptr);
+      tokens++;
+    }
+    if (is_armed) disarm_traps(counts);
+    if (code != INGOT_OK) return fail(Error(code));
+  }
+  int wrong = tokens != 24;
+  for (int t = 0; t < kTrapCount; t++) {
+    if (counts[t] == 0) continue;
+    std::fprintf(stderr, "generator_runner: %lu %s in %d tokens\n", counts[t], kTrapNames[t],
+                 tokens);
+    wrong = 1;
+  }
+  std::printf("generator_runner: %d tokens\n", tokens);
+  return wrong;
+}
