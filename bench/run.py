@@ -37,6 +37,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from integer_rows import CALLS, INTEGERS, NEAR, plain_of, prepare_integers  # noqa: E402
 from integer_rows import WRONG as WRONG_INTEGERS  # noqa: E402
+from processors import pin, processor_name  # noqa: E402
 from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
 
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
@@ -52,12 +53,6 @@ PROTOTYPED = [
     "yolov8n_640",
     "resnet18_224",
 ]
-
-
-def pin(threads):
-    """Called in the child: the first `threads` of our processors."""
-    processors = sorted(os.sched_getaffinity(0))[:threads]
-    return lambda: os.sched_setaffinity(0, processors)
 
 
 class Row:
@@ -249,26 +244,6 @@ def cells(result, engines):
         f"{result['ratio']:.2f} ({result['low']:.2f}..{result['high']:.2f})",
         verdict,
     ]
-
-
-def processor_name():
-    """As /proc/cpuinfo says, with what of its vector instructions matters."""
-    text = pathlib.Path("/proc/cpuinfo").read_text()
-    fields = dict(
-        reversed(
-            [
-                [part.strip() for part in line.split(":", 1)]
-                for line in text.splitlines()
-                if ":" in line
-            ]
-        )
-    )
-    has = (fields.get("flags", "") + fields.get("Features", "")).split()
-    flags = [f for f in ("avx2", "avx512f", "avx512_bf16", "asimd", "asimddp") if f in has]
-    return (
-        f"{fields.get('model name', fields.get('CPU part', 'unknown'))} (family {fields.get('cpu family', '?')}, "
-        f"model {fields.get('model', '?')}; {' '.join(flags)}), {os.cpu_count()} processors"
-    )
 
 
 def report(measured):

@@ -164,6 +164,8 @@ dev_show() {
     integer-speed) shift; dev_bench_integers "$@" ;;
     block-speed) configure_and_build gcc ingot_block_bench -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       build/gcc/kernels/cpu/ingot_block_bench "${@:2}" ;;
+    llm-peers) show_needs numpy # [--models NAME,..]
+      "$python" bench/llm_peers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
       configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
@@ -271,6 +273,9 @@ Quantized networks
                     one table (./dev bench --integers, dynamic-speed)
   block-speed [ISA] products with weights in blocks of GGUF, by type and shape: multiply-adds a second of 512
                     and of 4 rows, GB of weights a second of one row from memory and from the cache
+  llm-peers [--models NAME,.. --isas native,avx2 --threads 1,2 --rounds N --json FILE]  language models
+                    beside llama.cpp: tokens a second of prompts and generated, resident memory, loading
+                    (builds llama.cpp once; all models take an hour)
   integer-peak      dense int8 networks compared with the peak of each instruction set, int8 compared with f32
   neon-loops        the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
   aarch64-counts [--networks NAME ..] [--precision fp16|bf16]  instructions of an inference on 64-bit Arm

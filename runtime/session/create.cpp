@@ -189,7 +189,9 @@ RunSession* fill_session(const OpenModel& model, const SessionRequest& request,
 }
 
 Status start(RunSession* s, bool on_fast, ErrorDetail* detail) {
-  INGOT_TRY(reset_state(s, detail));
+  const bool is_zero =
+      s->arena.form == ArenaForm::kReserved && !s->device_memory && !s->is_poisoned;
+  INGOT_TRY(reset_state(s, detail, is_zero));
   INGOT_TRY(s->device.interface->resolve(s->device, s->program, detail));
   if (s->tables.pool) {
     PoolOptions options;

@@ -102,7 +102,8 @@ inline void cancel_session(RunSession* session) {
   session->cancel.store(1, std::memory_order_relaxed);
 }
 /// Initial values.
-Status reset_state(RunSession* session, ErrorDetail* detail);
+/// `is_zero`: their memory is new pages, of which nothing is touched that would only become zero.
+Status reset_state(RunSession* session, ErrorDetail* detail, bool is_zero = false);
 /// Ports that have no memory.
 uint32_t count_unbound(const RunSession& session);
 

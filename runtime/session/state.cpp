@@ -103,7 +103,7 @@ Status match_record(const ProgramDef& program, size_t index, const StateSlot& sl
 
 }  // namespace
 
-Status reset_state(RunSession* s, ErrorDetail* detail) {
+Status reset_state(RunSession* s, ErrorDetail* detail, bool is_zero) {
   INGOT_TRY(refuse_while_running(*s, "reset_state: the session is running", detail));
   static constexpr uint8_t kZeros[kChunk] = {};
   for (size_t i = 0; i < s->model->program.states.size; i++) {
@@ -111,7 +111,7 @@ Status reset_state(RunSession* s, ErrorDetail* detail) {
     if (s->device.interface->host_memory) {
       if (slot.init)
         std::memcpy(slot.home, slot.init, size_t(slot.bytes));
-      else
+      else if (!is_zero)
         std::memset(slot.home, 0, size_t(slot.bytes));
       continue;
     }

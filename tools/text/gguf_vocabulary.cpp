@@ -242,6 +242,8 @@ class GgufVocabulary {
 
 Vocabulary vocabulary_of_gguf(const GgufFile& file) { return GgufVocabulary(file).read(); }
 
-bool has_vocabulary(const GgufFile& file) { return file.find("tokenizer.ggml.model") != nullptr; }
+bool has_vocabulary(const GgufFile& file) {
+  return file.text("tokenizer.ggml.model").value_or("no_vocab") != "no_vocab";
+}
 
 }  // namespace ingot::vocabulary

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/attention/pack.inl - keys and values of one block as panels of 16, whatever lies
-// between their rows.
+// between their rows: parts of rows of a cache, which processors' own prefetchers do not follow.
 #pragma once
 #include "kernels/cpu/gemm/tile.inl"
 
 namespace ingot::cpu {
 namespace {
+
+constexpr int64_t kRowsAhead = 32;  // fetched while a row is packed
 
 /// Rows of `dim` elements, `stride` apart -> [ceil(count / 16)][dim][16]; lanes past the last row
 /// are zero.
@@ -20,8 +22,11 @@ void pack_keys(const float* rows, int64_t stride, int64_t count, int64_t dim, fl
       const int64_t left = min_of(dim - d, L);
       F square[L];
       if (n == L && left == L) {
-        INGOT_UNROLL for (int i = 0; i < L; i++) square[i] =
-            V::load(rows + (first + i) * stride + d);
+        INGOT_UNROLL for (int i = 0; i < L; i++) {
+          const float* const from = rows + (first + i) * stride + d;
+          square[i] = V::load(from);
+          if (d % kPanel == 0) V::prefetch(from + kRowsAhead * stride);
+        }
         V::transpose(square);
         INGOT_UNROLL for (int i = 0; i < L; i++) V::store(to + (d + i) * kPanel, square[i]);
         continue;
@@ -44,22 +49,20 @@ template <class V>
 void pack_values(const float* rows, int64_t stride, int64_t count, int64_t dim, int64_t block,
                  float* panels) {
   constexpr int kVecs = kPanel / V::kLanes;
-  for (int64_t c = 0; c < dim; c += kPanel, panels += block * kPanel) {
-    const int64_t left = dim - c;
-    const float* from = rows + c;
-    float* to = panels;
-    if (left >= kPanel) {
-      for (int64_t i = 0; i < count; i++, from += stride, to += kPanel)
-        INGOT_UNROLL for (int j = 0; j < kVecs; j++)
-            V::store(to + j * V::kLanes, V::load(from + j * V::kLanes));
-      continue;
-    }
-    for (int64_t i = 0; i < count; i++, from += stride, to += kPanel)
-      for (int j = 0; j < kVecs; j++)
-        V::store(to + j * V::kLanes,
-                 V::load_partial(from + j * V::kLanes,
-                                 max_of(0, min_of(left - j * V::kLanes, V::kLanes))));
-  }
+  constexpr int64_t kTogether = 4 * kPanel;  // whose stores do not crowd a set of the cache
+  for (int64_t begin = 0; begin < dim; begin += kTogether)
+    for (int64_t i = 0; i < count; i++)
+      for (int64_t c = begin; c < min_of(dim, begin + kTogether); c += kPanel) {
+        const float* const from = rows + i * stride + c;
+        float* const to = panels + c * block + i * kPanel;
+        const int64_t left = dim - c;
+        V::prefetch(from + kRowsAhead * stride);
+        INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(
+            to + j * V::kLanes,
+            left >= kPanel ? V::load(from + j * V::kLanes)
+                           : V::load_partial(from + j * V::kLanes,
+                                             max_of(0, min_of(left - j * V::kLanes, V::kLanes))));
+      }
 }
 
 }  // namespace

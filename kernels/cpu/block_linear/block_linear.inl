@@ -21,6 +21,19 @@ struct BlockJob {
   int64_t residual_stride;
 };
 
+constexpr int64_t kRowsAhead = 12;
+
+/// Fetches what finish_row takes of a later row: parts of rows, which processors' own prefetchers do
+/// not follow.
+template <class V>
+INGOT_INLINE void fetch_row(const BlockJob& job, int64_t row, int64_t panel) {
+  constexpr int64_t kLine = 16;
+  INGOT_UNROLL for (int64_t i = 0; i < kOutputs; i += kLine) {
+    V::prefetch(job.y + row * job.y_stride + panel * kOutputs + i);
+    if (job.residual) V::prefetch(job.residual + row * job.residual_stride + panel * kOutputs + i);
+  }
+}
+
 /// The sums of a row and a panel -> y.
 template <class V>
 void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* sums) {
@@ -76,8 +89,10 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
           at = tiles<V, t, kRestRows>(e, job.x, some, at, first, count, sums);
         if constexpr (kTileRows > 1) tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
       }
-      for (int64_t row = some.begin; row < some.end; row++)
+      for (int64_t row = some.begin; row < some.end; row++) {
+        fetch_row<V>(job, row + kRowsAhead, panel);
         finish_row<V>(job, row, panel, sums + (row - some.begin) * kOutputs);
+      }
     }
   }
 }

@@ -9,51 +9,72 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-/// The largest of the lanes, which are not negative.
-template <class V>
-INGOT_INLINE int32_t largest_lane(typename V::I v) {
-  alignas(64) int32_t lanes[V::kLanes];
-  V::istore(lanes, v);
-  INGOT_UNROLL for (int half = V::kLanes / 2; half > 0; half /= 2)
-      INGOT_UNROLL for (int i = 0; i < half; i++) lanes[i] =
-          lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-  return lanes[0];
+/// What each of kLanes vectors folds to.
+template <class V, class Fold>
+INGOT_INLINE typename V::I fold_lanes(typename V::I (&v)[V::kLanes], Fold fold) {
+  typename V::F square[V::kLanes];
+  INGOT_UNROLL for (int i = 0; i < V::kLanes; i++) square[i] = V::as_float(v[i]);
+  V::transpose(square);
+  typename V::I all = V::as_int(square[0]);
+  INGOT_UNROLL for (int i = 1; i < V::kLanes; i++) all = fold(all, V::as_int(square[i]));
+  return all;
 }
 
-/// One unit. Magnitudes are compared as bits: not a number is above infinity, and that above all
-/// others.
+/// `count` units of a row, at most as many as lanes: what they need of reductions and quotients is
+/// done for all at once. Magnitudes are compared as bits: not a number is above infinity, and that
+/// above all others.
 template <class V, BlockType t>
-INGOT_INLINE void quantize_unit(const float* x, int8_t* q, uint8_t* scale_word, uint8_t* words) {
+INGOT_INLINE void quantize_units(const float* x, int count, int8_t* q, uint8_t* scale_words,
+                                 uint8_t* words) {
   constexpr BlockFormat f = block_format(t);
   constexpr int32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
-  constexpr int kStep = V::kLanes < f.sub ? V::kLanes : f.sub;
-  typename V::I most = V::isplat(0);
-  for (int i = 0; i < f.unit; i += kStep)
-    most = V::imax(most, V::iand(V::as_int(V::load(x + i)), V::isplat(0x7fffffff)));
-  const int32_t bits = largest_lane<V>(most);
-  const bool finite = bits < kInfinity, counts = finite && bits >= kLeast;
-  const float amax = bits_float(uint32_t(bits));
-  const float scale = !finite ? bits_float(0x7fc00000) : counts ? amax / 127.0f : 0.0f;
-  std::memcpy(scale_word, &scale, 4);
-  const typename V::F inverse = V::splat(counts ? 127.0f / amax : 0.0f);
-  if (!counts) std::memset(q, 0, f.unit);
-  for (int sub = 0; sub < f.unit; sub += f.sub, words += 4) {
-    int32_t sum = 0;
-    if (counts) {
-      typename V::I all = V::isplat(0);
-      for (int i = sub; i < sub + f.sub; i += kStep) {
-        const typename V::I codes = V::to_int_nearest(V::mul(V::load(x + i), inverse));
-        V::istore_u8(reinterpret_cast<uint8_t*>(q) + i, codes);
-        all = V::iadd(all, codes);
+  constexpr int kLanes = V::kLanes, kSubs = subs_of(f);
+  static_assert(f.sub % kLanes == 0, "a sum is of whole vectors");
+  alignas(64) int32_t largest[kLanes], sums[kLanes];
+  alignas(64) float scale[kLanes], inverse[kLanes], minima[kLanes];
+  typename V::I lanes[kLanes];
+  for (int u = 0; u < kLanes; u++) {
+    lanes[u] = V::isplat(0);
+    for (int i = u * f.unit; u < count && i < (u + 1) * f.unit; i += kLanes)
+      lanes[u] = V::imax(lanes[u], V::as_int(V::abs(V::load(x + i))));
+  }
+  const typename V::I bits =
+      fold_lanes<V>(lanes, [](typename V::I a, typename V::I b) { return V::imax(a, b); });
+  const typename V::F top = V::splat(127.0f);
+  V::istore(largest, bits);
+  V::store(scale, V::div(V::as_float(bits), top));
+  V::store(inverse, V::div(top, V::as_float(bits)));
+  for (int u = 0; u < count; u++)
+    if (largest[u] < kLeast || largest[u] >= kInfinity)
+      inverse[u] = 0, scale[u] = largest[u] < kLeast ? 0 : bits_float(0x7fc00000);
+  std::memcpy(scale_words, scale, size_t(count) * 4);
+  for (int first = 0; first < count * kSubs; first += kLanes) {
+    const int some = count * kSubs - first < kLanes ? count * kSubs - first : kLanes;
+    for (int s = 0; s < kLanes; s++) {
+      lanes[s] = V::isplat(0);
+      if (s >= some) continue;
+      const int from = (first + s) * f.sub, unit = (first + s) / kSubs;
+      if (inverse[unit] == 0) {
+        std::memset(q + from, 0, f.sub);
+        continue;
       }
-      sum = V::isum(all);
+      const typename V::F factor = V::splat(inverse[unit]);
+      for (int i = from; i < from + f.sub; i += kLanes) {
+        const typename V::I codes = V::to_int_nearest(V::mul(V::load(x + i), factor));
+        V::istore_u8(reinterpret_cast<uint8_t*>(q) + i, codes);
+        lanes[s] = V::iadd(lanes[s], codes);
+      }
     }
-    const int32_t start = -f.zero * sum;
-    const float minimum = f.is_super() ? float(sum) : scale * float(sum);
-    if (f.has_min)
-      std::memcpy(words, &minimum, 4);
-    else
-      std::memcpy(words, &start, 4);
+    const typename V::I all =
+        fold_lanes<V>(lanes, [](typename V::I a, typename V::I b) { return V::iadd(a, b); });
+    if constexpr (f.has_min) {
+      const typename V::F sum = V::to_float(all);
+      V::store(minima, f.is_super() ? sum : V::mul(V::load(scale), sum));
+      std::memcpy(words + first * 4, minima, size_t(some) * 4);
+    } else {
+      V::istore(sums, V::imul(all, V::isplat(-f.zero)));
+      std::memcpy(words + first * 4, sums, size_t(some) * 4);
+    }
   }
 }
 
@@ -63,12 +84,13 @@ void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
   const int64_t k = x.row_length(), units = k / f.unit;
   if (units == 0) return;
   const tensors::Part mine = tensors::part_of(team, x.rows() * units, 1, 4096 / f.unit);
-  for (int64_t i = mine.begin; i < mine.end; i++) {
+  for (int64_t i = mine.begin, count; i < mine.end; i += count) {
     const int64_t row = i / units, unit = i % units;
+    count = min_of(min_of(mine.end - i, units - unit), V::kLanes);
     uint8_t* const to = y.as<uint8_t>() + row * y.row_stride;
-    quantize_unit<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit,
-                        reinterpret_cast<int8_t*>(to) + unit * f.unit, to + k + 4 * unit,
-                        to + k + 4 * units + unit * subs_of(f) * 4);
+    quantize_units<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit, int(count),
+                         reinterpret_cast<int8_t*>(to) + unit * f.unit, to + k + 4 * unit,
+                         to + k + 4 * units + unit * subs_of(f) * 4);
   }
 }
 

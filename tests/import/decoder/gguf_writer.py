@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GGUF files for tests: metadata and tensors of f32, f16 or Q8_0."""
+"""GGUF files for tests: metadata and tensors of f32, f16, Q8_0 or random blocks."""
 
 import struct
 
@@ -38,21 +38,64 @@ def quantize_q8_0(array):
     return data, (q * scale.astype(np.float32)).reshape(np.shape(array))
 
 
+# Number in GGUF, bytes of a block, weights of a block; where d lies, and what it is for weights
+# of a deviation of 1 (other bytes are random); what dmin or m is in terms of d.
+BLOCKS = {
+    "Q4_0": (2, 18, 32, 0, 1 / 4.6, 0),
+    "Q4_1": (3, 20, 32, 0, 1 / 4.6, -7.5),
+    "Q5_0": (6, 22, 32, 0, 1 / 9.2, 0),
+    "Q5_1": (7, 24, 32, 0, 1 / 9.2, -15.5),
+    "Q8_0": (8, 34, 32, 0, 1 / 74, 0),
+    "Q4_K": (12, 144, 256, 0, 1 / 170, 7.5),
+    "Q5_K": (13, 176, 256, 0, 1 / 340, 15.5),
+    "Q6_K": (14, 210, 256, 208, 1 / 1400, 0),
+}
+
+
+class RandomBlocks:
+    """A matrix of one type of BLOCKS with random codes and sub-scales, `deviation` about that of a
+    weight; its bytes are drawn when they are written."""
+
+    def __init__(self, kind, shape, deviation, seed):
+        self.shape = shape
+        self.number, self.block, self.unit, self.at, unit_scale, self.minimum = BLOCKS[kind]
+        self.scale, self.seed = deviation * unit_scale, seed
+        self.nbytes = int(np.prod(shape)) // self.unit * self.block
+
+    def tobytes(self):
+        drawn = np.random.default_rng(self.seed).bytes(self.nbytes)
+        blocks = np.frombuffer(bytearray(drawn), np.uint8).reshape(-1, self.block)
+        words = [(self.at, self.scale)]
+        if self.minimum:
+            words.append((self.at + 2, self.scale * self.minimum))
+        for at, value in words:
+            blocks[:, at : at + 2] = np.frombuffer(np.float16(value).tobytes(), np.uint8)
+        return blocks.tobytes()
+
+
 def write_gguf(path, metadata, tensors, version=3):
-    """`tensors`: arrays of f32 or f16, or ("Q8_0", array)."""
+    """`tensors`: arrays of f32 or f16, RandomBlocks, or ("Q8_0", array)."""
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     for key, value in metadata.items():
         kind, data = _value(value)
         head += _text(key) + struct.pack("<I", kind) + data
-    data = b""
+    at, contents = 0, []
     for name, tensor in tensors.items():
-        kind, array = tensor if isinstance(tensor, tuple) else ("", np.ascontiguousarray(tensor))
-        number = 8 if kind else {"float32": 0, "float16": 1}[array.dtype.name]
-        head += _text(name) + struct.pack("<I", array.ndim)
-        head += struct.pack(f"<{array.ndim}Q", *reversed(array.shape))
-        head += struct.pack("<IQ", number, len(data))
-        data += quantize_q8_0(array)[0] if kind else array.tobytes()
-        data += bytes(-len(data) % ALIGNMENT)
+        if isinstance(tensor, tuple):
+            content, shape, number = quantize_q8_0(tensor[1])[0], np.shape(tensor[1]), 8
+            size = len(content)
+        else:
+            content, shape, size = tensor, tensor.shape, tensor.nbytes
+            blocks = isinstance(tensor, RandomBlocks)
+            number = tensor.number if blocks else {"float32": 0, "float16": 1}[tensor.dtype.name]
+        head += _text(name) + struct.pack("<I", len(shape))
+        head += struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        head += struct.pack("<IQ", number, at)
+        at += size + -size % ALIGNMENT
+        contents.append((content, size))
     head += bytes(-len(head) % ALIGNMENT)
     with open(path, "wb") as file:
-        file.write(head + data)
+        file.write(head)
+        for content, size in contents:
+            file.write(content if isinstance(content, bytes) else content.tobytes())
+            file.write(bytes(-size % ALIGNMENT))

@@ -10,7 +10,7 @@
 namespace ingot::decoder {
 
 /// Of a run, where `--dim T=1..N` says nothing.
-constexpr int64_t kMaxTokens = 512;
+constexpr int64_t kMaxTokens = 128;
 
 /// @throws graph::ConversionError kMismatch with every tensor that is missing, of another shape or
 /// not expected.

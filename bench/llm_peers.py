@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Language models beside llama.cpp: the same GGUF file, processor, threads and tokens, each in a
+process of its own, in random order within a round; logits compared first.
+
+  llm_peers.py --ingot BIN [--work DIR] [--models NAME,..] [--isas native,avx2] [--threads 1,2]
+               [--rounds 5] [--prompt 512] [--generate 64] [--json FILE] [--keep]
+
+Prints tokens a second of a prompt and generated, and Ingot's over llama.cpp's: the median of the
+paired rounds with the smallest and the largest. Besides: resident memory, Ingot's beside file +
+cache + 16 MB; milliseconds from nothing to the first token of a prompt of 16, less what the prompt
+takes a second time. llama.cpp is that of llama-cpp-python's source package, built here once for the
+processor and once for AVX2 (some minutes). "missed" marks what llm_models.py asks for. Files of
+random weights are removed once they are measured unless --keep says otherwise.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from llm_models import MODELS, ROOT, prepare  # noqa: E402
+from packages import fetch_sources  # noqa: E402
+from processors import pin, processor_name  # noqa: E402
+from testing import Ingot, largest_error, run  # noqa: E402
+
+PACKAGE = "llama-cpp-python==0.3.36"
+OFF = [f"LLAMA_BUILD_{part}" for part in "COMMON TESTS TOOLS EXAMPLES SERVER APP UI".split()]
+AVX2 = ["NATIVE=OFF", "AVX2=ON", "FMA=ON", "F16C=ON", "BMI2=ON"]
+CONTEXT = 1024
+ROOM = 16 << 20  # of memory beside file and cache
+LOADING = 30  # ms that loading may add to a first token
+TEXT = "The capital of France is Paris. In 1889 a tower of iron was built there, and since then"
+PREFIXES = (1, 2, 3, 5, 8, 11, 14, 17)  # of that text, whose logits are compared
+APART = 2e-2  # mean divergence from llama.cpp, which is 4e-3 to 6e-3 from f32 itself
+
+
+def build_peer(work):
+    """Words that run llama_peer, by instruction set."""
+    fetch_sources(PACKAGE, "vendor/llama.cpp/*", work)  # every file below, since * matches /
+    (source,) = work.glob("llama_cpp_python-*/vendor/llama.cpp")
+    program = work / "llama_peer"
+    if not program.exists():
+        shared = ["-DBUILD_SHARED_LIBS=ON", "-DCMAKE_BUILD_TYPE=Release", "-DLLAMA_OPENSSL=OFF"]
+        shared += ["-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON"] + [f"-D{name}=OFF" for name in OFF]
+        for name, options, target in (
+            ("native", ["NATIVE=ON"], "llama"),
+            ("avx2", AVX2, "ggml-cpu"),
+        ):
+            options = [f"-DGGML_{option}" for option in options]
+            print(f"building llama.cpp for {name}", file=sys.stderr)
+            run("cmake", "-S", source, "-B", work / name, shared, options).succeeded()
+            run("cmake", "--build", work / name, "--target", target, "-j2").succeeded()
+        include = ["-I", source / "include", "-I", source / "ggml/include"]
+        library = ["-L", work / "native/bin", "-lllama", f"-Wl,-rpath-link,{work / 'native/bin'}"]
+        peer = ROOT / "bench/llama_peer.cpp"
+        run("g++", "-std=c++17", "-O2", include, peer, library, "-o", program).succeeded()
+    return program
+
+
+class Peer:
+    """llama.cpp, stopped until it is asked."""
+
+    def __init__(self, program, model, isa, threads):
+        folders = [program.parent / name / "bin" for name in (isa, "native")]
+        self.process = subprocess.Popen(
+            [program, model, str(threads), str(CONTEXT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "LD_LIBRARY_PATH": ":".join(map(str, folders))},
+            preexec_fn=pin(threads),
+        )
+        self.facts = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        facts = json.loads(line) if line else {"absent": f"ended with {self.process.wait()}"}
+        if "absent" in facts:
+            raise RuntimeError(f"llama.cpp: {facts['absent']}")
+        os.kill(self.process.pid, signal.SIGSTOP)
+        return facts
+
+    def ask(self, *words):
+        os.kill(self.process.pid, signal.SIGCONT)
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def measure_own(args, file, isa, threads, prompt, generate):
+    """Report of `ingot bench`, and the largest resident memory of its process."""
+    words = [args.ingot, "bench", file, "--prompt", prompt, "--generate", generate]
+    words += ["--threads", threads, "--seconds", 0, "--json"]
+    environment = {**os.environ, **({} if isa == "native" else {"INGOT_CPU_ISA": isa})}
+    process = subprocess.Popen(
+        [str(word) for word in words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=pin(threads),
+    )
+    report = json.loads(process.stdout.read() or "{}")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    if status:
+        raise RuntimeError(f"ingot bench ended with {status}")
+    return {**report, "resident": usage.ru_maxrss * 1024}
+
+
+def divergence(wanted, found):
+    """Kullback-Leibler, in double."""
+
+    def logs(x):
+        x = x.astype(np.float64) - x.max()
+        return x - np.log(np.exp(x).sum())
+
+    p, q = logs(wanted), logs(found)
+    return float((np.exp(p) * (p - q)).sum())
+
+
+def compare_logits(args, model, file, peer):
+    """What Ingot's logits are beside llama.cpp's. @raises RuntimeError where they are others."""
+    ids = [(i * 7919 + 11) % 32000 for i in range(max(PREFIXES))]  # of a model without a tokenizer
+    if "llama1b" not in model.name:
+        said = run(args.ingot, "tokenize", model, TEXT, "--ids").succeeded().stdout
+        ids = [int(word) for word in said.split()][: max(PREFIXES)]
+    kept = args.work / "logits.bin"
+    vocabulary = peer.ask("logits", kept, *ids)["vocabulary"]
+    wanted = np.fromfile(kept, np.float32).reshape(-1, vocabulary)
+    kept.unlink()
+    ingot, apart, error, same = Ingot(args.ingot, args.work), [], 0, 0
+    ingot.file = file
+    for n in PREFIXES:
+        fed = {"tokens": np.array([ids[:n]], np.int32), "position": np.zeros(1, np.int64)}
+        found = ingot.outputs(fed)["logits"].reshape(-1)
+        apart.append(divergence(wanted[n - 1], found))
+        error = max(error, largest_error(found, wanted[n - 1], 1))
+        same += int(found.argmax() == wanted[n - 1].argmax())
+    facts = {"divergence": statistics.fmean(apart), "error": error, "same": same}
+    if not facts["divergence"] <= APART:
+        raise RuntimeError(f"{model.name}: logits differ, divergence {facts['divergence']:.1e}")
+    return facts
+
+
+def paired(own, other):
+    ratios = [a / b for a, b in zip(own, other)]
+    return {"ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
+
+
+def compare(args, name, model, file, program, isa, threads):
+    """The figures of one line."""
+    peer = Peer(program, model, isa, threads)
+    try:
+        result = {"model": name, "isa": isa, "threads": threads, "system": peer.facts["system"]}
+        if isa == "native" and threads == args.threads[0]:
+            result["logits"] = compare_logits(args, model, file, peer)
+        times = {"prompt": ([], []), "generate": ([], [])}
+        for _ in range(args.rounds):
+            for who in random.sample((0, 1), 2):
+                if who == 0:
+                    own = report = measure_own(args, file, isa, threads, args.prompt, args.generate)
+                else:
+                    other = report = peer.ask("measure", args.prompt, args.generate)
+                for what, lists in times.items():
+                    lists[who].append(report[f"{what}_tps"])
+        for what, (ours, theirs) in times.items():
+            wanted = MODELS[name].judge(isa, what)
+            result[what] = {
+                "ingot": statistics.median(ours),
+                "llama.cpp": statistics.median(theirs),
+                **paired(ours, theirs),
+                "wanted": wanted,
+                "rounds": [ours, theirs],
+            }
+        short = measure_own(args, file, isa, threads, 16, 1)
+        allowed = own["file_bytes"] + own["memory"]["state"] + ROOM
+        result["isa_of_ingot"] = own["isa"]
+        result["resident"] = {
+            "ingot": own["resident"],
+            "allowed": allowed,
+            "llama.cpp": other["resident"],
+            "file": model.stat().st_size,
+        }
+        result["loading_ms"] = {
+            "ingot": short["first_token_ms"] - 16e3 / short["prompt_tps_best"],
+            "llama.cpp": sum(peer.facts[k] for k in ("load_ms", "first_ms"))
+            - peer.facts["again_ms"],
+        }
+    finally:
+        peer.end()
+    return result
+
+
+HEAD = ["model", "set", "thr", "prompt/s", "llama.cpp", "times", "generated/s", "llama.cpp"]
+HEAD += ["times", "resident MB (allowed)", "llama.cpp", "loading ms", "llama.cpp"]
+
+
+def cells(result):
+    line = [result["model"], result["isa_of_ingot"], str(result["threads"])]
+    for what in ("prompt", "generate"):
+        r = result[what]
+        missed = f" **missed** {r['wanted']}" if r["ratio"] < r["wanted"] else ""
+        line += [f"{r['ingot']:.0f}", f"{r['llama.cpp']:.0f}"]
+        line += [f"{r['ratio']:.2f} ({r['low']:.2f}..{r['high']:.2f}){missed}"]
+    r, mb = result["resident"], lambda n: f"{n / 1e6:.0f}"
+    missed = " **missed**" if r["ingot"] > r["allowed"] else ""
+    line += [f"{mb(r['ingot'])} ({mb(r['allowed'])}){missed}", mb(r["llama.cpp"])]
+    late = result["loading_ms"]["ingot"]
+    line += [f"{late:.0f}{' **missed**' if late > LOADING else ''}"]
+    return line + [f"{result['loading_ms']['llama.cpp']:.0f}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    words = lambda text: text.split(",")
+    parser.add_argument("--ingot", required=True, type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/llm-peers")
+    parser.add_argument("--models", type=words, default=list(MODELS))
+    parser.add_argument("--isas", type=words, default=["native", "avx2"])
+    parser.add_argument("--threads", type=lambda t: [int(n) for n in words(t)], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--generate", type=int, default=64)
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true")
+    args = parser.parse_args()
+    unknown = set(args.models) - set(MODELS)
+    if unknown or set(args.isas) - {"native", "avx2"}:
+        parser.error(f"models: {', '.join(MODELS)}; instruction sets: native, avx2")
+    random.seed(1)
+    args.work = args.work.resolve()
+    args.work.mkdir(parents=True, exist_ok=True)
+    program = build_peer(args.work)
+    print(f"{processor_name()}; llama.cpp of {PACKAGE}")
+    print(f"prompt of {args.prompt}, {args.generate} generated, {args.rounds} rounds\n")
+    print("| " + " | ".join(HEAD) + " |\n|" + "---|" * len(HEAD), flush=True)
+    results, logits = [], {}
+    for name in args.models:
+        model = prepare(name, args.work, program)
+        if model is None:
+            print(f"[skip] {name}: its package cannot be fetched")
+            continue
+        file = args.work / f"{name}.ingot"
+        run(args.ingot, "convert", model, "-o", file, "--context", CONTEXT, "-q").succeeded()
+        for isa in args.isas:
+            for threads in args.threads:
+                results.append(compare(args, name, model, file, program, isa, threads))
+                print("| " + " | ".join(cells(results[-1])) + " |", flush=True)
+                logits.setdefault(name, results[-1].get("logits"))
+        if name.startswith("llama1b") and not args.keep:
+            file.unlink(), model.unlink()
+    print(f"\nLogits beside llama.cpp's, {len(PREFIXES)} lengths of a text:")
+    for name, facts in logits.items():
+        if facts:
+            print(
+                f"- {name}: divergence {facts['divergence']:.1e}, {facts['error']:.1e} of the "
+                f"largest, {facts['same']} most probable tokens the same"
+            )
+    if args.json:
+        measured = {"processor": processor_name(), "package": PACKAGE, "results": results}
+        args.json.write_text(json.dumps(measured, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
