@@ -2,6 +2,7 @@
 #include "runtime/op/recurrent.h"
 
 #include "runtime/base/checked_math.h"
+#include "runtime/op/quantized_blocks.h"
 #include "runtime/op/rules.h"
 
 namespace ingot {
@@ -59,17 +60,41 @@ bool check_attributes(const RecurrentAttributes& t, Violation* v) {
   return true;
 }
 
+/// Operands that come with weights of bytes, or do not.
+bool check_byte_operands(const OpArguments& a, const Extents& e, Violation* v) {
+  if (!recurrent_of_bytes(a)) {
+    for (int i = 8; i <= 9; i++)
+      if (a.optional(i)) return rules::refuse(v, "recurrent's weights of f32 have no channels", i);
+    return true;
+  }
+  if (a.as<RecurrentAttributes>().kind != RecurrentKind::kLstm)
+    return rules::refuse(v, "recurrent's weights of i8 belong to lstm", 1);
+  if (a.optional(3)) return rules::refuse(v, "the biases of bytes are in their channels", 3);
+  for (int i = 1; i <= 2; i++) {
+    const int channels = i + 7;
+    if (!quantized::check_sum(i == 1 ? e.input : e.hidden, i, v)) return false;
+    if (!a.optional(channels))
+      return rules::refuse(v, "recurrent's weights of i8 have channels", channels);
+    if (!quantized::check_channels(a.inputs[channels], channels, RequantMode::kToFloat,
+                                   e.directions * e.gates * e.padded, v))
+      return false;
+  }
+  return true;
+}
+
 bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
   const int64_t rows = e.directions * e.gates * e.padded;
   const int64_t w_dims[2] = {rows, e.input}, r_dims[2] = {rows, e.hidden};
+  const Packing panels = recurrent_of_bytes(a) ? Packing::kPanels16x4 : Packing::kPanels16;
   for (int i = 1; i <= 2; i++) {
-    if (a.inputs[i].packing != Packing::kPanels16 && a.inputs[i].packing != Packing::kDense)
-      return rules::refuse(v, "recurrent's weights are panels16", i, int64_t(Packing::kPanels16),
-                           int64_t(a.inputs[i].packing));
+    if (a.inputs[i].packing != panels && a.inputs[i].packing != Packing::kDense)
+      return rules::refuse(v, "recurrent's weights are panels16, of bytes panels16x4", i,
+                           int64_t(panels), int64_t(a.inputs[i].packing));
     if (!check_dims(a.inputs[i], i, i == 1 ? w_dims : r_dims, 2,
                     "recurrent's weights are [directions*gates*P, K]", v))
       return false;
   }
+  if (!check_byte_operands(a, e, v)) return false;
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const int64_t bias_dims[3] = {e.directions, t.linear_before_reset ? 2 : 1, e.gates * e.padded};
   if (const TensorView* bias = a.optional(3))
@@ -84,6 +109,22 @@ bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
   return true;
 }
 
+/// Of a thread: rows of bytes, `more` than those of a chunk, or one of each sequence's state.
+bool byte_scratch(const OpArguments& a, int64_t more, uint64_t* out) {
+  *out = 0;
+  if (!recurrent_of_bytes(a)) return true;
+  const Extents e = extents(a);
+  int64_t rows, inputs, states;
+  if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) ||
+      !checked_add(rows, more, &rows) || !checked_mul(rows, round_up(e.input, 4), &inputs) ||
+      !checked_mul(e.batch, round_up(e.hidden, 4), &states) || inputs > int64_t{1} << 59 ||
+      states > int64_t{1} << 59)
+    return false;
+  *out = recurrent_byte_rows() + uint64_t(inputs > states ? inputs : states) +
+         uint64_t(quantized::kSlack);
+  return true;
+}
+
 bool check_recurrent(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kRecurrentContract, {0x7u, 0u, 0x6u}, v)) return false;
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
@@ -91,7 +132,8 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
   if (a.inputs[0].rank != 3)
     return rules::refuse(v, "recurrent's x is [T,B,I]", 0, 3, a.inputs[0].rank);
   for (int i = 0; i < a.input_count; i++) {
-    const DType want = i == 6 ? DType::kI32 : DType::kF32;
+    const bool is_byte = recurrent_of_bytes(a) && (i == 1 || i == 2);
+    const DType want = is_byte ? DType::kI8 : i == 6 || i >= 8 ? DType::kI32 : DType::kF32;
     if (a.inputs[i].present() && a.inputs[i].dtype != want)
       return rules::refuse(v, "recurrent's operand types", i, int64_t(want),
                            int64_t(a.inputs[i].dtype));
@@ -120,16 +162,17 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
                     i == 0 ? 4 : 3, "recurrent's result dims", v))
       return false;
   }
-  uint64_t bytes;
-  if (!recurrent_shared_floats(a, &bytes))
+  uint64_t floats, bytes;
+  if (!recurrent_shared_floats(a, &floats) || !byte_scratch(a, 0, &bytes))
     return rules::refuse(v, "recurrent's scratch is below 2^60 bytes", Violation::kAttribute);
   return true;
 }
 
 ScratchNeed recurrent_scratch(const OpArguments& a, int) {
-  uint64_t floats = 0;
-  return recurrent_shared_floats(a, &floats) ? ScratchNeed{0, floats * sizeof(float)}
-                                             : ScratchNeed{};
+  uint64_t floats = 0, bytes = 0;
+  return recurrent_shared_floats(a, &floats) && byte_scratch(a, 0, &bytes)
+             ? ScratchNeed{bytes, floats * sizeof(float)}
+             : ScratchNeed{};
 }
 
 /// A smaller batch has longer chunks, of up to kRecurrentChunkRows - 1 rows more than the batch.
@@ -137,13 +180,20 @@ ScratchNeed recurrent_scratch_bound(const OpArguments& a, int threads) {
   const Extents e = extents(a);
   const ScratchNeed need = recurrent_scratch(a, threads);
   int64_t floats;
+  uint64_t bytes;
   if (!checked_mul(kRecurrentChunkRows * e.gates * e.directions, e.padded, &floats) ||
-      floats > int64_t{1} << 57)
+      floats > int64_t{1} << 57 || !byte_scratch(a, kRecurrentChunkRows, &bytes))
     return need;
-  return {0, need.shared_bytes + uint64_t(floats) * sizeof(float)};
+  return {bytes, need.shared_bytes + uint64_t(floats) * sizeof(float)};
 }
 
 }  // namespace
+
+bool recurrent_of_bytes(const OpArguments& a) { return a.inputs[1].dtype == DType::kI8; }
+
+uint64_t recurrent_byte_rows() {
+  return uint64_t(round_up(quantized::kLinearRows * quantized::kLinearRowBytes, 64));
+}
 
 int64_t recurrent_chunk_steps(int64_t steps, int64_t batch) {
   const int64_t chunk =
@@ -171,7 +221,7 @@ bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
 const OpContract kRecurrentContract = {OpCode::kRecurrent,
                                        1,
                                        3,
-                                       8,
+                                       10,
                                        1,
                                        3,
                                        check_recurrent,

@@ -69,11 +69,11 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
     p->threads_reason = "asked for";
   } else if (p->split && !request.assignment->instruction_counts[0]) {
     p->threads_reason = "no instruction runs on the CPU";
+  } else if (!os::kHasThreads || !is_worth_sharing(model, p->planned.bound, traffic)) {
+    p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else if (request.pool) {
     p->threads = most;
     p->threads_reason = "all of the pool";
-  } else if (!os::kHasThreads || !is_worth_sharing(model, p->planned.bound, traffic)) {
-    p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else {
     p->threads = automatic_threads(&p->on_fast);
     p->threads_reason = p->on_fast ? "one for each fast processor" : "one for each processor";

@@ -6,6 +6,7 @@
 
 #include "runtime/base/checked_math.h"
 #include "runtime/base/os/memory.h"
+#include "runtime/op/tree_ensemble.h"
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "runtime/session/assignment.h"
@@ -17,6 +18,17 @@
 
 namespace ingot {
 namespace {
+
+/// Of an ensemble: steps take a nanosecond and a fifth each, which 24 bytes do elsewhere, however
+/// large its tables are.
+uint64_t tree_traffic(const OpArguments& a) {
+  constexpr uint64_t kStepBytes = 24;
+  const TreeEnsembleAttributes& t = a.as<TreeEnsembleAttributes>();
+  const uint64_t steps = uint64_t(t.trees) * (uint64_t(t.depth) + 1);  // below 2^46
+  uint64_t all;
+  return checked_mul(steps * kStepBytes, uint64_t(a.inputs[0].dims[0]), &all) ? all
+                                                                              : uint64_t{1} << 62;
+}
 
 Status refuse_binding(ErrorDetail* detail, Code code, const char* field, const DimBinding& binding,
                       uint64_t need) {
@@ -269,13 +281,21 @@ OpArguments operand_types(const ProgramDef& program, const BoundProgram& bound, 
 uint64_t traffic_bytes(const OpenModel& model, const BoundProgram& bound) {
   constexpr uint64_t kMax = uint64_t{1} << 62;
   uint64_t total = 0;
-  const auto add = [&](int32_t value) {
-    if (value >= 0) total += bound.value_bytes[value];
-    if (total > kMax) total = kMax;
-  };
-  for (const InstructionDef& instruction : model.program.instructions) {
-    for (uint32_t i = 0; i < instruction.input_count; i++) add(instruction.inputs[i]);
-    for (uint32_t i = 0; i < instruction.output_count; i++) add(instruction.outputs[i]);
+  const auto add = [&](uint64_t bytes) { total = bytes > kMax - total ? kMax : total + bytes; };
+  for (uint32_t k = 0; k < model.program.instructions.size; k++) {
+    const InstructionDef& instruction = model.program.instructions[k];
+    const auto bytes = [&](int32_t value) { return value < 0 ? 0 : bound.value_bytes[value]; };
+    uint64_t made = 0;
+    for (uint32_t i = 0; i < instruction.output_count; i++) made += bytes(instruction.outputs[i]);
+    add(made);
+    const bool gathers = instruction.op == OpCode::kGather || instruction.op == OpCode::kGatherNd ||
+                         instruction.op == OpCode::kBlockGather;
+    const bool walks = instruction.op == OpCode::kTreeEnsemble;
+    for (uint32_t i = 0; i < instruction.input_count; i++) {
+      const uint64_t all = bytes(instruction.inputs[i]);
+      if (!walks || i == 0) add(gathers && i == 0 && all > made ? made : all);
+    }
+    if (walks) add(tree_traffic(operand_types(model.program, bound, k, model.workspace.operands)));
   }
   return total;
 }

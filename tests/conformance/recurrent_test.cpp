@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tests/conformance/runner.h"
 
@@ -19,7 +20,7 @@ struct Setup {
   Direction direction = Direction::kForward;
   int64_t steps = 3, batch = 1, input = 5, hidden = 7;
   bool bias = true, state = true, lens = false, peepholes = false, batch_first = false,
-       linear = false;
+       linear = false, bytes = false, zeros = false;
 };
 
 RecurrentAttributes attributes(const Setup& s) {
@@ -30,6 +31,40 @@ RecurrentAttributes attributes(const Setup& s) {
   t.linear_before_reset = s.linear;
   t.batch_first = s.batch_first;
   return t;
+}
+
+/// Weights of bytes become [rows, k] of random ones in panels; padding rows are zero.
+Tensor byte_panels(const Setup& s, int64_t rows, int64_t k, uint32_t seed) {
+  const int64_t p = (s.hidden + 15) / 16 * 16;
+  Tensor w(DType::kI8, {rows, k}, 0, Packing::kPanels16x4),
+      from = Tensor(DType::kI32, {rows, k}).random(seed, -128, 128);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t i = 0; i < k; i++)
+      w.view().as<int8_t>()[((r / 16 * ((k + 3) / 4) + i / 4) * 16 + r % 16) * 4 + i % 4] =
+          r % p < s.hidden ? int8_t(from.at(r * k + i)) : int8_t(0);
+  return w;
+}
+
+/// Sums, scales, biases and zero points of such weights.
+Tensor byte_channels(const Setup& s, const Tensor& w, uint32_t seed) {
+  const int64_t rows = w.view().dims[0], k = w.view().dims[1], p = (s.hidden + 15) / 16 * 16;
+  Tensor all(DType::kI32, {s.zeros ? 4 : 3, rows});
+  const Tensor scale = Tensor(DType::kF32, {rows}).random(seed, 0.001, 0.004),
+               bias = Tensor(DType::kF32, {rows}).random(seed + 1, -0.5, 0.5),
+               zero = Tensor(DType::kI32, {rows}).random(seed + 2, -9, 9);
+  int32_t* const to = all.view().as<int32_t>();
+  for (int64_t r = 0; r < rows; r++) {
+    if (r % p >= s.hidden) continue;
+    const int32_t of_row = s.zeros ? int32_t(zero.at(r)) : 0;
+    for (int64_t i = 0; i < k; i++)
+      to[r] += w.view().as<int8_t>()[((r / 16 * ((k + 3) / 4) + i / 4) * 16 + r % 16) * 4 + i % 4] -
+               of_row;
+    const float numbers[2] = {float(scale.at(r)), s.bias ? float(bias.at(r)) : 0};
+    std::memcpy(to + rows + r, &numbers[0], sizeof(float));
+    std::memcpy(to + 2 * rows + r, &numbers[1], sizeof(float));
+    if (s.zeros) to[3 * rows + r] = of_row;
+  }
+  return all;
 }
 
 Case make_case(const Setup& s, const RecurrentAttributes& t) {
@@ -69,6 +104,13 @@ Case make_case(const Setup& s, const RecurrentAttributes& t) {
       Tensor()};
   if (s.lens) c.inputs[6] = Tensor(DType::kI32, {s.batch}).random(7, 0, double(s.steps));
   if (s.peepholes) c.inputs[7] = padded(Tensor(DType::kF32, {d, 3 * p}).random(8));
+  if (s.bytes) {
+    c.tolerance = {1e-3, 1e-3};  // a state on the edge between two bytes
+    c.inputs[1] = byte_panels(s, d * g * p, s.input, 2), c.inputs[3] = Tensor();
+    c.inputs[2] = byte_panels(s, d * g * p, s.hidden, 3);
+    c.inputs.push_back(byte_channels(s, c.inputs[1], 9));
+    c.inputs.push_back(byte_channels(s, c.inputs[2], 12));
+  }
   c.outputs = {Tensor(DType::kF32, y_dims), Tensor(DType::kF32, {d, s.batch, s.hidden})};
   if (lstm) c.outputs.push_back(Tensor(DType::kF32, {d, s.batch, s.hidden}));
   return c;
@@ -166,6 +208,39 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("recurrent: weights of bytes") {
+  for (int direction = 0; direction < 3; direction++)
+    for (int64_t batch : {1, 3})
+      for (int64_t hidden : {1, 7, 16, 33, 96})
+        for (int flags = 0; flags < 64; flags++) {
+          Setup s;
+          s.bytes = true, s.direction = Direction(direction), s.batch = batch, s.hidden = hidden;
+          s.steps = 5, s.input = flags & 1 ? 6 : 24;
+          s.bias = flags & 1, s.state = flags & 2, s.lens = flags & 4, s.batch_first = flags & 8;
+          s.peepholes = flags & 16, s.zeros = flags & 32;
+          RecurrentAttributes t = attributes(s);
+          if (flags & 2) t.clip = 0.75f;
+          Case c = make_case(s, t);
+          c.name = "bytes, direction " + std::to_string(direction) + " flags " +
+                   std::to_string(flags) + " hidden " + std::to_string(hidden);
+          run_case(c);
+        }
+  for (int64_t steps : {0, 1, 150})  // of several chunks
+    for (int64_t batch : {1, 5}) {
+      Setup s;
+      s.bytes = true, s.steps = steps, s.batch = batch, s.hidden = 20, s.lens = steps > 1,
+      s.direction = Direction::kBidirectional;
+      const RecurrentAttributes t = attributes(s);
+      Case c = make_case(s, t);
+      c.name = "bytes, steps " + std::to_string(steps);
+      run_case(c);
+    }
+  Setup s;  // several members share a direction
+  s.bytes = true, s.hidden = 300, s.batch = 4, s.zeros = true;
+  const RecurrentAttributes t = attributes(s);
+  run_case(make_case(s, t));
+}
+
 TEST_CASE("recurrent: the contract refuses") {
   Setup s;
   const RecurrentAttributes good = attributes(s);
@@ -207,7 +282,22 @@ TEST_CASE("recurrent: the contract refuses") {
   CHECK(rule() == "recurrent's x is [T,B,I]");
   c = make_case(s, t), c.inputs[7] = Tensor(DType::kF32, {1, 47});
   CHECK(rule() == "recurrent's peepholes are [directions, 3*P]");
-  s.kind = RecurrentKind::kRnn;
+  s.bytes = true;
+  c = make_case(s, t);
+  c.inputs[3] = Tensor(DType::kF32, {1, 1, 64});
+  CHECK(rule() == "the biases of bytes are in their channels");
+  c = make_case(s, t), c.inputs[9] = Tensor();
+  CHECK(rule() == "recurrent's weights of i8 have channels");
+  c = make_case(s, t), c.inputs[8] = Tensor(DType::kI32, {2, 64});
+  CHECK(rule() == "sums, scales, biases and perhaps zero points of weights are there");
+  s.bytes = false, c = make_case(s, t), c.inputs.resize(8);
+  c.inputs.push_back(Tensor(DType::kI32, {3, 64}));
+  CHECK(rule() == "recurrent's weights of f32 have no channels");
+  s.bytes = true, s.kind = RecurrentKind::kGru;
+  const RecurrentAttributes gru = attributes(s);
+  c = make_case(s, gru);
+  CHECK(rule() == "recurrent's weights of i8 belong to lstm");
+  s.bytes = false, s.kind = RecurrentKind::kRnn;
   const RecurrentAttributes rnn = attributes(s);
   c = make_case(s, rnn), c.inputs[5] = Tensor(DType::kF32, {1, 1, 7});
   CHECK(rule() == "a cell state belongs to lstm");

@@ -280,6 +280,37 @@ void add_recurrent(RefuseTable* t) {
   t->dtype("c_f64", 9, DType::kF64);
 }
 
+/// LSTM of bytes: its operands 3 to 7 are absent.
+void add_recurrent_of_bytes(RefuseTable* t) {
+  t->base("recurrent_bytes", [] {
+    RecurrentAttributes a;
+    a.hidden = 4;
+    convert::FileSpec f = one_instruction(
+        a,
+        {input("x", {3, 1, 5}), constant("w", {64, 5}, Packing::kPanels16x4, DType::kI8),
+         constant("r", {64, 4}, Packing::kPanels16x4, DType::kI8),
+         constant("w_channels", {3, 64}, Packing::kDense, DType::kI32),
+         constant("r_channels", {4, 64}, Packing::kDense, DType::kI32)},
+        {output("y", {3, 1, 1, 4})});
+    f.program.subprograms[0].instructions[0].inputs = {0, 1, 2, -1, -1, -1, -1, -1, 3, 4};
+    return f;
+  });
+  t->attributes<RecurrentAttributes>("bytes_of_gru", [](auto& a) { a.kind = RecurrentKind::kGru; });
+  t->spec("bytes_in_panels16", [](ProgramSpec& p) { p.values[1].packing = Packing::kPanels16; });
+  t->spec("bytes_without_channels",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs.resize(9); });
+  t->spec("bytes_with_bias",
+          [](ProgramSpec& p) { p.subprograms[0].instructions[0].inputs[3] = 0; });
+  t->spec("channels_of_f32_weights", [](ProgramSpec& p) {
+    for (const size_t i : {1, 2})
+      p.values[i].dtype = DType::kF32, p.values[i].packing = Packing::kPanels16;
+  });
+  t->dims("channels_two_rows", 3, {2, 64});
+  t->dims("channels_columns", 4, {4, 48});
+  t->dtype("channels_f32", 3, DType::kF32);
+  t->dtype("one_of_bytes", 2, DType::kF32);
+}
+
 void add_attention(RefuseTable* t) {
   t->base("attention", [] {
     AttentionAttributes a;
@@ -311,6 +342,7 @@ void add_product_cases(RefuseTable* table) {
   add_other_convolutions(table);
   add_products(table);
   add_recurrent(table);
+  add_recurrent_of_bytes(table);
   add_attention(table);
 }
 

@@ -39,6 +39,21 @@ class ExampleTest(unittest.TestCase):
         (answer,) = session.run(["y"], {"x": golden["in:x"]})
         np.testing.assert_allclose(answer, golden["out:y"], atol=1e-5)
 
+    def test_what_the_last_run_was_given_is_asked_again(self):
+        session = rt.InferenceSession(BATCH)
+        two, last = rows(2), rows(5)
+        (expected,) = session.run(None, {"x": two})
+        for _ in range(2):
+            np.testing.assert_array_equal(session.run(None, {"x": two})[0], expected)
+            with self.assertRaisesRegex(ValueError, "unexpected input data type for 'x'"):
+                session.run(None, {"x": two.astype(np.float64)})
+            self.assertEqual(session.run(None, {"x": last})[0].shape, (5, 3))
+            columns = np.asfortranarray(two)
+            np.testing.assert_array_equal(session.run(None, {"x": columns})[0], expected)
+            other_order = two.astype(two.dtype.newbyteorder())
+            np.testing.assert_array_equal(session.run(None, {"x": other_order})[0], expected)
+            session.set_providers(["CPUExecutionProvider"])
+
     def test_options_threads_and_file_from_bytes(self):
         options = rt.SessionOptions()
         options.intra_op_num_threads = 1

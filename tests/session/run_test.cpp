@@ -59,13 +59,45 @@ TEST_CASE("session: threads and a shared pool give the same answer") {
   REQUIRE(pool.ok());
   const std::vector<float> x = ramp(2400);
   for (int threads = 1; threads <= 4; threads++) {
-    ingot_session_options options = with_threads(threads < 4 ? threads : 0);
+    ingot_session_options options = with_threads(threads < 4 ? threads : 3);
     if (threads == 4) options.pool = pool->get();
     auto session = model.session(options);
     REQUIRE_MESSAGE(session.ok(), session.error().text());
     write(session->input(0), x);
     REQUIRE(session->run().ok());
     CHECK(read<float>(session->output(0)) == chain_answer(x));
+  }
+}
+
+TEST_CASE("session: an ensemble of trees is shared for its walks, not for the size of its tables") {
+  for (const bool one_row : {true, false}) {
+    CAPTURE(one_row);
+    const int64_t rows = one_row ? 1 : 4096;
+    convert::FileSpec file;
+    file.segment_alignment = 16;
+    convert::ProgramSpec& p = file.program;
+    const int32_t x = p.add_value(input("x", {rows, 4})),
+                  nodes = p.add_value(constant("nodes", {60000, 3}, Packing::kDense, DType::kI32)),
+                  weights = p.add_value(constant("weights", {100, 1})),
+                  y = p.add_value(output("y", {rows, 1}));
+    p.add_instruction(TreeEnsembleAttributes{100, 4, 8, TreeAggregate::kSum, false},
+                      {x, nodes, weights}, {y});
+    add_ports(&file);
+    FileBytes bytes(file);
+    Model model = open_bytes_or_fail(bytes);
+    auto pool = Pool::create(2);
+    REQUIRE(pool.ok());
+    for (ingot_pool* shared : {static_cast<ingot_pool*>(nullptr), pool->get()}) {
+      ingot_session_options options = with_threads(0);
+      options.pool = shared;
+      auto session = model.session(options);
+      REQUIRE_MESSAGE(session.ok(), session.error().text());
+      ingot_placement placement = {};
+      placement.size = sizeof placement;
+      REQUIRE(ingot_session_placement(session->get(), &placement) == INGOT_OK);
+      if (one_row) CHECK(placement.threads == 1);
+      if (!one_row && shared) CHECK(placement.threads == 2);
+    }
   }
 }
 

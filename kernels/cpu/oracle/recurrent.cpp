@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/activation.h"
+#include "kernels/cpu/oracle/dynamic_range.h"
 #include "kernels/cpu/oracle/oracle.h"
 
 namespace ingot::cpu::oracle {
@@ -19,6 +21,8 @@ struct Cell {
   const RecurrentAttributes& t;
   int direction;
   int64_t hidden, padded, gates;
+  const double* bytes = nullptr;  // of x, where weights are bytes
+  GroupNumbers of_x, of_h;
 
   Cell(const OpArguments& arguments, int d)
       : a(arguments),
@@ -32,6 +36,8 @@ struct Cell {
     const TensorView& w = a.inputs[operand];
     const int64_t row = (direction * gates + gate) * padded + unit;
     if (w.packing == Packing::kDense) return read(w, row * w.row_stride + k);
+    if (w.packing == Packing::kPanels16x4)
+      return read(w, ((row / 16 * ((w.dims[1] + 3) / 4) + k / 4) * 16 + row % 16) * 4 + k % 4);
     return read(w, (row / 16 * w.dims[1] + k) * 16 + row % 16);
   }
   double bias(int which, int64_t gate, int64_t unit) const {
@@ -56,15 +62,41 @@ struct Cell {
     return t.clip > 0 ? std::fmin(std::fmax(x, -double(t.clip)), double(t.clip)) : x;
   }
 
+  int32_t channel(int operand, int64_t row, int64_t gate, int64_t unit) const {
+    const TensorView& all = a.inputs[operand + 7];
+    return all.as<const int32_t>()[row * all.dims[1] + (direction * gates + gate) * padded + unit];
+  }
+  float channel_float(int operand, int64_t row, int64_t gate, int64_t unit) const {
+    const int32_t bits = channel(operand, row, gate, unit);
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+  }
+  /// Of n bytes, as to_float of runtime/op/requantize.h.
+  double byte_sum(int operand, int64_t gate, int64_t unit, const double* from, int64_t n,
+                  const GroupNumbers& numbers) const {
+    const bool has_zeros = a.inputs[operand + 7].dims[0] == 4;
+    const double zero = has_zeros ? double(channel(operand, 3, gate, unit)) : 0.0;
+    double sum = -double(numbers.zero) * channel(operand, 0, gate, unit);  // below 2^53
+    for (int64_t k = 0; k < n; k++)
+      sum += from[k] * (weight(operand, gate, unit, k) - limited(zero, -255, 255));
+    const float factor = numbers.scale * channel_float(operand, 1, gate, unit),
+                product = float(int32_t(uint32_t(uint64_t(int64_t(sum))))) * factor;
+    return double(product + channel_float(operand, 2, gate, unit));
+  }
+
   double input_sum(int64_t gate, int64_t unit, int64_t step, int64_t batch) const {
     const TensorView& x = a.inputs[0];
     const int64_t row = t.batch_first ? batch * x.dims[1] + step : step * x.dims[1] + batch;
+    if (bytes) return byte_sum(1, gate, unit, bytes + row * x.dims[2], x.dims[2], of_x);
     double sum = bias(0, gate, unit);
     for (int64_t k = 0; k < x.dims[2]; k++)
       sum += weight(1, gate, unit, k) * read(x, row * x.dims[2] + k);
     return sum;
   }
+  /// `h`: where weights are bytes, bytes.
   double state_sum(int64_t gate, int64_t unit, const double* h) const {
+    if (bytes) return byte_sum(2, gate, unit, h, hidden, of_h);
     double sum = bias(1, gate, unit);
     for (int64_t k = 0; k < hidden; k++) sum += weight(2, gate, unit, k) * h[k];
     return sum;
@@ -117,13 +149,18 @@ void store_state(const OpArguments& a, int output, int64_t row, const double* st
   for (int64_t u = 0; u < hidden; u++) write(a.outputs[output], row * hidden + u, state[u]);
 }
 
+/// Where element `batch` is at its step s, of `length`.
+int64_t time_of(const Cell& cell, int64_t s, int64_t length) {
+  const bool reverse = cell.t.direction == Direction::kReverse || cell.direction == 1;
+  return s >= length ? s : reverse ? length - 1 - s : s;
+}
+
 /// The whole sequence of one element of the batch. `room` holds 5 x hidden doubles.
 void run_sequence(const Cell& cell, int64_t batch, int64_t length, double* room) {
   const OpArguments& a = cell.a;
   const int64_t n = cell.hidden, steps = a.inputs[0].dims[cell.t.batch_first ? 1 : 0];
   const int64_t batches = a.inputs[0].dims[cell.t.batch_first ? 0 : 1];
   const int64_t directions = cell.t.direction == Direction::kBidirectional ? 2 : 1;
-  const bool reverse = cell.t.direction == Direction::kReverse || cell.direction == 1;
   const int64_t state_row = cell.direction * batches + batch;
   double *h = room, *c = room + n, *fresh = room + 2 * n, *reset = room + 3 * n;
   for (int64_t u = 0; u < n; u++) {
@@ -131,7 +168,7 @@ void run_sequence(const Cell& cell, int64_t batch, int64_t length, double* room)
     c[u] = a.optional(5) ? read(a.inputs[5], state_row * n + u) : 0;
   }
   for (int64_t s = 0; s < steps; s++) {
-    const int64_t step = s >= length ? s : reverse ? length - 1 - s : s;
+    const int64_t step = time_of(cell, s, length);
     if (s < length) {
       switch (cell.t.kind) {
         case RecurrentKind::kLstm: lstm_step(cell, step, batch, h, c, fresh); break;
@@ -150,6 +187,62 @@ void run_sequence(const Cell& cell, int64_t batch, int64_t length, double* room)
   store_state(a, 2, state_row, c, n);
 }
 
+/// One direction of weights of bytes. `bytes` holds x, `room` (3 B + 1) x hidden doubles.
+void run_bytes(Cell cell, double* bytes, double* room) {
+  const OpArguments& a = cell.a;
+  const TensorView& x = a.inputs[0];
+  const bool batch_first = cell.t.batch_first;
+  const int64_t n = cell.hidden, steps = x.dims[batch_first ? 1 : 0],
+                batches = x.dims[batch_first ? 0 : 1];
+  const auto length_of = [&](int64_t b) {
+    return a.optional(6) ? read_integer(a.inputs[6], b) : steps;
+  };
+  int64_t longest = 0;
+  for (int64_t b = 0; b < batches; b++) longest = length_of(b) > longest ? length_of(b) : longest;
+  const auto time = [&](int64_t i) {
+    return batch_first ? i / x.dims[2] % steps : i / x.dims[2] / batches;
+  };
+  Group group;
+  for (int64_t i = 0; i < x.elements(); i++)
+    if (time(i) < longest) group.add(x.as<const float>()[i]);
+  cell.of_x = numbers_of(DynamicRange::kFull, group);
+  for (int64_t i = 0; i < x.elements(); i++)
+    bytes[i] = byte_of(DynamicRange::kFull, group, cell.of_x, x.as<const float>()[i]);
+  cell.bytes = bytes;
+
+  double *h = room, *c = h + batches * n, *h_bytes = c + batches * n,
+         *fresh = h_bytes + batches * n;
+  for (int64_t i = 0; i < batches * n; i++) {
+    h[i] = a.optional(4) ? read(a.inputs[4], cell.direction * batches * n + i) : 0;
+    c[i] = a.optional(5) ? read(a.inputs[5], cell.direction * batches * n + i) : 0;
+  }
+  const int64_t directions = cell.t.direction == Direction::kBidirectional ? 2 : 1;
+  for (int64_t s = 0; s < steps; s++) {
+    Group state;
+    for (int64_t i = 0; i < batches * n; i++)
+      if (s <= length_of(i / n)) state.add(float(h[i]));
+    cell.of_h = numbers_of(DynamicRange::kFull, state);
+    for (int64_t i = 0; i < batches * n; i++)
+      h_bytes[i] = byte_of(DynamicRange::kFull, state, cell.of_h, float(h[i]));
+    for (int64_t b = 0; b < batches; b++) {
+      const int64_t step = time_of(cell, s, length_of(b));
+      for (int64_t u = 0; u < n; u++) fresh[u] = 0;
+      if (s < length_of(b)) {
+        lstm_step(cell, step, b, h_bytes + b * n, c + b * n, fresh);
+        for (int64_t u = 0; u < n; u++) h[b * n + u] = fresh[u];
+      }
+      store_state(a, 0,
+                  batch_first ? (b * steps + step) * directions + cell.direction
+                              : (step * directions + cell.direction) * batches + b,
+                  fresh, n);
+    }
+  }
+  for (int64_t b = 0; b < batches; b++) {
+    store_state(a, 1, cell.direction * batches + b, h + b * n, n);
+    store_state(a, 2, cell.direction * batches + b, c + b * n, n);
+  }
+}
+
 }  // namespace
 
 Status recurrent(const OpArguments& a, const Team& team) {
@@ -161,13 +254,22 @@ Status recurrent(const OpArguments& a, const Team& team) {
     for (int64_t b = 0; b < batches; b++)
       if (read_integer(*lens, b) < 0 || read_integer(*lens, b) > steps) return Code::kBadIndexValue;
   // The C library's: a program in C that links the kernels need not link that of C++.
-  double* room = static_cast<double*>(std::calloc(size_t(t.hidden), 5 * sizeof(double)));
-  if (!room) return Code::kOutOfMemory;
-  for (int d = 0; d < (t.direction == Direction::kBidirectional ? 2 : 1); d++)
-    for (int64_t b = 0; b < batches; b++)
+  const bool of_bytes = recurrent_of_bytes(a);
+  double* room =
+      static_cast<double*>(std::calloc(size_t(t.hidden), size_t(3 * batches + 5) * sizeof(double)));
+  double* bytes =
+      of_bytes
+          ? static_cast<double*>(std::calloc(size_t(a.inputs[0].elements()) + 1, sizeof(double)))
+          : nullptr;
+  const bool has_room = room && (bytes || !of_bytes);
+  for (int d = 0; has_room && d < (t.direction == Direction::kBidirectional ? 2 : 1); d++) {
+    if (of_bytes) run_bytes(Cell(a, d), bytes, room);
+    for (int64_t b = 0; b < batches && !of_bytes; b++)
       run_sequence(Cell(a, d), b, a.optional(6) ? read_integer(a.inputs[6], b) : steps, room);
+  }
+  std::free(bytes);
   std::free(room);
-  return {};
+  return has_room ? Status() : Status(Code::kOutOfMemory);
 }
 
 }  // namespace ingot::cpu::oracle

@@ -15,7 +15,14 @@ namespace tensors {
 // multiply-adds of a step, its share of the inputs' too, that pay for joins
 constexpr int64_t kUnitSplitWork = 1 << 16;
 
-template <class V>
+/// What step s of a sequence works on.
+struct Turn {
+  int64_t time;
+  bool active;  // it has not ended
+};
+
+/// `Products` are of floats here, of bytes in byte_products.inl.
+template <class V, class Products>
 struct Recurrence {
   const OpArguments& a;
   const RecurrentAttributes& t;
@@ -27,6 +34,7 @@ struct Recurrence {
   int64_t steps = 0, batches = 0, input = 0, gates = 0, chunk = 0, directions = 1;
   float *inputs = nullptr, *states = nullptr, *h[2] = {}, *c = nullptr, *reset = nullptr;
   int current = 0;  // h[current] is the state
+  Products products;
 
   Recurrence(const OpArguments& arguments, const Team& members, int d, bool shared)
       : a(arguments),
@@ -78,43 +86,18 @@ struct Recurrence {
     if (joint) team.join();
   }
 
-  /// rows of `from` times the weights of operand 1 or 2 for gates [first, last), this member's
-  /// units.
-  void product(int operand, const float* from, int64_t from_stride, int64_t k, int64_t rows,
-               float* to, int64_t first, int64_t last) {
-    static constexpr Epilogue kPlain{{}, false, true, false, 0, 0, 0};
-    const int64_t per_gate = plan.padded / kPanel, row_length = gates * plan.padded;
-    const TensorView* bias = a.optional(3);
-    GemmJob g;
-    g.a = from;
-    g.a_stride = from_stride;
-    g.k = k;
-    g.weights = a.inputs[operand].as<const float>() + direction * row_length * k;
-    g.out = to;
-    g.out_stride = row_length;
-    g.o = row_length;
-    g.epilogue = &kPlain;
-    if (bias && operand == 1)
-      g.bias = bias->as<const float>() + direction * bias->dims[1] * row_length;
-    if (bias && operand == 2 && bias->dims[1] == 2)
-      g.bias = bias->as<const float>() + (direction * 2 + 1) * row_length;
-    if (panels.begin == 0 && panels.end == per_gate) {
-      gemm<V>(g, {0, rows}, {first * per_gate, last * per_gate});
-      return;
-    }
-    for (int64_t gate = first; gate < last; gate++)
-      gemm<V>(g, {0, rows}, {gate * per_gate + panels.begin, gate * per_gate + panels.end});
+  bool in_reverse() const { return t.direction == Direction::kReverse || direction == 1; }
+  const float* input_row(int64_t time, int64_t batch) const {
+    const int64_t at = t.batch_first ? batch * steps + time : time * batches + batch;
+    return a.inputs[0].as<const float>() + at * input;
   }
-
-  /// Products of the inputs at times [begin, begin + count).
-  void multiply_inputs(int64_t begin, int64_t count) {
-    const float* x = a.inputs[0].as<const float>();
-    if (!t.batch_first)
-      return product(1, x + begin * batches * input, input, input, count * batches, inputs, 0,
-                     gates);
-    for (int64_t b = 0; b < batches; b++)
-      product(1, x + (b * steps + begin) * input, input, input, count,
-              inputs + b * count * gates * plan.padded, 0, gates);
+  /// f(first panel, end) of this member's panels of gates [first, last).
+  template <class F>
+  void for_panels(int64_t first, int64_t last, F f) const {
+    const int64_t per_gate = plan.padded / kPanel;
+    if (panels.begin == 0 && panels.end == per_gate) return f(first * per_gate, last * per_gate);
+    for (int64_t gate = first; gate < last; gate++)
+      f(gate * per_gate + panels.begin, gate * per_gate + panels.end);
   }
 
   int64_t length_of(int64_t batch) const {
@@ -140,22 +123,22 @@ struct Recurrence {
     return r;
   }
 
-  /// One step at `time`, which is number `at` of a chunk of `count`.
-  void step(int64_t time, int64_t at, int64_t count) {
-    const int64_t n = plan.padded, first = first_unit(), last = last_unit();
+  /// Step number `s`, the one number `at` of a chunk of `count`.
+  void step(int64_t s, int64_t at, int64_t count) {
+    const int64_t first = first_unit(), last = last_unit();
     const bool two_parts = t.kind == RecurrentKind::kGru && !t.linear_before_reset;
-    product(2, h[current], n, plan.hidden, batches, states, 0, two_parts ? 2 : gates);
+    products.multiply_state(*this, h[current], s, 0, two_parts ? 2 : gates);
     const auto each = [&](auto fn) {
       for (int64_t b = 0; b < batches; b++) {
-        const CellRow r = row(time, b, t.batch_first ? b * count + at : at * batches + b);
-        fn(r, time < length_of(b));
+        const Turn turn = Products::turn(*this, s, b);
+        fn(row(turn.time, b, Products::chunk_row(*this, b, at, count)), turn.active);
       }
     };
     if (t.kind == RecurrentKind::kGru)
       each([&](const CellRow& r, bool) { gru_reset<V>(plan, r, first, last); });
     if (two_parts) {
       join();
-      product(2, reset, n, plan.hidden, batches, states, 2, 3);
+      products.multiply_state(*this, reset, s, 2, 3);
     }
     each([&](const CellRow& r, bool active) {
       if (!active)
@@ -191,23 +174,76 @@ struct Recurrence {
   void run() {
     load_state(4, h[0]);
     load_state(5, c);
+    products.start(*this);
     join();
-    const bool reverse = t.direction == Direction::kReverse || direction == 1;
     for (int64_t done = 0; done < steps; done += chunk) {
-      const int64_t count = least_of(chunk, steps - done),
-                    begin = reverse ? steps - done - count : done;
-      multiply_inputs(begin, count);
-      for (int64_t i = 0; i < count; i++) {
-        const int64_t at = reverse ? count - 1 - i : i;
-        step(begin + at, at, count);
-      }
+      const int64_t count = least_of(chunk, steps - done);
+      products.multiply_inputs(*this, done, count);
+      for (int64_t i = 0; i < count; i++) step(done + i, i, count);
     }
     store_state(1, h[current]);
     store_state(2, c);
   }
 };
 
+/// All sequences go through the same times, so that inputs are multiplied where they lie.
 template <class V>
+struct FloatProducts {
+  template <class R>
+  static Turn turn(const R& r, int64_t s, int64_t batch) {
+    const int64_t time = r.in_reverse() ? r.steps - 1 - s : s;
+    return {time, time < r.length_of(batch)};
+  }
+  template <class R>
+  static int64_t chunk_row(const R& r, int64_t batch, int64_t at, int64_t count) {
+    if (r.in_reverse()) at = count - 1 - at;
+    return r.t.batch_first ? batch * count + at : at * r.batches + batch;
+  }
+  template <class R>
+  void start(const R&) {}
+
+  /// rows of `from` times the weights of operand 1 or 2 for gates [first, last).
+  template <class R>
+  void multiply(const R& r, int operand, const float* from, int64_t from_stride, int64_t k,
+                int64_t rows, float* to, int64_t first, int64_t last) {
+    static constexpr Epilogue kPlain{{}, false, true, false, 0, 0, 0};
+    const int64_t row_length = r.gates * r.plan.padded;
+    const TensorView* bias = r.a.optional(3);
+    GemmJob g;
+    g.a = from;
+    g.a_stride = from_stride;
+    g.k = k;
+    g.weights = r.a.inputs[operand].template as<const float>() + r.direction * row_length * k;
+    g.out = to;
+    g.out_stride = row_length;
+    g.o = row_length;
+    g.epilogue = &kPlain;
+    if (bias && operand == 1)
+      g.bias = bias->as<const float>() + r.direction * bias->dims[1] * row_length;
+    if (bias && operand == 2 && bias->dims[1] == 2)
+      g.bias = bias->as<const float>() + (r.direction * 2 + 1) * row_length;
+    r.for_panels(first, last, [&](int64_t begin, int64_t end) {
+      gemm<V>(g, {0, rows}, {begin, end});
+    });
+  }
+  /// Of steps [done, done + count).
+  template <class R>
+  void multiply_inputs(const R& r, int64_t done, int64_t count) {
+    const int64_t begin = r.in_reverse() ? r.steps - done - count : done;
+    if (!r.t.batch_first)
+      return multiply(r, 1, r.input_row(begin, 0), r.input, r.input, count * r.batches, r.inputs, 0,
+                      r.gates);
+    for (int64_t b = 0; b < r.batches; b++)
+      multiply(r, 1, r.input_row(begin, b), r.input, r.input, count,
+               r.inputs + b * count * r.gates * r.plan.padded, 0, r.gates);
+  }
+  template <class R>
+  void multiply_state(const R& r, const float* state, int64_t, int64_t first, int64_t last) {
+    multiply(r, 2, state, r.plan.padded, r.plan.hidden, r.batches, r.states, first, last);
+  }
+};
+
+template <class V, class Products = FloatProducts<V>>
 Status recurrent(const OpArguments& a, const Team& team) {
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const int64_t steps = a.inputs[0].dims[t.batch_first ? 1 : 0],
@@ -219,19 +255,20 @@ Status recurrent(const OpArguments& a, const Team& team) {
   }
   if (batches == 0) return {};
   if (t.direction == Direction::kBidirectional) {
-    for (int d = team.id; d < 2; d += team.size) Recurrence<V>(a, team, d, false).run();
+    for (int d = team.id; d < 2; d += team.size) Recurrence<V, Products>(a, team, d, false).run();
     return {};
   }
   const int64_t padded = (int64_t(t.hidden) + kPanel - 1) / kPanel;
   const int64_t of_step =
       recurrent_gates(t.kind) * padded * kPanel * (t.hidden + a.inputs[0].dims[2]) * batches;
   const bool joint = team.size > 1 && padded >= team.size && of_step >= kUnitSplitWork;
-  if (joint || team.id == 0) Recurrence<V>(a, team, 0, joint).run();
+  if (joint || team.id == 0) Recurrence<V, Products>(a, team, 0, joint).run();
   return {};
 }
 
 inline bool recurrent_is_packed(const OpArguments& a) {
-  return a.inputs[1].packing == Packing::kPanels16 && a.inputs[2].packing == Packing::kPanels16;
+  return a.inputs[1].packing == Packing::kPanels16 && a.inputs[2].packing == Packing::kPanels16 &&
+         !recurrent_of_bytes(a);
 }
 
 }  // namespace tensors

@@ -39,7 +39,7 @@ Room room_of(const Extents& e) {
   return {rows * e.chunk * e.gates * e.padded, rows * e.gates * e.padded, rows * e.padded};
 }
 
-/// Panels alone: the oracle's dense weights are not for kernels.
+/// Panels of f32 alone: the oracle's dense weights are not for kernels, bytes are for the CPU.
 bool supports_recurrent(const OpArguments& a, const GpuTraits&, GpuPrecision) {
   return a.inputs[1].packing == Packing::kPanels16 && a.inputs[2].packing == Packing::kPanels16;
 }

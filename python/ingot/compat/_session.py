@@ -94,6 +94,10 @@ class InferenceSession:
         self._sessions: collections.OrderedDict[tuple[Any, ...], Session] = (
             collections.OrderedDict()
         )
+        # Of the last run: types that were taken, names and shapes, and the session for them. A
+        # small model computes for less time than finding these anew takes.
+        self._taken: dict[str, np.dtype[Any]] = {}
+        self._last: tuple[Any, Session] | None = None
         # onnxruntime lets several threads run one session; an Ingot session has one arena.
         self._turn = threading.Lock()
         _there.add(self)
@@ -101,6 +105,7 @@ class InferenceSession:
     def _begin_in_child(self) -> None:
         _of_parent.append((self._pool, self._sessions))
         self._pool, self._sessions = None, collections.OrderedDict()
+        self._last = None
         self._turn = threading.Lock()
 
     def __repr__(self) -> str:
@@ -160,6 +165,7 @@ class InferenceSession:
             if chosen == self._provider:
                 return
             self._provider = chosen
+            self._last = None
             while self._sessions:
                 self._sessions.popitem()[1].close()
 
@@ -242,15 +248,11 @@ class InferenceSession:
         for name, value in feed.items():
             self._check_name(name, is_input=True)
             array = value.numpy() if isinstance(value, OrtValue) else np.asarray(value)
-            if not array.dtype.isnative:
-                array = array.astype(array.dtype.newbyteorder("="))
-            expected = self._inputs[name].dtype
-            if array.dtype != expected:
-                raise ValueError(
-                    f"unexpected input data type for {name!r}: actual: "
-                    f"({tensor_type(array.dtype.name)}), expected: ({tensor_type(expected)})"
-                )
-            arrays[name] = np.ascontiguousarray(array).reshape(array.shape)
+            if array.dtype is not self._taken.get(name):
+                array = self._checked_type(name, array)
+            if not array.flags.c_contiguous:
+                array = np.ascontiguousarray(array)
+            arrays[name] = array
         with self._turn:
             session = self._session_for(arrays)
             if run_options is None:
@@ -263,8 +265,23 @@ class InferenceSession:
             finally:
                 run_options._cancel = None
 
+    def _checked_type(self, name: str, array: np.ndarray) -> np.ndarray:
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        expected = self._inputs[name].dtype
+        if array.dtype != expected:
+            raise ValueError(
+                f"unexpected input data type for {name!r}: actual: "
+                f"({tensor_type(array.dtype.name)}), expected: ({tensor_type(expected)})"
+            )
+        self._taken[name] = array.dtype
+        return array
+
     def _session_for(self, arrays: Mapping[str, np.ndarray]) -> Session:
         """The session that is bound to these shapes; the least recently used makes room."""
+        shapes = [(name, array.shape) for name, array in arrays.items()]
+        if self._last is not None and self._last[0] == shapes:
+            return self._last[1]
         bindings = self._model.bindings_of(arrays)
         for name, value in self._fixed.items():
             if bindings.setdefault(name, value) != value:
@@ -283,6 +300,7 @@ class InferenceSession:
                 _PROVIDERS[self._provider], bindings=bindings, pool=self._pool
             )
         self._sessions[key] = session
+        self._last = (shapes, session)
         return session
 
     def _node_arg(self, port: Port) -> NodeArg:

@@ -469,8 +469,8 @@ typedef struct ingot_session_options {
   const char* device;             /* null or "auto", "cpu", "cuda", "cuda:N", "null", "fake:N" */
   const ingot_binding* bindings;  /* one for each symbol without a number; may be null */
   size_t binding_count;
-  /* of the team, the caller's included. 0: the pool's, else one for each processor, but 1 where
-     a run is too short to share */
+  /* of the team, the caller's included. 0: the pool's, or one for each processor, but 1 where a
+     run is too short to share */
   int32_t threads;
   uint32_t flags;
   ingot_pool* pool;               /* null: threads of the session's own (none when threads is 1) */

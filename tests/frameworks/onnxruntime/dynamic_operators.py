@@ -4,12 +4,14 @@
 onnxruntime: bytes, scales, zero points and sums of integers equal, numbers behind them within
 rounding, and all of it in integer kernels.
 
-  dynamic_operators.py --ingot BIN [--seeds N] [--figures] [name ...]
+  dynamic_operators.py --ingot BIN [--seeds N] [--figures] [--time] [name ...]
 
-With --figures a line for each operator. Needs the packages onnx and onnxruntime."""
+With --figures a line for each operator, with --time what LSTM layers take in both. Needs the packages onnx and onnxruntime."""
 
+import json
 import pathlib
 import sys
+import time
 
 import numpy as np
 from integer_cases import MICROSOFT, Drawn, conv_shapes, window
@@ -135,11 +137,15 @@ def whole(d):
 
 
 def lstm(d):
-    steps, batch, k, hidden = (int(n) for n in d.rng.integers(1, 12, 4))
+    """Open or known time, sequences of their own lengths, peepholes, limits of the gates."""
+    steps, batch, k, hidden = (int(n) for n in d.rng.integers(1, 40, 4))
+    batch = 1 + batch % 5
     direction = str(d.rng.choice(["forward", "reverse", "bidirectional"]))
     both = 2 if direction == "bidirectional" else 1
     x = d.floats([steps, batch, k])
     d.fed[x] = np.tanh(d.fed[x])
+    if d.rng.random() < 0.5:
+        d.inputs[-1] = helper.make_tensor_value_info(x, FLOAT, ["T", batch, k])
     each = [] if d.rng.random() < 0.5 else [4 * hidden]
     numbers = []
     for depth in (k, hidden):
@@ -153,9 +159,23 @@ def lstm(d):
     state = [d.floats([both, batch, hidden]), d.floats([both, batch, hidden])]
     for name in state:
         d.fed[name] = np.tanh(d.fed[name])
-    inputs = [x, w, r, bias, "", *state, "", ws, wz, rs, rz]
+    lengths = peepholes = ""
+    if d.rng.random() < 0.5:
+        lengths = d.name("n")
+        d.inputs.append(helper.make_tensor_value_info(lengths, INT32, [batch]))
+        d.fed[lengths] = d.rng.integers(1, steps + 1, batch).astype(np.int32)
+    if d.rng.random() < 0.3:
+        peepholes = d.constant(d.rng.standard_normal([both, 3 * hidden]).astype(np.float32))
+    limits = {"clip": 1.5} if d.rng.random() < 0.3 else {}
+    inputs = [x, w, r, bias, lengths, *state, peepholes, ws, wz, rs, rz]
     for y in d.nodes_of(
-        "DynamicQuantizeLSTM", inputs, 3, MICROSOFT, direction=direction, hidden_size=hidden
+        "DynamicQuantizeLSTM",
+        inputs,
+        3,
+        MICROSOFT,
+        direction=direction,
+        hidden_size=hidden,
+        **limits,
     ):
         d.give(y)
 
@@ -199,6 +219,15 @@ INTEGER_KERNELS = ("quantized_linear", "quantized_conv2d", "dynamic_quantize")
 FLOAT_KERNELS = (" linear ", " conv2d ", " recurrent ")
 
 
+def is_of_integers(listed):
+    """What inspect --tensors shows: a recurrent layer has weights of bytes."""
+    if " recurrent " in listed:
+        return " i8 [" in listed
+    return any(kernel in listed for kernel in INTEGER_KERNELS) and not any(
+        kernel in listed for kernel in FLOAT_KERNELS
+    )
+
+
 class Tally:
     def __init__(self):
         self.integers = self.wrong = self.numbers = 0
@@ -223,12 +252,10 @@ def trial(ingot, name, seed, weight_dtype, tally):
         return None if "NOT_IMPLEMENTED" in str(why) or "Could not find" in str(why) else str(why)
     try:
         found = ingot.computed(model, d.fed)
-        listed = ingot("inspect", ingot.file).succeeded().stdout
+        listed = ingot("inspect", ingot.file, "--tensors").succeeded().stdout
     except RunError as why:
         return str(why)
-    if not any(kernel in listed for kernel in INTEGER_KERNELS) or any(
-        kernel in listed for kernel in FLOAT_KERNELS
-    ):
+    if not is_of_integers(listed):
         return "is not computed in integers"
     for value, expected in zip(model.graph.output, want):
         given = found[value.name]
@@ -250,15 +277,47 @@ def trial(ingot, name, seed, weight_dtype, tally):
     return ""
 
 
+def measure(ingot):
+    """Milliseconds of a run of one sequence on one thread, and seconds of a conversion."""
+    print("| inputs | hidden | steps | ingot ms | onnxruntime ms | conversion s |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    rng = np.random.default_rng(1)
+    for k, hidden, steps in ((80, 128, 100), (128, 256, 100), (512, 512, 50), (1024, 1024, 100)):
+        d = DynamicDrawn(rng, np.int8)
+        x = d.floats([steps, 1, k])
+        d.inputs[-1] = helper.make_tensor_value_info(x, FLOAT, ["T", 1, k])
+        w, r = (d.constant(d.integers([1, n, 4 * hidden], np.int8)) for n in (k, hidden))
+        scale = d.constant(np.full(1, 0.001, np.float32))
+        zero = d.constant(np.zeros(1, np.int8))
+        inputs = [x, w, r, "", "", "", "", "", scale, zero, scale, zero]
+        d.give(d.nodes_of("DynamicQuantizeLSTM", inputs, 1, MICROSOFT, hidden_size=hidden)[0])
+        model = d.finish()
+        session, times = session_of(model, False, threads=1), []
+        for _ in range(30):
+            start = time.perf_counter()
+            session.run(None, d.fed)
+            times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        ingot.convert(model.SerializeToString(), "-q").succeeded()
+        seconds = time.perf_counter() - start
+        done = ingot("bench", ingot.file, "--dim", f"T={steps}", "--threads", 1, "--json")
+        ours = json.loads(done.succeeded().stdout)["median_ms"]
+        theirs = 1e3 * float(np.median(times))
+        print(f"| {k} | {hidden} | {steps} | {ours:.3f} | {theirs:.3f} | {seconds:.2f} |", flush=True)
+
+
 def main():
     parser = ingot_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--figures", action="store_true")
+    parser.add_argument("--time", action="store_true")
     parser.add_argument("names", nargs="*")
     a = parser.parse_args()
     checks = Checks("dynamic_operators")
     with work_folder() as folder:
         ingot = Ingot(a.ingot, folder)
+        if a.time:
+            return measure(ingot)
         for name in a.names or CASES:
             tally = Tally()
             for seed in range(a.seeds):

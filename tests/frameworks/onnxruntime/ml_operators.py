@@ -420,12 +420,12 @@ def median_ms(session, name, batches):
 
 
 def measure(ingot):
-    """Milliseconds of a run of both, 20 features, 7 levels."""
+    """Milliseconds of a run of both, 20 features, 7 levels; 0 threads: as many as each chooses."""
     rng = np.random.default_rng(1)
     print(
         "| trees | batch | threads | ingot ms | onnxruntime ms |\n| --- | --- | --- | --- | --- |"
     )
-    slower = 0
+    slower = total = 0
     for trees in (10, 100, 1000):
         nodes, leaves = forest(rng, 20, trees, 7, ["BRANCH_LEQ"])
         case = Case(rng)
@@ -440,14 +440,14 @@ def measure(ingot):
         ingot.convert(model, "-q").succeeded()
         for batch in (1, 1000):
             batches = rng.uniform(-2, 2, (200 if batch == 1 else 50, batch, 20)).astype(np.float32)
-            for threads in (1, 2):
+            for threads in (0, 1, 2):
                 theirs = median_ms(session_of_threads(model, threads), x, batches)
                 options = ("--dim", f"N={batch}", "--threads", threads, "--json")
                 done = ingot("bench", ingot.file, *options).succeeded()
                 ours = json.loads(done.stdout)["median_ms"]
-                slower += ours > theirs
+                slower, total = slower + (ours > theirs), total + 1
                 print(f"| {trees} | {batch} | {threads} | {ours:.4f} | {theirs:.4f} |", flush=True)
-    print(f"{12 - slower} of 12 at least as fast as onnxruntime")
+    print(f"{total - slower} of {total} at least as fast as onnxruntime")
 
 
 def main():

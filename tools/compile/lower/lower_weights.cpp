@@ -9,6 +9,7 @@
 #include "tools/compile/lower/block_packing.h"
 #include "tools/compile/lower/lower.h"
 #include "tools/compile/lower/packing.h"
+#include "tools/compile/lower/quantized_packing.h"
 #include "tools/files/spill_file.h"
 #include "tools/graph/block_type.h"
 
@@ -162,13 +163,13 @@ namespace {
 
 /// [blocks * H, row] to [blocks * P, row], every gate's rows followed by zeros up to a multiple of
 /// 16.
-std::vector<float> pad_gates(const graph::Constant& constant, int64_t blocks, int64_t hidden,
-                             int64_t row) {
+template <class T = float>
+std::vector<T> pad_gates(const graph::Constant& constant, int64_t blocks, int64_t hidden,
+                         int64_t row) {
   const int64_t padded = round_up(hidden, kPanel);
-  std::vector<float> rows(size_t(blocks * padded * row), 0.f);
+  std::vector<T> rows(size_t(blocks * padded * row), T(0));
   for (int64_t b = 0; b < blocks; b++)
-    std::copy_n(constant.as<float>() + b * hidden * row, hidden * row,
-                rows.data() + b * padded * row);
+    std::copy_n(constant.as<T>() + b * hidden * row, hidden * row, rows.data() + b * padded * row);
   return rows;
 }
 
@@ -179,19 +180,40 @@ void Lowering::lower_recurrent(const graph::Node& node, LoweredInstruction* inst
   const int64_t hidden = attributes.hidden, padded = round_up(hidden, kPanel),
                 gates = recurrent_gates(attributes.kind);
   for (size_t i = 0; i < node.inputs.size(); i++) {
-    if (node.inputs[i] < 0 || !(i == 1 || i == 2 || i == 3 || i == 7)) {
+    if (node.inputs[i] < 0 || i == 0 || (i >= 4 && i <= 6)) {
       instruction->inputs.push_back(value(node.inputs[i]));
       continue;
     }
-    const graph::Constant c = weight(node, i, i == 7 ? 2 : 3);
+    if (i >= 8) {  // of weights of bytes: rows of [D*G*H]
+      const graph::Constant c = weight(node, i, 2, DType::kI32);
+      const int64_t blocks = c.elements() / hidden;
+      instruction->inputs.push_back(packed(
+          node.inputs[i], Packing::kDense, {c.dims[0], blocks / c.dims[0] * padded},
+          [=] {
+            const std::vector<int32_t> rows = pad_gates<int32_t>(c, blocks, hidden, 1);
+            const auto* bytes = reinterpret_cast<const uint8_t*>(rows.data());
+            return std::vector<uint8_t>(bytes, bytes + rows.size() * sizeof(int32_t));
+          },
+          DType::kI32));
+      continue;
+    }
+    const bool of_bytes = i <= 2 && model_.values[size_t(node.inputs[i])].dtype == DType::kI8;
+    const graph::Constant c = weight(node, i, i == 7 ? 2 : 3, of_bytes ? DType::kI8 : DType::kF32);
     const int64_t directions = c.dims[0];
     if (i <= 2) {  // w, r: panels over [D*G*P, I or H]
       const int64_t blocks = directions * gates, columns = c.dims[2];
-      instruction->inputs.push_back(
-          packed(node.inputs[i], Packing::kPanels16, {blocks * padded, columns}, [=] {
-            return bytes_of(
-                pack_panels16(pad_gates(c, blocks, hidden, columns), blocks * padded, columns));
-          }));
+      const std::vector<int64_t> dims = {blocks * padded, columns};
+      if (of_bytes) {
+        instruction->inputs.push_back(packed(
+            node.inputs[i], Packing::kPanels16x4, dims,
+            [=] { return pack_panels16x4(pad_gates<int8_t>(c, blocks, hidden, columns), dims); },
+            DType::kI8));
+        continue;
+      }
+      instruction->inputs.push_back(packed(node.inputs[i], Packing::kPanels16, dims, [=] {
+        return bytes_of(
+            pack_panels16(pad_gates(c, blocks, hidden, columns), blocks * padded, columns));
+      }));
     } else {
       const int64_t parts = i == 3 ? c.dims[1] * gates : 3;
       const std::vector<int64_t> dims =

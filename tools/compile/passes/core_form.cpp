@@ -84,7 +84,12 @@ class Checker {
       return "its image is not of rank 4";
     std::string why = constant_operand(node, 1, rank);
     if (!why.empty()) return why;
-    if (node.op == op::Recurrent) return constant_operand(node, 2, 3);
+    if (node.op == op::Recurrent) {
+      why = constant_operand(node, 2, 3);
+      for (size_t i = 8; i < node.inputs.size() && why.empty(); i++)  // of weights of bytes
+        why = constant_operand(node, i, 2);
+      return why;
+    }
     why = constant_operand(node, 2, 1);
     for (size_t i = 4; i < node.inputs.size() && why.empty(); i++)  // of quantized weights
       why = constant_operand(node, i, 2);

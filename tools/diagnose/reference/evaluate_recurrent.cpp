@@ -107,6 +107,7 @@ bool usual_activations(const Node& node) {
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
   bool core = node.op == op::Recurrent;
   if (!core && !graph::kRecurrences.has(node.op)) return {};
+  if (node.inputs.size() > 8) throw std::runtime_error("evaluator: weights of bytes");
   if (!usual_activations(node) || node.number(attr::clip, 0) != 0)
     throw std::runtime_error("evaluator: default cells only");
   Cell cell;

@@ -20,13 +20,14 @@ void expect_dims(NodeContext& context, size_t input, const Dims& expected, const
 
 void recurrent(NodeContext& context) {
   const Operator op = context.node.op;
-  const int64_t gates = op == op::LSTM ? 4 : op == op::GRU ? 3 : 1;
+  const bool of_bytes = op == op::DynamicQuantizeLSTM;
+  const int64_t gates = op == op::LSTM || of_bytes ? 4 : op == op::GRU ? 3 : 1;
   const int64_t directions =
       context.node.text(attr::direction, "forward") == "bidirectional" ? 2 : 1;
   if (context.rank(0) != 3 || context.rank(2) != 3)
     context.corrupt("its X has shape " + text(context.dims(0)) + ", its R " +
                     text(context.dims(2)) + ", expected 3 dimensions");
-  const auto hidden = context.dims(2)[2].value();
+  const auto hidden = context.dims(2)[of_bytes ? 1 : 2].value();
   if (!hidden) context.refuse("hidden_size", "its R has a symbolic shape " + text(context.dims(2)));
   const int64_t given = context.node.integer(attr::hidden_size, 0);
   if (given != 0 && given != *hidden)
@@ -37,8 +38,10 @@ void recurrent(NodeContext& context) {
   const Dim steps = context.dims(0)[batch_first ? 1 : 0],
             batch = context.dims(0)[batch_first ? 0 : 1], width = context.dims(0)[2];
   const Dim h(*hidden);
-  expect_dims(context, 1, {directions, h * gates, width}, "W");
-  expect_dims(context, 2, {directions, h * gates, h}, "R");
+  const Dim rows = h * gates;
+  expect_dims(context, 1, of_bytes ? Dims{directions, width, rows} : Dims{directions, rows, width},
+              "W");
+  expect_dims(context, 2, of_bytes ? Dims{directions, h, rows} : Dims{directions, rows, h}, "R");
   expect_dims(context, 3, {directions, h * (2 * gates)}, "B");
   expect_dims(context, 4, {batch}, "sequence_lens");
   const Dims state = batch_first ? Dims{batch, directions, h} : Dims{directions, batch, h};
@@ -60,27 +63,11 @@ void recurrent(NodeContext& context) {
   context.set(2, dtype, state);
 }
 
-/// In f32 where its steps cannot be spelled out.
-void dynamic_lstm(NodeContext& context) {
-  if (context.rank(0) != 3)
-    context.corrupt("its X has shape " + text(context.dims(0)) + ", expected 3 dimensions");
-  const int64_t width = context.model().constant(context.in(8))->dims[1];
-  if (context.dims(0)[2].is_static() && context.dims(0)[2] != Dim(width))
-    context.corrupt("its X has shape " + text(context.dims(0)) + ", its weights are for " +
-                    std::to_string(width) + " inputs");
-  if (spell_dynamic_lstm(context)) return;
-  context.note(
-      "DynamicQuantizeLSTM in f32, where onnxruntime quantizes its input and state in each step");
-  context.node.op = op::LSTM;
-  context.drop_inputs_from(8);
-  recurrent(context);
-}
-
 }  // namespace
 
 void add_recurrent_rules(InferTable& table) {
-  table[op::DynamicQuantizeLSTM] = dynamic_lstm;
-  for (const Operator op : {op::LSTM, op::GRU, op::RNN}) table[op] = recurrent;
+  for (const Operator op : {op::DynamicQuantizeLSTM, op::LSTM, op::GRU, op::RNN})
+    table[op] = recurrent;
 }
 
 }  // namespace ingot::graph

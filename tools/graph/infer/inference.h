@@ -248,10 +248,6 @@ std::string describe(const Node& node);
 /// @throws ConversionError(kCorrupt) that names the operand, what was expected and what was found.
 void check_operands(const NodeContext& context);
 const char* dtype_text(DType dtype);
-/// DynamicQuantizeLSTM as its steps. Inputs 0 to 7 are those of LSTM; then bytes [D, K, 4H], scales
-/// and zero points of W and of R. False where it is not spelled out: many steps, or of a number
-/// that the run knows; lengths, peepholes, clips, other functions.
-bool spell_dynamic_lstm(NodeContext& context);
 /// Whether an operator on f64, f16 or bf16 has no kernel in that type, nor a form in others that
 /// have.
 bool lacks_type(Operator op, DType dtype);

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/files/work_budget.h"
-#include "tools/graph/tensor_math.h"
+#include "runtime/op/requantize.h"
 #include "tools/import/onnx/call.h"
 
 namespace ingot::onnx {
@@ -95,59 +94,43 @@ void recurrent(Call& call) {
   recurrent_of(call, op, call.inputs());
 }
 
-/// Integers [D, I, N] with a scale for each direction, or for each of N too, as f32 [D, N, I].
-ValueId turned_weights(Call& call, size_t weights, size_t scales, size_t zeros) {
+/// Integers [D, I, N] with a scale, and perhaps a zero point, for each direction, or for each of N
+/// too. False: refused.
+bool check_weights(Call& call, size_t weights, size_t scales, size_t zeros) {
   const graph::Constant *w = call.constant(weights), *s = call.constant(scales),
                         *z = call.constant(zeros);
   if (!w || !s || (call.input(zeros) != kAbsent && !z)) {
     call.refuse("", "its weights, scales and zero points are no constants");
-    return kAbsent;
+    return false;
   }
   const auto corrupt = [&](const std::string& what) {
     call.translator().corrupt(describe(call.node()) + ": " + what);
   };
   if ((w->dtype != DType::kI8 && w->dtype != DType::kU8) || w->dims.size() != 3)
     corrupt("input " + std::to_string(weights) + " is no 8-bit tensor of 3 dimensions");
-  const int64_t d = w->dims[0], inputs = w->dims[1], n = w->dims[2];
+  const int64_t d = w->dims[0], n = w->dims[2];
+  if (w->dims[1] > quantized::kMaxProducts) {
+    call.refuse("", "its weights are for " + std::to_string(w->dims[1]) + " numbers, at most " +
+                        std::to_string(quantized::kMaxProducts) + " are supported");
+    return false;
+  }
   if (s->dtype != DType::kF32 || (s->elements() != d && s->elements() != d * n))
     corrupt("its scales are " + std::to_string(s->elements()) + ", expected " + std::to_string(d) +
             " or " + std::to_string(d * n));
   if (z && (z->dtype != w->dtype || z->elements() != s->elements()))
     corrupt("its zero points are not as its weights and scales");
-  host::charge_work(uint64_t(w->elements()));
-  host::charge_memory(uint64_t(w->elements()) * 4);
-  std::vector<float> all;
-  all.reserve(size_t(w->elements()));
-  const int64_t each = s->elements() == d ? 1 : n;
   for (int64_t i = 0; i < s->elements(); i++)
     if (!(s->as<float>()[i] > 0) || !std::isnormal(s->as<float>()[i]))
       corrupt("its scale is " + std::to_string(s->as<float>()[i]) + " at element " +
               std::to_string(i) + ", expected a positive number");
-  for (int64_t a = 0; a < d; a++)
-    for (int64_t o = 0; o < n; o++)
-      for (int64_t i = 0; i < inputs; i++) {
-        const int64_t at = a * each + (each == 1 ? 0 : o);
-        const int64_t zero = z ? graph::read_integer(*z, at) : 0;
-        all.push_back(float(graph::read_integer(*w, (a * inputs + i) * n + o) - zero) *
-                      s->as<float>()[at]);
-      }
-  return call.translator().model.add_constant(
-      call.translator().model.values[size_t(call.input(weights))].name + "/numbers",
-      graph::make_constant(DType::kF32, {d, n, inputs}, all.data()));
+  return true;
 }
 
-/// Of com.microsoft: weights of 8 bits, whose rows are those of the input. Shape inference spells
-/// out its steps, or takes the weights as numbers.
+/// Of com.microsoft: weights of 8 bits, whose rows are those of the input.
 void dynamic_quantize_lstm(Call& call) {
   call.expect_inputs(3, 12);
-  std::vector<ValueId> inputs;
-  for (size_t i = 0; i < 8; i++) inputs.push_back(call.input(i));
-  for (const size_t i : {1, 8, 9, 2, 10, 11}) inputs.push_back(call.input(i));
-  inputs[1] = turned_weights(call, 1, 8, 9), inputs[2] = turned_weights(call, 2, 10, 11);
-  if (call.refused()) return;
-  const auto hidden = call.constant(2)->dims[1];
-  recurrent_of(call, op::DynamicQuantizeLSTM, inputs);
-  call.scope().graph->nodes.back().attributes[attr::hidden_size] = hidden;
+  if (check_weights(call, 1, 8, 9) && check_weights(call, 2, 10, 11))
+    recurrent_of(call, op::DynamicQuantizeLSTM, call.inputs());
 }
 
 }  // namespace
