@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line of a device: run, generate, tokenize, bench, check, verify, inspect, doctor and
-# completion of .ingot files. It converts nothing, so that it needs none of the libraries that
+# The command line of a device: run, generate, chat, tokenize, bench, check, verify, inspect, doctor
+# and completion of .ingot files. It converts nothing, so that it needs none of the libraries that
 # importers do, and a cross build has all of it: CLI11 and nlohmann-json are headers.
 file(GLOB sources CONFIGURE_DEPENDS files/*.cpp files/npz/*.cpp diagnose/golden/*.cpp plugins/*.cpp
   registry/*.cpp
@@ -16,8 +16,8 @@ list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
     inspect/inspect_file
-    commands/bench commands/bench_generation commands/chat commands/check commands/completion commands/generate
-    commands/run commands/tokenize commands/verify)
+    commands/bench commands/bench_generation commands/chat commands/check commands/completion
+    commands/generate commands/run commands/tokenize commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
 add_executable(ingot_cli ${sources} compile/write/tunings.cpp)
