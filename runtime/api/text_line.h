@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime/api/text_line.h - builds one line in the caller's memory, counts what it would take, allocates
-// nothing.
+// runtime/api/text_line.h - builds one line in the caller's memory, counts what it would take,
+// allocates nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -15,9 +15,9 @@
 //           activations. lstm: c = fma(f, c, i * g), h = o * act(c). gru: h = fma(z, h, (1 - z) *
 //           g), g from x + r * (h R) where linear_before_reset (one fma), else from x + (r * h) R.
 // Bytes     lstm whose w and r are i8 panels16x4 (dense for the oracle). Operands 8 and 9 are
-//           channels of to_float (runtime/op/requantize.h) for D*G*P outputs, with the biases; 3 is
-//           absent. x becomes bytes as a whole, up to the end of the longest sequence, and in step s
-//           h of all sequences of at least s steps, with the range `full`
+//           channels of to_float (runtime/op/requantize.h) for D*G*P outputs, with the biases; 3
+//           is absent. x becomes bytes as a whole, up to the end of the longest sequence, and in
+//           step s h of all sequences of at least s steps, with the range `full`
 //           (runtime/op/dynamic_quantize.h). Step s of a sequence that runs in reverse is its time
 //           length - 1 - s. DynamicQuantizeLSTM of ONNX Runtime.
 // State     h and c are flushed: an absolute value below 2^-126 becomes zero, by an explicit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the
-// threads. Several rows read a panel that is expanded to bytes once for a chunk of them; one row reads the
-// file's bytes. Contract: runtime/op/block_linear.h.
+// threads. Several rows read a panel that is expanded to bytes once for a chunk of them; one
+// row reads the file's bytes. Contract: runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
 #include "kernels/cpu/gemm/gemm.inl"
@@ -23,8 +23,8 @@ struct BlockJob {
 
 constexpr int64_t kRowsAhead = 12;
 
-/// Fetches what finish_row takes of a later row: parts of rows, which processors' own prefetchers do
-/// not follow.
+/// Fetches what finish_row takes of a later row: parts of rows, which processors' own prefetchers
+/// do not follow.
 template <class V>
 INGOT_INLINE void fetch_row(const BlockJob& job, int64_t row, int64_t panel) {
   constexpr int64_t kLine = 16;
@@ -153,8 +153,8 @@ Status block_linear(const OpArguments& a, const Team& team) {
 }  // namespace
 }  // namespace ingot::cpu
 
-// The row of a table whose instruction set has a tile of its own; scalar_kernels.inl has one for all
-// others.
+// The row of a table whose instruction set has a tile of its own; scalar_kernels.inl has one for
+// all others.
 #if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
     defined(INGOT_SIMD_I8MM)
 #define INGOT_BLOCK_PRODUCTS \

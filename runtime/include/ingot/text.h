@@ -154,8 +154,8 @@ typedef struct ingot_generator ingot_generator;
     (docs/llm.md). INGOT_WRONG_STATE: it was made without INGOT_REBINDABLE. */
 INGOT_API ingot_code ingot_generator_requirements(ingot_session* session, uint64_t* out_bytes,
                                                   ingot_error* error);
-/** `text` may be null: tokens alone, none of which ends an answer. `options` may be null. Allocates;
-    nothing else here does. */
+/** `text` may be null: tokens alone, none of which ends an answer. `options` may be null.
+    Allocates; nothing else here does. */
 INGOT_API ingot_code ingot_generator_create(ingot_session* session, const ingot_text* text,
                                             const ingot_block_options* options,
                                             ingot_generator** out_generator, ingot_error* error);
@@ -267,8 +267,8 @@ typedef struct ingot_logprob {
   int32_t id;
   float logprob; /* natural logarithm of the probability, before any setting */
 } ingot_logprob;
-/** Of the same logits: of token `id` into out[0], unless it is -1; then the most probable ones, best
-    first, until `count` are written. */
+/** Of the same logits: of token `id` into out[0], unless it is -1; then the most probable ones,
+    best first, until `count` are written. */
 INGOT_API ingot_code ingot_generator_logprobs(ingot_generator* generator, int32_t id,
                                               ingot_logprob* out, size_t count,
                                               ingot_error* error);
@@ -277,9 +277,9 @@ INGOT_API ingot_code ingot_generator_logprobs(ingot_generator* generator, int32_
     only *out_bytes is set (out may be null). */
 INGOT_API ingot_code ingot_generator_save(ingot_generator* generator, void* out, uint64_t capacity,
                                           uint64_t* out_bytes, ingot_error* error);
-/** What a generator of the same file saved: the next begin finds the tokens in the caches. An answer
-    in the making is over. Errors are those of ingot_session_restore_state(); all is then as it
-    was. */
+/** What a generator of the same file saved: the next begin finds the tokens in the caches. An
+    answer in the making is over. Errors are those of ingot_session_restore_state(); all is then
+    as it was. */
 INGOT_API ingot_code ingot_generator_restore(ingot_generator* generator, const void* saved,
                                              uint64_t bytes, ingot_error* error);
 

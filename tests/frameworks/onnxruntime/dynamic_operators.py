@@ -6,7 +6,8 @@ rounding, and all of it in integer kernels.
 
   dynamic_operators.py --ingot BIN [--seeds N] [--figures] [--time] [name ...]
 
-With --figures a line for each operator, with --time what LSTM layers take in both. Needs the packages onnx and onnxruntime."""
+With --figures a line for each operator, with --time what LSTM layers take in both. Needs the packages onnx and
+onnxruntime."""
 
 import json
 import pathlib
@@ -303,7 +304,8 @@ def measure(ingot):
         done = ingot("bench", ingot.file, "--dim", f"T={steps}", "--threads", 1, "--json")
         ours = json.loads(done.succeeded().stdout)["median_ms"]
         theirs = 1e3 * float(np.median(times))
-        print(f"| {k} | {hidden} | {steps} | {ours:.3f} | {theirs:.3f} | {seconds:.2f} |", flush=True)
+        row = f"| {k} | {hidden} | {steps} | {ours:.3f} | {theirs:.3f} | {seconds:.2f} |"
+        print(row, flush=True)
 
 
 def main():

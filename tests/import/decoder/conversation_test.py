@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`ingot chat`: turns of piped input equal to those of `ingot generate --chat`; on a terminal Ctrl-C
-ends the answer alone, Ctrl-D the program, characters come whole; what is refused.
+"""`ingot chat`: turns of piped input equal to those of `ingot generate --chat`; on a terminal
+Ctrl-C ends the answer alone, Ctrl-D the program, characters come whole; what is refused.
 
   conversation_test.py --ingot BIN
 """

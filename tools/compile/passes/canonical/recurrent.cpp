@@ -3,7 +3,6 @@
 
 #include "tools/compile/passes/canonical/rules.h"
 #include "tools/compile/passes/common/constants.h"
-#include "tools/compile/passes/quantize/int8_operands.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/tensor_math.h"
 
@@ -95,7 +94,7 @@ void give_bytes(Editor& e, const Node& node, ValueId bias, std::vector<ValueId>*
   std::vector<double> numbers_of_bias;
   if (bias >= 0) numbers_of_bias = numbers(*e.constant(bias));
   for (const size_t at : {size_t(1), size_t(2)}) {
-    const Constant w = quantize::signed_weights(*e.constant(node.inputs[at]), {0, 2, 1});
+    const Constant w = signed_weights(*e.constant(node.inputs[at]), {0, 2, 1});
     const std::string name = e.value(node.inputs[at]).name;
     (*inputs)[at + 7] = e.new_constant(
         name + "/channels",

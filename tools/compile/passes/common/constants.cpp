@@ -154,6 +154,16 @@ Constant permuted(const Constant& c, const Integers& perm) {
   return gathered(c, std::move(dims), strides);
 }
 
+Constant signed_weights(const Constant& integers, const Integers& perm) {
+  Constant turned = is_identity(perm) ? integers : permuted(integers, perm);
+  if (integers.dtype != DType::kU8) return turned;
+  host::charge_memory(uint64_t(integers.elements()));
+  std::vector<uint8_t> bytes;
+  if (turned.bytes) bytes = *turned.bytes;
+  for (uint8_t& each : bytes) each ^= 0x80;
+  return graph::make_constant(DType::kI8, turned.dims, bytes.data());
+}
+
 Constant broadcast(const Constant& c, const std::vector<int64_t>& dims) {
   std::vector<int64_t> from = graph::strides_of(c.dims), strides(dims.size(), 0);
   size_t lead = dims.size() - c.dims.size();

@@ -21,6 +21,8 @@ std::optional<double> uniform(const Constant& constant);
 Constant make_f32(std::vector<int64_t> dims, const std::vector<double>& elements);
 Constant with_dims(const Constant& constant, std::vector<int64_t> dims);
 Constant permuted(const Constant& constant, const Integers& perm);
+/// i8 or u8 in the order of `perm`; u8 less 128, as zero points of it must be.
+Constant signed_weights(const Constant& integers, const Integers& perm);
 /// Broadcast to dims by ONNX's rules. @pre it does broadcast.
 Constant broadcast(const Constant& constant, const std::vector<int64_t>& dims);
 

@@ -17,16 +17,6 @@ Dims with_height(Dims dims) {
 
 }  // namespace
 
-Constant signed_weights(const Constant& integers, const Integers& perm) {
-  Constant turned = is_identity(perm) ? integers : permuted(integers, perm);
-  if (integers.dtype != DType::kU8) return turned;
-  host::charge_memory(uint64_t(integers.elements()));
-  std::vector<uint8_t> bytes;
-  if (turned.bytes) bytes = *turned.bytes;
-  for (uint8_t& each : bytes) each ^= 0x80;
-  return graph::make_constant(DType::kI8, turned.dims, bytes.data());
-}
-
 Attributes window(const Node& node) {
   const graph::Window2d window = graph::window_of(node);
   return {{attr::kernel_h, window.h.kernel},     {attr::kernel_w, window.w.kernel},

@@ -6,9 +6,6 @@
 
 namespace ingot::passes::quantize {
 
-/// i8 or u8 in the order of `perm`; u8 less 128, as zero points of it must be.
-Constant signed_weights(const Constant& integers, const Integers& perm);
-
 /// A node's window as the schema spells it.
 Attributes window(const Node& node);
 /// Groups and method of a convolution: `each` channels of x go into one of the outputs.

@@ -58,7 +58,7 @@ IntegerWeights weights_of(const Editor& e, const Node& node, const Integers& per
   const Constant* zero =
       node.inputs.size() > 3 && node.inputs[3] >= 0 ? e.constant(node.inputs[3]) : nullptr;
   IntegerWeights w;
-  w.values = quantize::signed_weights(integers, perm);
+  w.values = signed_weights(integers, perm);
   w.outputs = w.values.dims[0];
   const int64_t offset = integers.dtype == DType::kU8 ? 128 : 0,
                 each = w.outputs ? w.values.elements() / w.outputs : 0;
