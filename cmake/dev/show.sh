@@ -79,6 +79,12 @@ dev_show() {
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
+    cases) need_python "the cases" numpy onnx==1.23.2 onnxruntime || return 1 # [--only WORD] [--seconds S]
+      dev_build_gcc server >/dev/null
+      local server=build/gcc/bin/ingot-serve
+      [ -x $server ] || server=
+      "$python" tests/models/shared_cases.py --ingot build/gcc/bin/ingot --build build/gcc \
+        ${server:+--server $server} "${@:2}" ;;
     fuzz) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" fuzz_seconds=${2:-600} bash tests/fuzz/run.sh "${@:3}" ;;
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     mutants-operators) # [N [FAMILY ..]]
@@ -334,6 +340,8 @@ Python
   python-compat     programs in the way of onnxruntime's examples, with one import changed
 
 Robustness
+  cases [--only WORD]  every input of cases/ of shared material, small models, hostile files, programs, clients
+                    of the server and mutants: right, rightly refused or wrong, a row each (minutes)
   fuzz [S] [TARGET ..]  S seconds (600) of coverage-guided fuzzing of each target, or of those named, under
                     ASan and UBSan
   mutants [N]       N (1000000) damaged files with sound hashes, run twice over arenas of different bytes
