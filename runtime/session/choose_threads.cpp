@@ -3,6 +3,7 @@
 #include "runtime/session/choose_threads.h"
 
 #include "runtime/op/multiply_adds.h"
+#include "runtime/op/recurrent.h"
 #include "runtime/session/assignment.h"
 
 namespace ingot {
@@ -11,10 +12,9 @@ namespace {
 // A core moves some 20 bytes in a nanosecond and pauses for some 20: waiting costs a sixteenth of
 // the run, 150 us at most.
 constexpr uint64_t kBytesPerNs = 20;
-constexpr uint64_t kTrafficPerSpin = 6400;
+constexpr uint64_t kNsPerSpin = 320;
 constexpr uint64_t kMaxJoinSpins = 8192;
-// Some 25 us; waking a helper takes as long.
-constexpr uint64_t kWorthSharing = 512 * 1024;
+constexpr uint64_t kWorthSharingNs = 25000;  // waking a helper takes as long
 
 /// Products of the whole program, those of f32 four times.
 uint64_t count_products(const OpenModel& model, const BoundProgram& bound) {
@@ -23,18 +23,21 @@ uint64_t count_products(const OpenModel& model, const BoundProgram& bound) {
   for (uint32_t i = 0; i < model.program.instructions.size; i++) {
     const OpArguments a = operand_types(model.program, bound, i, model.workspace.operands);
     const uint64_t products = multiply_adds(model.program.instructions[i].op, a);
-    const uint64_t each = products && dtype_bytes(a.inputs[0].dtype) > 1 ? 4 : 1;
+    const bool of_bytes =
+        products &&
+        (dtype_bytes(a.inputs[0].dtype) == 1 ||
+         (model.program.instructions[i].op == OpCode::kRecurrent && recurrent_of_bytes(a)));
+    const uint64_t each = of_bytes ? 1 : 4;
     total = products > kMax / 4 ? kMax : total + products * each;
     if (total > kMax) total = kMax;
   }
   return total;
 }
 
-/// A run of one core is likely to take longer than waking helpers.
-bool is_worth_sharing(const OpenModel& model, const BoundProgram& bound, uint64_t traffic) {
-  if (traffic >= kWorthSharing) return true;
+/// What a run of one core is likely to take.
+uint64_t expected_ns(const OpenModel& model, const BoundProgram& bound) {
   const uint64_t rate = model.kernels->products_per_ns ? model.kernels->products_per_ns : 1;
-  return traffic / kBytesPerNs + count_products(model, bound) / rate >= kWorthSharing / kBytesPerNs;
+  return traffic_bytes(model, bound) / kBytesPerNs + count_products(model, bound) / rate;
 }
 
 /// One for each fast processor where some are slower.
@@ -49,7 +52,7 @@ int automatic_threads(bool* on_fast) {
 
 Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p,
                       ErrorDetail* detail) {
-  const uint64_t traffic = traffic_bytes(model, p->planned.bound);
+  const uint64_t ns = expected_ns(model, p->planned.bound);
   const int most = request.pool ? request.pool->threads() : kMaxTeam;
   if (request.threads < 0)
     return fail(detail, Code::kInvalidArgument, "options.threads: at least", 0,
@@ -69,7 +72,7 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
     p->threads_reason = "asked for";
   } else if (p->split && !request.assignment->instruction_counts[0]) {
     p->threads_reason = "no instruction runs on the CPU";
-  } else if (!os::kHasThreads || !is_worth_sharing(model, p->planned.bound, traffic)) {
+  } else if (!os::kHasThreads || ns < kWorthSharingNs) {
     p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else if (request.pool) {
     p->threads = most;
@@ -78,8 +81,7 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
     p->threads = automatic_threads(&p->on_fast);
     p->threads_reason = p->on_fast ? "one for each fast processor" : "one for each processor";
   }
-  p->join_spins = uint32_t(traffic / kTrafficPerSpin < kMaxJoinSpins ? traffic / kTrafficPerSpin
-                                                                     : kMaxJoinSpins);
+  p->join_spins = uint32_t(ns / kNsPerSpin < kMaxJoinSpins ? ns / kNsPerSpin : kMaxJoinSpins);
   p->starts_threads = p->threads > 1 && !request.pool && !request.executor.parallel;
   if (p->starts_threads && !os::kHasThreads)
     return fail(detail, Code::kThreadFailed, "options.threads: this system has no threads", 1,

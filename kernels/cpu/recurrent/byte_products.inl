@@ -14,6 +14,7 @@ namespace tensors {
 /// Step s of all sequences is their own one: the bytes of a step depend on who has not ended.
 template <class V>
 struct ByteProducts {
+  static constexpr int64_t kUnitSplitWork = 1 << 19;  // each member makes the bytes of all
   GroupQuantParams of_input;
 
   template <class R>

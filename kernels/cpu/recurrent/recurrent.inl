@@ -12,9 +12,6 @@ namespace ingot::cpu {
 namespace {
 namespace tensors {
 
-// multiply-adds of a step, its share of the inputs' too, that pay for joins
-constexpr int64_t kUnitSplitWork = 1 << 16;
-
 /// What step s of a sequence works on.
 struct Turn {
   int64_t time;
@@ -189,6 +186,9 @@ struct Recurrence {
 /// All sequences go through the same times, so that inputs are multiplied where they lie.
 template <class V>
 struct FloatProducts {
+  // multiply-adds of a step, its share of the inputs' too, that pay for joins
+  static constexpr int64_t kUnitSplitWork = 1 << 16;
+
   template <class R>
   static Turn turn(const R& r, int64_t s, int64_t batch) {
     const int64_t time = r.in_reverse() ? r.steps - 1 - s : s;
@@ -261,7 +261,7 @@ Status recurrent(const OpArguments& a, const Team& team) {
   const int64_t padded = (int64_t(t.hidden) + kPanel - 1) / kPanel;
   const int64_t of_step =
       recurrent_gates(t.kind) * padded * kPanel * (t.hidden + a.inputs[0].dims[2]) * batches;
-  const bool joint = team.size > 1 && padded >= team.size && of_step >= kUnitSplitWork;
+  const bool joint = team.size > 1 && padded >= team.size && of_step >= Products::kUnitSplitWork;
   if (joint || team.id == 0) Recurrence<V, Products>(a, team, 0, joint).run();
   return {};
 }
