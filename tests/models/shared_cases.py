@@ -58,7 +58,7 @@ def difference(found, wanted, limit):
     return ("" if largest <= limit else f"differs by {largest:.2g}, allowed {limit:.2g}"), largest
 
 
-def judge_report(table, ingot, folder):
+def check_report(table, ingot, folder):
     """A folder of reports/: converted, run, compared."""
     name = f"reports/{folder.name}"
     source = next(folder.glob("model.*"))
@@ -82,7 +82,7 @@ def judge_report(table, ingot, folder):
     table.row(name, "right", f"differs by at most {largest:.2g}", wrong)
 
 
-def judge_small_models(table, ingot):
+def check_small_models(table, ingot):
     """Each line of small_models.py, which compares with onnxruntime."""
     done = run(sys.executable, CASES / "small_models.py", ingot.program)
     line = re.compile(r"^(.+?) ?: (max difference \S+|shapes .*|(?:convert|run) \d: [^\0]*?) \(con")
@@ -100,7 +100,7 @@ def judge_small_models(table, ingot):
         table.row("small_models.py", "", wrong=done.error or "printed no case")
 
 
-def judge_file(table, ingot, path):
+def check_file(table, ingot, path):
     """A hostile model: taken, or refused in one line that is no internal error, in 30 seconds and
     with 100 MB written at most."""
     name, began = f"attack/{path.name}", time.monotonic()
@@ -156,7 +156,7 @@ def ovl_faults(done):
     return "" if len(values) == 2 and (refused or values[0] == values[1]) else done.stdout
 
 
-def judge_programs(table, ingot, build):
+def check_programs(table, ingot, build):
     """Programs against the libraries."""
     libraries = build / "kernels/cpu/libingot_cpu.a", build / "runtime/libingot_runtime.a"
     files = {"kv": ACCEPTED / "in_place_of_a_part.ingot"}
@@ -175,7 +175,7 @@ def judge_programs(table, ingot, build):
         table.row(f"attack/{source.name}", "right", "", done.error or faults(done))
 
 
-def judge_mutants(table, ingot, seconds):
+def check_mutants(table, ingot, seconds):
     """Mutants by rank and shape: none ends by a signal, an internal error or after 5 seconds."""
     nodes = pathlib.Path(onnx.__file__).parent / "backend/test/data/node"
     for link, to in (("ingot", ingot.program), ("tools", ROOT / "tools"), ("nodes", nodes)):
@@ -189,7 +189,7 @@ def judge_mutants(table, ingot, seconds):
         table.row(f"attack/{name}", "right", last and last[1], wrong)
 
 
-def judge_clients(table, ingot, program):
+def check_clients(table, ingot, program):
     """s1.py: each request of a stranger, or that proxies read differently, is refused; s10.py: the
     server answers while it inflates."""
     model = ingot.folder / "repository/digits/1"
@@ -226,15 +226,15 @@ def main():
         ingot = Ingot(args.ingot, folder, seconds=300)
         reports, attack = (sorted((CASES / part).iterdir()) for part in ("reports", "attack"))
         files = [one for one in attack if one.suffix not in (".py", ".cpp")]
-        parts = {f"reports/{one.name}": (judge_report, one) for one in reports}
-        parts |= {f"attack/{one.name}": (judge_file, one) for one in files}
+        parts = {f"reports/{one.name}": (check_report, one) for one in reports}
+        parts |= {f"attack/{one.name}": (check_file, one) for one in files}
         parts |= {
-            "small_models.py": (judge_small_models,),
-            "programs": (judge_programs, args.build),
-            "mutants": (judge_mutants, args.seconds),
+            "small_models.py": (check_small_models,),
+            "programs": (check_programs, args.build),
+            "mutants": (check_mutants, args.seconds),
         }
         if args.server:
-            parts["clients"] = (judge_clients, args.server)
+            parts["clients"] = (check_clients, args.server)
         else:
             table.skip("attack/s1.py and s10.py: no server was built")
         for name, (judge, *more) in parts.items():

@@ -5,8 +5,8 @@ instruction set's copy), nothing that runs before main, and no stack traffic in 
 of register tiles, nor other instructions beyond a share there that is named below.
 
     isa_objects.py OBJECT...      prints one line per fault and exits 1; objects other than isa/*.o
-    are passed over. Loops are judged as GCC 12 makes them; those of another compiler are printed and
-    count as one skip.
+    are passed over. Loops are judged as GCC 12 makes them; those of another compiler are
+    printed and count as one skip.
 """
 
 import re
@@ -150,7 +150,7 @@ def main():
         failed += bool(faults)
         print(f"{isa.group(1)}: {tiles} register tiles, {len(faults)} faults")
     if unjudged:
-        print(f"[skip] {unjudged} slower loops of a compiler other than GCC 12: printed, not judged")
+        print(f"[skip] {unjudged} slower loops of a compiler that is not GCC 12: not judged")
     if not seen:
         print("isa_objects.py: no object of kernels/cpu/isa among the arguments")
     return 1 if failed or not seen else 0

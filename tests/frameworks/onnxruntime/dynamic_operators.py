@@ -6,8 +6,8 @@ rounding, and all of it in integer kernels.
 
   dynamic_operators.py --ingot BIN [--seeds N] [--figures] [--time] [name ...]
 
-With --figures a line for each operator, with --time what LSTM layers take in both. Needs the packages onnx and
-onnxruntime."""
+With --figures a line for each operator, with --time what LSTM layers take in both. Needs
+the packages onnx and onnxruntime."""
 
 import json
 import pathlib
