@@ -404,4 +404,5 @@ def main():
     )
 
 
-main()
+if __name__ == "__main__":
+    main()

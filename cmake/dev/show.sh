@@ -175,6 +175,9 @@ dev_show() {
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
       configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
+    fft-peers) need_python "the figure" numpy onnx==1.23.2 onnxruntime ai-edge-litert || return 1 # [--rounds N] [ROW ..]
+      dev_build_gcc >/dev/null
+      "$python" bench/fft_peers.py --ingot build/gcc/bin/ingot --work build/bench/fft "${@:2}" ;;
     neon-loops) need_packages "inner loops of NEON" g++-aarch64-linux-gnu
       (need_packages "cycles of the inner loops" llvm-19) || true
       build_target aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
@@ -283,6 +286,8 @@ Quantized networks
                     beside llama.cpp: tokens a second of prompts and generated, resident memory, loading
                     (builds llama.cpp once; all models take an hour)
   integer-peak      dense int8 networks compared with the peak of each instruction set, int8 compared with f32
+  fft-peers         BirdNET and a word network compared with LiteRT, a DFT of 4,096 with onnxruntime:
+                    interleaved, outputs compared first; for a quiet machine
   neon-loops        the inner loops of products of bytes on 64-bit Arm: instructions, and cycles by llvm-mca
   aarch64-counts [--networks NAME ..] [--precision fp16|bf16]  instructions of an inference on 64-bit Arm
                     beside the wheels of onnxruntime, ncnn, MNN and LiteRT, all emulated as a Cortex-A76 (half
