@@ -9,8 +9,9 @@
 
 namespace ingot {
 
-/// As asked for; else one where waking others takes longer than the run, and one for each
-/// processor, of the fast ones where some are slower. @pre p->planned is bound, p->split and p->device chosen.
+/// As asked for; else one where waking others takes longer than the run; else the pool's, or one
+/// for each processor, of the fast ones where some are slower. @pre p->planned is bound, p->split
+/// and p->device chosen.
 Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p,
                       ErrorDetail* detail);
 

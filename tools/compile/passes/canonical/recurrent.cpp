@@ -61,8 +61,8 @@ Constant gate_bias(const Constant& b, bool apart) {
   return make_f32({d, 1, half}, sums);
 }
 
-/// Weights of bytes, operand `at`: the sums of rows, scales, biases and perhaps zero points, rows of
-/// i32 [3 or 4, D*4*H].
+/// Weights of bytes, operand `at`: the sums of rows, scales, biases and perhaps zero points, i32
+/// [3 or 4, D*4*H].
 Constant byte_channels(const Editor& e, const Node& node, size_t at, const Constant& w,
                        const std::vector<double>& bias) {
   const size_t numbers_at = at == 1 ? 8 : 10;
