@@ -48,7 +48,7 @@ void name_message(Span<const uint8_t> message, ErrorDetail* detail) {
   size_t n = message.size < sizeof detail->name - 1 ? message.size : sizeof detail->name - 1;
   if (n < message.size)
     while (n > 0 && (message[n] & 0xC0) == 0x80) n--;  // whole characters
-  std::memcpy(detail->name, message.data, n);
+  if (n) std::memcpy(detail->name, message.data, n);
   detail->name[n] = 0;
 }
 
@@ -243,7 +243,7 @@ ingot_code ingot_text_decode(const ingot_text* text, const int32_t* ids, uint64_
     if (i < count && (ids[i] < 0 || uint32_t(ids[i]) >= t.count))
       return refuse_number("a token: at most", t.count - 1, uint64_t(int64_t{ids[i]}), error);
     const size_t more = i < count ? decoder.put(t, ids[i], bytes) : decoder.finish(bytes);
-    if (n + more <= capacity) std::memcpy(out + n, bytes, more);
+    if (more && n + more <= capacity) std::memcpy(out + n, bytes, more);
     n += more;
   }
   *out_bytes = n;
