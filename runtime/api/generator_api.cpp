@@ -135,26 +135,18 @@ ingot_code ingot_generator_create(ingot_session* session, const ingot_text* text
   uint64_t bytes = 0;
   if (const Status status = measure_generator(s, &bytes, &detail); !status.ok())
     return report(status, detail, error);
-  Block block;
+  ObjectBlock block;
   if (const ingot_code code = take_block(options, *s->model, bytes, &block, error)) return code;
   RunGenerator* generator = nullptr;
   const Status status = make_generator(s, text ? api::unwrap(text) : nullptr,
                                        {block.at, size_t(block.bytes)}, &generator, &detail);
-  if (status.ok()) {
-    generator->allocator = block.allocator;
-    generator->block_bytes = block.bytes;
-    generator->is_lent = block.is_lent;
-    *out_generator = reinterpret_cast<ingot_generator*>(generator);
-  } else {
-    drop_block(block);
-  }
+  keep_block(block, status, generator);
+  if (status.ok()) *out_generator = reinterpret_cast<ingot_generator*>(generator);
   return report(status, detail, error);
 }
 
 void ingot_generator_destroy(ingot_generator* generator) {
-  if (!generator) return;
-  RunGenerator* const g = unwrap(generator);
-  drop_block({reinterpret_cast<uint8_t*>(g), g->block_bytes, g->allocator, g->is_lent});
+  if (generator) drop_block(unwrap(generator)->block);
 }
 
 ingot_code ingot_generator_summarize(const ingot_generator* generator,

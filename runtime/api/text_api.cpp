@@ -3,6 +3,7 @@
 #include "ingot/text.h"
 #include "runtime/api/chat_values.h"
 #include "runtime/api/translate_text.h"
+#include "runtime/base/check_memory.h"
 #include "runtime/generate/text_tables.h"
 #include "runtime/text/template.h"
 #include "runtime/text/tokenizer.h"
@@ -72,7 +73,7 @@ Status render_into(const ChatCall& c, Span<uint8_t> memory, Span<uint8_t> out, s
 Status render_and_copy(const ChatCall& c, Span<uint8_t> out, uint64_t* out_bytes,
                        ErrorDetail* detail) {
   text::RenderNeed need = text::estimate_render(c.tables.chat, c.inputs);
-  WorkMemory memory(c.tables.allocator), rendered(c.tables.allocator);
+  WorkMemory memory(c.tables.block.allocator), rendered(c.tables.block.allocator);
   for (;;) {
     INGOT_TRY(memory.take(need.memory_bytes, detail));
     INGOT_TRY(rendered.take(need.output_bytes, detail));
@@ -113,16 +114,13 @@ Status chat(const TextTables& tables, const ingot_chat_options& options, Span<ui
   uint64_t need = 0;
   INGOT_TRY(measure_chat_values(options, &need, detail));
   if (!options.memory) {
-    WorkMemory values(tables.allocator);
+    WorkMemory values(tables.block.allocator);
     INGOT_TRY(values.take(need, detail));
     call.inputs = make_chat_values(options, values.at().data);
     return render_and_copy(call, out, out_bytes, detail);
   }
-  if (options.memory_bytes < need)
-    return fail(detail, Code::kArenaTooSmall, "memory", need, options.memory_bytes);
   uint8_t* const memory = static_cast<uint8_t*>(options.memory);
-  if (reinterpret_cast<uintptr_t>(memory) % 16)
-    return fail(detail, Code::kMisaligned, "memory", 16, reinterpret_cast<uintptr_t>(memory) % 16);
+  INGOT_TRY(check_memory({memory, size_t(options.memory_bytes)}, need, "memory", detail));
   call.inputs = make_chat_values(options, memory);
   size_t count = 0;
   const Status status =
@@ -151,27 +149,20 @@ ingot_code ingot_text_open(const ingot_model* model, const ingot_block_options* 
   uint64_t bytes = 0;
   if (const Status status = measure_text_tables(*unwrap(model), &bytes, &detail); !status.ok())
     return report(status, detail, error);
-  Block block;
+  ObjectBlock block;
   if (const ingot_code code = take_block(options, *unwrap(model), bytes, &block, error))
     return code;
   TextTables* tables = nullptr;
   const Status status =
       open_text_tables(*unwrap(model), {block.at, size_t(block.bytes)}, &tables, &detail);
-  if (status.ok()) {
-    tables->allocator = block.allocator;
-    tables->block_bytes = block.bytes;
-    tables->is_lent = block.is_lent;
-    *out_text = reinterpret_cast<ingot_text*>(tables);
-  } else {
-    drop_block(block);
-  }
+  keep_block(block, status, tables);
+  if (status.ok()) *out_text = reinterpret_cast<ingot_text*>(tables);
   return report(status, detail, error);
 }
 
 void ingot_text_close(ingot_text* text) {
   if (!text) return;
-  TextTables* const t = reinterpret_cast<TextTables*>(text);
-  drop_block({reinterpret_cast<uint8_t*>(t), t->block_bytes, t->allocator, t->is_lent});
+  drop_block(reinterpret_cast<TextTables*>(text)->block);
 }
 
 ingot_code ingot_text_summarize(const ingot_text* text, ingot_text_summary* out_summary) {
@@ -213,7 +204,7 @@ ingot_code ingot_text_encode(const ingot_text* text, const char* utf8, uint64_t 
   text::EncodeOptions encoding;
   encoding.add_special = !(o.flags & INGOT_ENCODE_BARE);
   encoding.parse_special = (o.flags & INGOT_ENCODE_CONTROL) != 0;
-  WorkMemory work(t.allocator);
+  WorkMemory work(t.block.allocator);
   Span<uint8_t> memory = {static_cast<uint8_t*>(o.memory), size_t(o.memory_bytes)};
   if (!memory.data) {
     text::EncodeNeed need;

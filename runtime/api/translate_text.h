@@ -16,17 +16,10 @@ inline ingot_code refuse_size(ingot_error* error) {
       "options.size: not set, or a field that this library does not know is not 0", error);
 }
 
-/// An object's memory, which begins with the object.
-struct Block {
-  uint8_t* at = nullptr;
-  uint64_t bytes = 0;
-  Allocator allocator;
-  bool is_lent = false;
-};
 /// As the options (may be null) say, else of the model's allocator. The object refuses what is too
 /// little.
 inline ingot_code take_block(const ingot_block_options* options, const OpenModel& model,
-                             uint64_t bytes, Block* out, ingot_error* error) {
+                             uint64_t bytes, ObjectBlock* out, ingot_error* error) {
   ingot_block_options o = {};
   if (options && !read_sized(options, &o)) return refuse_size(error);
   const ingot_allocator* const a = o.allocator;
@@ -41,8 +34,17 @@ inline ingot_code take_block(const ingot_block_options* options, const OpenModel
   return report(allocate(out->allocator, bytes, 16, "an object's memory", &out->at, &detail),
                 detail, error);
 }
-inline void drop_block(const Block& block) {
+/// By value: the object that has it lies in it.
+inline void drop_block(ObjectBlock block) {
   if (!block.is_lent) block.allocator.release(block.allocator.user, block.at, block.bytes);
+}
+/// The block is the object's own now, or dropped where none was made.
+template <class T>
+void keep_block(const ObjectBlock& block, const Status& made, T* object) {
+  if (made.ok())
+    object->block = block;
+  else
+    drop_block(block);
 }
 
 }  // namespace ingot::api

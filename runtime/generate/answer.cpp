@@ -27,20 +27,11 @@ text::SamplerOptions largest_options(uint64_t context) {
   return o;
 }
 
-bool is_utf8(Span<const uint8_t> text) {
-  for (size_t i = 0; i < text.size;) {
-    const text::Char c = text::char_at(text.data + i, text.size - i);
-    if (c.bytes == 1 && text[i] >= 0x80) return false;
-    i += c.bytes;
-  }
-  return true;
-}
-
 Status check_stop_texts(Span<const text::StopText> texts, ErrorDetail* detail) {
   uint64_t bytes = 0;
   INGOT_TRY(text::measure_stop_texts(texts, &bytes, detail));
   for (size_t i = 0; i < texts.size; i++)
-    if (!is_utf8(texts[i])) {
+    if (!text::is_utf8(texts[i])) {
       const Status status = fail(detail, Code::kInvalidArgument, "a stop text is UTF-8");
       if (detail) detail->operand = int32_t(i);
       return status;

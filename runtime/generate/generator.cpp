@@ -6,6 +6,7 @@
 
 #include "runtime/base/bump_allocator.h"
 #include "runtime/base/byte_order.h"
+#include "runtime/base/check_memory.h"
 
 namespace ingot {
 namespace {
@@ -45,17 +46,11 @@ Status measure_generator(RunSession* session, uint64_t* bytes, ErrorDetail* deta
 
 Status make_generator(RunSession* session, const TextTables* tables, Span<uint8_t> memory,
                       RunGenerator** out, ErrorDetail* detail) {
-  uint64_t need = 0;
-  INGOT_TRY(measure_generator(session, &need, detail));
-  if (memory.size < need)
-    return fail(detail, Code::kArenaTooSmall, "memory of a generator", need, memory.size);
-  if (reinterpret_cast<uintptr_t>(memory.data) % 16)
-    return fail(detail, Code::kMisaligned, "memory of a generator", 16,
-                reinterpret_cast<uintptr_t>(memory.data) % 16);
   TokenRun run;
   INGOT_TRY(run.open(session, detail));
   BumpAllocator bump(memory.data);
   const Places p = take_places(run, &bump);
+  INGOT_TRY(check_memory(memory, bump.used(), "memory of a generator", detail));
   RunGenerator* const g = new (p.generator) RunGenerator;
   g->run_ = run;
   g->tables_ = tables;

@@ -54,9 +54,7 @@ class RunGenerator {
   /// The caches hold what was saved. An answer in the making is over; begin() finds the tokens.
   Status restore(Span<const uint8_t> saved, ErrorDetail* detail);
 
-  Allocator allocator;  // the block's, where it was not lent
-  uint64_t block_bytes = 0;
-  bool is_lent = false;
+  ObjectBlock block;
 
  private:
   friend Status make_generator(RunSession*, const TextTables*, Span<uint8_t>, RunGenerator**,

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "runtime/base/bump_allocator.h"
+#include "runtime/base/check_memory.h"
 
 namespace ingot {
 namespace {
@@ -46,18 +47,12 @@ Status measure_text_tables(const OpenModel& model, uint64_t* bytes, ErrorDetail*
 
 Status open_text_tables(const OpenModel& model, Span<uint8_t> memory, TextTables** out,
                         ErrorDetail* detail) {
-  uint64_t need = 0;
-  INGOT_TRY(measure_text_tables(model, &need, detail));
-  if (memory.size < need)
-    return fail(detail, Code::kArenaTooSmall, "memory of a tokenizer", need, memory.size);
-  if (reinterpret_cast<uintptr_t>(memory.data) % 16)
-    return fail(detail, Code::kMisaligned, "memory of a tokenizer", 16,
-                reinterpret_cast<uintptr_t>(memory.data) % 16);
   PartEntry part = {};
   INGOT_TRY(find_part(model, &part, detail));
   const uint32_t index = uint32_t(model.file.text_part);
   BumpAllocator bump(memory.data);
   const Places places = take_places(model, part.bytes, &bump);
+  INGOT_TRY(check_memory(memory, bump.used(), "memory of a tokenizer", detail));
   const uint8_t* bytes = places.copy;
   if (places.copy) {
     INGOT_TRY(

@@ -9,6 +9,7 @@
 #pragma once
 #include "runtime/format/template_part.h"
 #include "runtime/format/text_part.h"
+#include "runtime/generate/object_block.h"
 #include "runtime/session/model.h"
 
 namespace ingot {
@@ -18,9 +19,7 @@ struct TextTables {
   TokenizerView tokenizer;
   TemplateView chat;
   bool has_chat = false;
-  Allocator allocator;  // the block's, where it was not lent; and of calls that allocate
-  uint64_t block_bytes = 0;
-  bool is_lent = false;
+  ObjectBlock block;
 };
 
 Status measure_text_tables(const OpenModel& model, uint64_t* bytes, ErrorDetail* detail);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/text/encode.cpp - a text to ids: added tokens are found, what lies between is normalized,
 // split by the stages, and each part becomes pieces.
+#include "runtime/base/check_memory.h"
 #include "runtime/text/encoder.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/stages.h"
@@ -134,11 +135,7 @@ Status encode(const TokenizerView& t, Span<const uint8_t> text, const EncodeOpti
               Span<uint8_t> memory, Span<int32_t> ids, size_t* count, ErrorDetail* detail) {
   EncodeNeed need;
   INGOT_TRY(measure_encode(t, text.size, &need, detail));
-  if (memory.size < need.memory_bytes)
-    return fail(detail, Code::kArenaTooSmall, "memory", need.memory_bytes, memory.size);
-  if (reinterpret_cast<uintptr_t>(memory.data) % 16 != 0)
-    return fail(detail, Code::kMisaligned, "memory", 16,
-                reinterpret_cast<uintptr_t>(memory.data) % 16);
+  INGOT_TRY(check_memory(memory, need.memory_bytes, "memory", detail));
   BumpAllocator bump(memory.data);
   Encoder e{t, options, take_buffers(t, text.size, &bump), ids};
   e.detail = detail;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/check_memory.h"
 #include "runtime/base/philox.h"
 #include "runtime/text/candidates.h"
 #include "runtime/text/penalties.h"
@@ -69,9 +70,7 @@ Status Sampler::open(const SamplerOptions& options, uint64_t vocabulary, Span<ui
                      ErrorDetail* detail) {
   uint64_t need = 0;
   INGOT_TRY(measure_sampler(options, vocabulary, &need, detail));
-  if (memory.size < need) return fail(detail, Code::kArenaTooSmall, "memory", need, memory.size);
-  if (reinterpret_cast<uintptr_t>(memory.data) % 16)
-    return fail(detail, Code::kMisaligned, "memory", 16);
+  INGOT_TRY(check_memory(memory, need, "memory", detail));
   options_ = options;
   vocabulary_ = uint32_t(vocabulary);
   reset();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/text/template_run.cpp - the interpreter's loop: instructions, slots, calls. A call's
 // slots and stack have the sizes that the file states and open_template() checked.
+#include "runtime/base/check_memory.h"
 #include "runtime/text/template_machine.h"
 
 namespace ingot::text {
@@ -351,8 +352,7 @@ Status render(const TemplateView& t, Span<const ValuePair> inputs, const RenderO
   *count = 0;
   if (!t.refused.empty() || t.functions.empty())
     return fail(detail, Code::kUnsupportedFeature, "text.chat.refused");
-  if (reinterpret_cast<uintptr_t>(memory.data) % 16 != 0)
-    return fail(detail, Code::kMisaligned, "memory", 16);
+  INGOT_TRY(check_memory(memory, 0, "memory", detail));
   Machine m{t, options, memory, out, detail};
   m.high = memory.size & ~uint64_t{15};
   m.steps = options.steps;

@@ -81,6 +81,15 @@ Char char_at(const uint8_t* at, size_t left) {
   return {code, traits_of(code), bytes};
 }
 
+bool is_utf8(Span<const uint8_t> text) {
+  for (size_t i = 0; i < text.size;) {
+    const Char c = char_at(text.data + i, text.size - i);
+    if (c.bytes == 1 && text[i] >= 0x80) return false;
+    i += c.bytes;
+  }
+  return true;
+}
+
 size_t put_code(uint32_t code, uint8_t* out) {
   if (code < 0x80) {
     out[0] = uint8_t(code);

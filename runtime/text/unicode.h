@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/span.h"
+
 namespace ingot::text {
 
 // Bits of what a code point is.
@@ -38,6 +40,7 @@ struct Char {
 uint16_t traits_of(uint32_t code);
 /// The code point at `at`; a byte that begins none is one by itself, kReplacement.
 Char char_at(const uint8_t* at, size_t left);
+bool is_utf8(Span<const uint8_t> text);
 /// Bytes of that code point, 1 to 4, into `out`.
 size_t put_code(uint32_t code, uint8_t* out);
 /// Bytes of a code point that begins so; 1 for what begins none.

@@ -120,7 +120,7 @@ TEST_CASE("text: a chat by messages or by values, with an allocator or without")
           INGOT_ARENA_TOO_SMALL);
     CHECK(std::string(error.field) == "memory");
   }
-  // What an allocator gave is given back, also when the template refuses.
+  // What an allocator gave is released, also when the template refuses.
   CountingAllocator counter;
   ingot_block_options block = INGOT_INIT(ingot_block_options);
   block.allocator = &counter.allocator;

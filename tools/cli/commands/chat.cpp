@@ -82,16 +82,6 @@ class Lines {
   std::string waiting_;
 };
 
-bool is_utf8(const std::string& text) {
-  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  for (size_t i = 0; i < text.size();) {
-    const text::Char c = text::char_at(bytes + i, text.size() - i);
-    if (c.bytes == 1 && bytes[i] >= 0x80) return false;
-    i += c.bytes;
-  }
-  return true;
-}
-
 /// Refuses a file without a template, and one whose template is refused, before memory is taken.
 vocabulary::LoadedTokenizer chat_tokenizer_of(const Text& text, const std::string& file) {
   vocabulary::LoadedTokenizer tokenizer = tokenizer_of(text, file);
@@ -162,7 +152,8 @@ class Chat {
   }
 
   void say(const std::string& line) {
-    if (!is_utf8(line)) host::fail(Exit::kMismatch, "the line is not UTF-8");
+    if (!text::is_utf8({reinterpret_cast<const uint8_t*>(line.data()), line.size()}))
+      host::fail(Exit::kMismatch, "the line is not UTF-8");
     Conversation next = conversation_;
     next["messages"].push_back({{"role", "user"}, {"content", line}});
     next["add_generation_prompt"] = true;

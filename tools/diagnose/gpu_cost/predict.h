@@ -66,7 +66,7 @@ struct Without {
   bool early_weights = false;  // weights copied before the launch in front has ended
   bool loads = false;          // norms and softmax: eight loads of a thread under way, not one
   bool large_tiles = false;    // of 128x128: blocks have 48 KB of shared memory
-  bool last_block = false;     // that adds parts of k: a launch of its own does
+  bool last_block = false;     // that reduces split-K parts: a launch of its own does
 };
 
 /// Each instruction once: both branches of an If, one iteration of a Loop. Copies of ports are not
