@@ -52,7 +52,8 @@ int automatic_threads(bool* on_fast) {
 
 Status choose_threads(const OpenModel& model, const SessionRequest& request, Preparation* p,
                       ErrorDetail* detail) {
-  const uint64_t ns = expected_ns(model, p->planned.bound);
+  // Without threads nothing asks; firmware has no code for it.
+  const uint64_t ns = os::kHasThreads ? expected_ns(model, p->planned.bound) : 0;
   const int most = request.pool ? request.pool->threads() : kMaxTeam;
   if (request.threads < 0)
     return fail(detail, Code::kInvalidArgument, "options.threads: at least", 0,
@@ -72,7 +73,7 @@ Status choose_threads(const OpenModel& model, const SessionRequest& request, Pre
     p->threads_reason = "asked for";
   } else if (p->split && !request.assignment->instruction_counts[0]) {
     p->threads_reason = "no instruction runs on the CPU";
-  } else if (!os::kHasThreads || ns < kWorthSharingNs) {
+  } else if (ns < kWorthSharingNs) {
     p->threads_reason = "the program is too short to share; ask for a number to have it";
   } else if (request.pool) {
     p->threads = most;
