@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // module.cpp - _ingot: what ingot/__init__.py and its neighbours stand on.
 #include "python/extension/failure.h"
+#include "python/extension/generator.h"
 #include "python/extension/pipeline.h"
 #include "python/extension/session.h"
 
@@ -57,6 +58,8 @@ NB_MODULE(_ingot, m) {
   bind_model(m);
   bind_session(m);
   bind_pipeline(m);
+  bind_tokenizer(m);
+  bind_generator(m);
   m.def("empty", empty_array, nb::arg("shape"), nb::arg("dtype"));
   m.def("devices", devices);
   m.def("version", &ingot_version);

@@ -20,21 +20,25 @@ OpenSession::~OpenSession() {
   ingot_session_destroy(session);
 }
 
-Session::Session(const Model& model, nb::dict options, int ended_fd)
-    : ended_fd_(ended_fd), process_(getpid()) {
+std::shared_ptr<OpenSession> open_session(const std::shared_ptr<OpenModel>& model,
+                                          nb::dict options) {
   SessionOptions session_options(options);
   auto open = std::make_shared<OpenSession>();
   open->arena.take(session_options.take_arena());
-  open->model = model.shared();
+  open->model = model;
   open->pool = session_options.pool();
   ingot_error error = {};
   ingot_code code;
   {
     const Unlocked unlocked;
-    code = ingot_session_create(model.get(), session_options.get(), &open->session, &error);
+    code = ingot_session_create(model->model, session_options.get(), &open->session, &error);
   }
   check_made(code, error);
-  open_ = std::move(open);
+  return open;
+}
+
+Session::Session(const Model& model, nb::dict options, int ended_fd)
+    : open_(open_session(model.shared(), options)), ended_fd_(ended_fd), process_(getpid()) {
   ingot_model_summary summary = INGOT_INIT(ingot_model_summary);
   check(ingot_model_summarize(model.get(), &summary), "model");
   for (const bool is_input : {true, false}) {

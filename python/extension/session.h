@@ -33,6 +33,10 @@ struct OpenSession {
   ~OpenSession();
 };
 
+/// `options` is that of SessionOptions.
+std::shared_ptr<OpenSession> open_session(const std::shared_ptr<OpenModel>& model,
+                                          nb::dict options);
+
 struct SessionPort {
   std::string name;
   nb::object key, dtype, shape;  // name, numpy.dtype and extents as Python has them

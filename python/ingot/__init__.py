@@ -21,12 +21,14 @@ from ._errors import (
     ResourceError,
 )
 from ._ingot import version as _version
+from ._language import Answer, LanguageModel, Tokenizer
 from ._model import Model, Pool, Port, Quantization, Requirements, State, Symbol, devices, empty
 from ._session import Pipeline, Session
 
 __version__ = _version()
 
 __all__ = [
+    "Answer",
     "CallerError",
     "Cancelled",
     "ConversionError",
@@ -35,6 +37,7 @@ __all__ = [
     "Error",
     "FileError",
     "InternalError",
+    "LanguageModel",
     "Model",
     "Pipeline",
     "Pool",
@@ -45,6 +48,7 @@ __all__ = [
     "Session",
     "State",
     "Symbol",
+    "Tokenizer",
     "convert",
     "devices",
     "empty",

@@ -31,6 +31,18 @@ def whole_number(argument: str, value: Any, low: int, high: int) -> int:
     return number
 
 
+def number(argument: str, value: Any, low: float, high: float) -> float:
+    """A float, or what stands for one, in [low, high]."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise wrong_type(argument, "a number", value) from None
+    if not low <= found <= high:
+        words = f"invalid argument: {argument}: expected {low:g} to {high:g}, found {found:g}"
+        raise caller_error(words, 1, "invalid_argument")
+    return found
+
+
 def text(argument: str, value: Any) -> str:
     if not isinstance(value, str):
         raise wrong_type(argument, "a str", value)

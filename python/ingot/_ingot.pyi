@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The extension over the C interface. Public names of ingot/ stand on it; use those."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,12 @@ ALIGNMENT: int
 ASYNC: int
 BIND_PORTS: int
 HUGE_PAGES: int
+IGNORE_END: int
 KEEP_VALUES: int
 LOCK_MEMORY: int
 PREFAULT: int
 REBINDABLE: int
+SHOW_CONTROL: int
 STRICT: int
 
 _PortTuple = tuple[str, str, tuple[int | str, ...], str]
@@ -21,6 +23,7 @@ _PortTuple = tuple[str, str, tuple[int | str, ...], str]
 def clock_ns() -> int: ...
 def devices() -> list[tuple[str, bool, str]]: ...
 def empty(shape: tuple[int, ...], dtype: str) -> np.ndarray: ...
+def settings() -> list[tuple[str, str, float, float, float, bool]]: ...
 def version() -> str: ...
 
 class Memory:
@@ -140,3 +143,50 @@ class Pipeline:
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
+
+class Tokenizer:
+    def __init__(self, model: Model) -> None: ...
+    @property
+    def token_count(self) -> int:
+        """Of the tokenizer; a model may have logits for more."""
+    def encode(
+        self, text: str, add_special_tokens: bool = True, parse_special: bool = False
+    ) -> list[int]:
+        """Ids of a text. add_special_tokens: those that the model asks for around one, too.
+        parse_special: control tokens in it are taken for what they say."""
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """The text of ids; what never became a whole character is U+FFFD."""
+    def token(self, id: int) -> tuple[bytes, bool]:
+        """Bytes of one token, which may be a part of a character; whether it ends an answer."""
+    def _render(self, variables: dict[str, Any], now: tuple[int, ...]) -> str: ...
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the file has one."""
+    @property
+    def chat_template_refused(self) -> str:
+        """Why apply_chat_template() cannot render it, or ""."""
+
+class Generator:
+    def __init__(self, tokenizer: Tokenizer, options: dict[str, Any]) -> None: ...
+    def begin(
+        self,
+        ids: Sequence[int],
+        settings: dict[str, float],
+        seed: int,
+        bias: dict[int, float],
+        stop: list[str],
+        tokens: int,
+        flags: int,
+        timeout: float | None,
+    ) -> int: ...
+    def next(self) -> tuple[int, int, str, int]: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    def save(self) -> bytes: ...
+    def restore(self, saved: Any) -> None: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def vocabulary(self) -> int: ...

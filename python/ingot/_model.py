@@ -92,20 +92,25 @@ class Requirements:
     steps: int
 
 
-class SessionOptions(TypedDict, total=False):
-    """Keywords of a session; ingot.Session says what each means."""
+class MemoryOptions(TypedDict, total=False):
+    """Keywords of a session and of a language model; ingot.Session says what each means."""
 
-    bindings: Mapping[str, int] | None
     arena: Any
     pool: Pool | None
-    rebindable: bool
     upper_bounds: Mapping[str, int] | None
-    bind_ports: bool
-    keep_values: bool
     strict: bool
     huge_pages: bool
     lock_memory: bool
     prefault: bool
+
+
+class SessionOptions(MemoryOptions, total=False):
+    """Keywords of a session; ingot.Session says what each means."""
+
+    bindings: Mapping[str, int] | None
+    rebindable: bool
+    bind_ports: bool
+    keep_values: bool
     asynchronous: bool
 
 

@@ -4,6 +4,7 @@
 import atexit
 import functools
 import pathlib
+import sys
 import tempfile
 
 import numpy as np
@@ -73,3 +74,20 @@ def misaligned(array):
     moved = room[16:].view(array.dtype).reshape(array.shape)
     moved[...] = array
     return moved
+
+
+@functools.lru_cache(maxsize=None)
+def chat_path(context=64):
+    """Of a small Llama with a tokenizer of letters and bytes, and a chat template."""
+    sys.path.append(str(ROOT / "tests/import/decoder"))
+    from chat_test import TEMPLATE, tokenizer
+    from decoder_test import small_llama
+    from gguf_writer import write_gguf
+
+    metadata, tensors = small_llama()
+    own = {**tokenizer(), "tokenizer.chat_template": TEMPLATE, "llama.context_length": context}
+    source = pathlib.Path(_folder.name) / f"llama{context}.gguf"
+    write_gguf(source, {**metadata, **own}, tensors)
+    path = source.with_suffix(".ingot")
+    ingot.convert(source, path, context=context, dims={"T": (1, 8)})
+    return path

@@ -132,6 +132,12 @@ class StubTest(unittest.TestCase):
             "need: int = m.requirements('cpu', 1).arena_bytes\n"
             "y: np.ndarray = ingot.Session(m).run(np.zeros(3), timeout=1.0)['y']\n"
             "reveal_type(m.inputs[0].shape)\n"
+            "chat = ingot.LanguageModel(m, threads=2, prefault=True)\n"
+            "message = {'role': 'user', 'content': 'Hi'}\n"
+            "said: str = chat([message], max_new_tokens=9, top_p=0.9, stop=['.']).text\n"
+            "pieces: list[str] = list(chat.generate(np.zeros(3, int).tolist(), seed=1))\n"
+            "async def f() -> list[str]: return [p async for p in chat.generate('a')]\n"
+            "ids: list[int] = chat.tokenizer.encode('a')\n"
         )
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write(program)

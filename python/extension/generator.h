@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// generator.h - a session of a language model, and the answer that it makes.
+#ifndef INGOT_PYTHON_GENERATOR_H_
+#define INGOT_PYTHON_GENERATOR_H_
+
+#include <ingot/text.h>
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <memory>
+
+#include "python/extension/session.h"
+#include "python/extension/tokenizer.h"
+
+namespace nb = nanobind;
+
+namespace ingot::python {
+
+struct OpenGenerator {
+  ingot_generator* generator = nullptr;
+  std::shared_ptr<OpenSession> session;
+  std::shared_ptr<OpenText> text;
+  OpenGenerator() = default;
+  OpenGenerator(const OpenGenerator&) = delete;
+  OpenGenerator& operator=(const OpenGenerator&) = delete;
+  ~OpenGenerator() { ingot_generator_destroy(generator); }
+};
+
+/// Of Python's `_ingot.Generator`. One thread at a time, as a Session; cancel() from any.
+class Generator {
+ public:
+  Generator(const Tokenizer& tokenizer, nb::dict options);
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
+  /// @return how many tokens of the prompt the caches have already
+  uint64_t begin(nb::handle ids, nb::dict settings, uint64_t seed, nb::dict bias, nb::list stop,
+                 uint32_t tokens, uint32_t flags, nb::handle timeout);
+  /// (id, end, text, index of the stop text or -1)
+  nb::tuple next();
+  void cancel();
+  void close();
+  bool is_closed() const { return !open_; }
+  nb::bytes save();
+  void restore(nb::handle saved);
+  ingot_generator_summary summary();
+
+ private:
+  class Use;
+  std::shared_ptr<OpenGenerator> open_;
+  std::atomic<bool> is_used_ = false;  // by a thread, now
+  uint64_t deadline_ns_ = 0;           // of the answer
+};
+
+void bind_generator(nb::module_& m);
+
+}  // namespace ingot::python
+
+#endif  // INGOT_PYTHON_GENERATOR_H_
