@@ -172,6 +172,7 @@ void add_commands(CLI::App& app, Action* chosen) {
   add_tokenize(app, chosen);
   add_generate(app, chosen);
   add_chat(app, chosen);
+  add_perplexity(app, chosen);
   add_registry(app, chosen);
   add_serve(app, chosen);
   add_doctor(app, chosen);
@@ -184,7 +185,7 @@ void add_commands(CLI::App& app, Action* chosen) {
       {"Run",
        {"run", "generate", "chat", "tokenize", "serve", "bench", "place", "tune", "kernels",
         "firmware", "plan"}},
-      {"Check", {"verify", "check", "compare", "why", "report", "doctor"}},
+      {"Check", {"verify", "check", "compare", "perplexity", "why", "report", "doctor"}},
       {"Help", {"operators", "completion", "help"}}};
   for (CLI::App* command : app.get_subcommands({})) {
     for (const auto& [heading, names] : groups)

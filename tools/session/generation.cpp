@@ -72,6 +72,14 @@ bool Generation::prefill() {
   return true;
 }
 
+double Generation::logprob(int32_t id) {
+  Error error;
+  ingot_logprob found{};
+  if (ingot_generator_logprobs(generator_.get(), id, &found, 1, &error))
+    fail_with(engine_->path(), error);
+  return found.logprob;
+}
+
 bool Generation::next(ingot_token* token) {
   if (!prefill()) return false;
   const auto chosen = generator_.next();

@@ -34,6 +34,8 @@ class Generation {
   uint64_t begin(std::span<const int32_t> prompt, const ingot_answer_options& options);
   /// Computes the prompt, a part at a time. False: cancelled.
   bool prefill();
+  /// Natural logarithm of the probability of a token behind the prompt. @pre prefill()
+  double logprob(int32_t id);
   /// The next token. False: cancelled.
   bool next(ingot_token* token);
   /// Any thread, and a signal handler.

@@ -65,6 +65,7 @@ def check_gguf(checks, ingot, folder):
 
     def convert(template):
         own = {"tokenizer.chat_template": template} if template else {}
+        own.update({"general.license": "mit", "general.sampling.temp": 0.5})
         write_gguf(source, {**metadata, **tokenizer(), **own}, tensors)
         return ingot.convert(source, "--context", CONTEXT)
 
@@ -72,7 +73,11 @@ def check_gguf(checks, ingot, folder):
     text = text_of(ingot)
     checks.check(text["pieces"] == VOCABULARY, "inspect counts pieces", str(text))
     checks.check(text["chat_template"]["refused"] == "", "inspect has a template", str(text))
-    checks.check("a chat template" in ingot("inspect", ingot.file).stdout, "inspect says so")
+    shown = ingot("inspect", ingot.file).stdout
+    for words in ("SentencePiece pairs), a chat template", "licence", " mit\n",
+                  "Control tokens: 1 <s>, 2 </s>, 3 <|system|>, 4 <|user|>, 5 <|bot|>\n",
+                  "Sampling that the source asks for: temperature 0.5\n"):
+        checks.check(words in shown, f"inspect says {words.strip()!r}", shown)
     said = prompt(ingot, "--prompt", "hi", "--system", "be")
     checks.check(said == "<|system|>be<|user|>hi<|bot|>", "the prompt", said)
     said = prompt(ingot, "--prompt", "hi", "--template-option", "mood=!", "--template-option",
@@ -152,6 +157,12 @@ def check_folder(checks, ingot, folder):
     checks.check(converted(named) == "<s>dhi</s>", "the default of several templates")
     (place / "chat_template.jinja").write_text(shown % "j")
     checks.check(converted(shown % "a") == "<s>jhi</s>", "chat_template.jinja comes first")
+    asked = place / "generation_config.json"
+    for draws, expected in ((True, {"top_k": "20", "top_p": "0.95"}), (False, {})):
+        asked.write_text(json.dumps({"do_sample": draws, "top_k": 20, "top_p": 0.95}))
+        checks.report("convert with generation_config.json", ingot.convert(place).error)
+        found = json.loads(ingot("inspect", ingot.file, "--json").stdout)["sampling"]
+        checks.check(found == expected, f"the sampling it asks for, do_sample {draws}", str(found))
     settings.write_text("{")
     checks.report("damaged", ingot.convert(place).refusal(2, "tokenizer_config.json"))
 

@@ -253,13 +253,26 @@ void print_dims(const Json& dims) {
   printf("Dynamic dimensions (say them with --dim)\n%s", table.text().c_str());
 }
 
-void print_text(const Json& text) {
+void print_text(const Json& text, const Json& sampling) {
   if (text.is_null()) return;
+  constexpr size_t kShown = 8;
   const Json& chat = text["chat_template"];
-  printf("Text: a tokenizer of %s, %s\n", counted(text["pieces"].get<uint64_t>(), "piece").c_str(),
+  printf("Text: a tokenizer of %s (%s), %s\n",
+         counted(text["pieces"].get<uint64_t>(), "piece").c_str(), text_of(text["kind"]).c_str(),
          chat.is_null()          ? "no chat template"
          : chat["refused"] == "" ? "a chat template"
                                  : ("no chat template: " + text_of(chat["refused"])).c_str());
+  const Json& control = text["control_tokens"];
+  std::string line;
+  size_t count = 0;
+  for (const auto& [id, piece] : control.items())
+    if (count++ < kShown) line += (line.empty() ? "" : ", ") + id + " " + text_of(piece);
+  if (count > kShown) line += ", and " + std::to_string(count - kShown) + " more (--json)";
+  if (count) printf("Control tokens: %s\n", line.c_str());
+  line.clear();
+  for (const auto& [name, value] : sampling.items())
+    line += (line.empty() ? "" : ", ") + name + " " + text_of(value);
+  if (!line.empty()) printf("Sampling that the source asks for: %s\n", line.c_str());
 }
 
 void print_precision_check(const Json& check) {
@@ -289,7 +302,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
   print_ports("Outputs", r["outputs"]);
   print_states(r["state_variables"]);
   print_dims(r["dims"]);
-  print_text(r["text"]);
+  print_text(r["text"], r["sampling"]);
   printf(
       "Instructions: %s%s\n", text_of(r["instructions"]).c_str(),
       r["macs"].is_null()

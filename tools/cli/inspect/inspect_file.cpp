@@ -19,7 +19,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kKinds[] = {"activation", "constant", "input", "output", "state"};
 constexpr const char* kPackings[] = {"dense",    "panels16",   "winograd_f43", "depthwise16",
                                      "vector16", "panels16x4", "blocks32"};
+constexpr const char* kTextModels[] = {"byte pairs", "SentencePiece pairs", "unigram", "WordPiece"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
+
+constexpr std::string_view kSampling = "ingot.sampling.";
 
 /// Numbers, and names or expressions where a dimension is symbolic.
 std::vector<std::string> dims_of(const Engine& engine, const ingot_value_type& type) {
@@ -263,7 +266,19 @@ Json text_part_of(const std::string& path) {
   FileParts parts(path);
   if (!parts.has(PartKind::kText)) return {};
   const vocabulary::LoadedTokenizer tokenizer(parts.read(PartKind::kText), path);
-  Json text = {{"pieces", tokenizer.tables().count}, {"chat_template", Json()}};
+  const TokenizerView& t = tokenizer.tables();
+  Json text = {{"pieces", t.count},
+               {"kind", kTextModels[size_t(t.model)]},
+               {"before", Json(std::vector<uint32_t>(t.prefix.begin(), t.prefix.end()))},
+               {"behind", Json(std::vector<uint32_t>(t.suffix.begin(), t.suffix.end()))},
+               {"control_tokens", Json::object()},
+               {"chat_template", Json()}};
+  for (uint32_t id = 0; id < t.count; id++)
+    if (t.kind(id) == PieceKind::kControl) {
+      const Span<const uint8_t> piece = t.piece(id);
+      text["control_tokens"][std::to_string(id)] =
+          std::string(reinterpret_cast<const char*>(piece.data), piece.size);
+    }
   if (!tokenizer.has_chat()) return text;
   const TemplateView& chat = tokenizer.chat();
   text["chat_template"] = {
@@ -309,6 +324,9 @@ Json inspect_file(const InspectArguments& a) {
                  {"precision", precision_name(view.program().precision)},
                  {"precision_check", precision_check_of(metadata)}};
   report["text"] = text_part_of(a.file);
+  report["sampling"] = Json::object();  // what the source asks for
+  for (const auto& [key, text] : metadata.entries)
+    if (key.rfind(kSampling, 0) == 0) report["sampling"][key.substr(kSampling.size())] = text;
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++)

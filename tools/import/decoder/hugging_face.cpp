@@ -12,6 +12,7 @@
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
 #include "tools/import/decoder/import.h"
+#include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
 #include "tools/text/vocabulary.h"
 
@@ -127,6 +128,15 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     importer::Program program = build(numbers, tensors, "hugging face", options);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
     const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+    const std::string generation = (folder / "generation_config.json").string();
+    if (std::error_code unknown; std::filesystem::exists(generation, unknown)) {
+      const nlohmann::json asked = checkpoint::parse_sorted_json(read_text(generation), generation);
+      const auto draws = asked.find("do_sample");  // without it, the rest has no meaning
+      for (const SamplingKey& key : kSamplingKeys)
+        if (const auto found = asked.find(key.hugging_face);
+            draws != asked.end() && *draws == true && found != asked.end() && found->is_number())
+          add_sampling(&program, key.name, found->get<double>());
+    }
     const std::string tokenizer = (folder / "tokenizer.json").string();
     add_tokenizer(&program, tokenizer, [&]() -> std::optional<vocabulary::Vocabulary> {
       std::error_code unknown;

@@ -10,6 +10,7 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/gguf_metadata.h"
+#include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
 #include "tools/text/vocabulary.h"
 
@@ -144,6 +145,11 @@ importer::Program import_gguf(const importer::OpenedFile& file,
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
     importer::Program program = build(numbers, tensors, "gguf", options);
+    if (const auto license = parts[0].text("general.license"))
+      program.model.metadata["licence"] = *license;
+    for (const SamplingKey& key : kSamplingKeys)
+      if (const auto value = parts[0].number(std::string("general.sampling.") + key.gguf))
+        add_sampling(&program, key.name, *value);
     add_tokenizer(&program, file.path, [&]() -> std::optional<vocabulary::Vocabulary> {
       if (!vocabulary::has_vocabulary(parts[0])) return {};
       return vocabulary::vocabulary_of_gguf(parts[0]);
