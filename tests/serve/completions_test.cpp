@@ -239,6 +239,8 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
       {post("/v1/embeddings", "{}"), 404, "there are /v1/models", ""},
       {get("/v1/models/none"), 404, "model 'none' is unknown", "model"},
       {post(kChat, std::string(5 << 20, ' ')), 413, "are a request to any model here", ""},
+      {post(kChat, bomb("8000000"), "Content-Encoding: gzip\r\n"), 413, "a compressed body of more",
+       ""},
       {post(kChat, "{}", "Origin: http://evil.example\r\n"), 403, "Origin", ""},
       {"POST " + kChat + " HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n", 403,
        "Host", ""},

@@ -43,6 +43,7 @@ void Connection<Stream>::complete(bool is_chat) {
           is_chat, [self, executor] { asio::post(executor, [self] { self->send_completion(); }); });
       const auto model = self->read_completion_body(task.get());
       task->open(&model->language()->text());
+      self->service_.jobs.give_back(std::move(self->job_));  // the body is read
       self->completion_ = task;
       self->language_ = model;
       try {
