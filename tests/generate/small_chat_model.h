@@ -43,10 +43,11 @@ inline gguf::Source chat_source() {
   return s;
 }
 
-inline convert::FileSpec chat_model(const gguf::Source& source = chat_source()) {
+inline convert::FileSpec chat_model(const gguf::Source& source = chat_source(),
+                                    int64_t context = kChatContext) {
   const Scratch scratch;
   convert::ConvertOptions options;
-  options.context = kChatContext;
+  options.context = context;
   options.dims = {"T=1.." + std::to_string(kChatRun)};
   return convert::convert_source(scratch.write("chat.gguf", source.bytes()), options).file;
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "tests/cli/command_line.h"
@@ -42,6 +43,13 @@ inline void await(Connection& asks, const std::string& metric, int value) {
     usleep(5000);
   }
   FAIL("ten seconds without" << line);
+}
+/// Zeros, compressed by gzip.
+inline std::string bomb(const std::string& bytes = "3000000") {
+  const cli_test::Folder folder;
+  const std::string file = folder / "zeros.gz";
+  REQUIRE(std::system(("head -c " + bytes + " /dev/zero | gzip -9 >" + file).c_str()) == 0);
+  return cli_test::slurp(file);
 }
 inline bool goes_on(uint16_t port) { return status(ask(port, post(kInfer, request_of(1)))) == 200; }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -124,12 +125,29 @@ std::string Connection::answer() {
         return one;
       }
     }
-    pollfd wait = {socket_, POLLIN, 0};
-    char bytes[65536];
-    const ssize_t got = poll(&wait, 1, 20000) == 1 ? recv(socket_, bytes, sizeof bytes, 0) : -1;
-    if (got <= 0) return received_;
-    received_.append(bytes, size_t(got));
+    if (!receive()) return received_;
   }
+}
+
+std::string Connection::until(const std::string& mark) {
+  for (size_t from = 0;;) {
+    const size_t at = received_.find(mark, from);
+    if (at != std::string::npos) {
+      std::string one = received_.substr(0, at + mark.size());
+      received_.erase(0, one.size());
+      return one;
+    }
+    from = received_.size() - std::min(received_.size(), mark.size());
+    if (!receive()) return received_;
+  }
+}
+
+bool Connection::receive() {
+  pollfd wait = {socket_, POLLIN, 0};
+  char bytes[65536];
+  const ssize_t got = poll(&wait, 1, 20000) == 1 ? recv(socket_, bytes, sizeof bytes, 0) : -1;
+  if (got > 0) received_.append(bytes, size_t(got));
+  return got > 0;
 }
 
 bool Connection::is_closed_within(int milliseconds) {

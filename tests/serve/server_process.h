@@ -40,10 +40,14 @@ class Connection {
   void reset();  // closes it as a killed process does
   /// One whole answer with its head, or what came until the other side closed it.
   std::string answer();
+  /// What comes up to these bytes, with them; or until the other side closed it.
+  std::string until(const std::string& mark);
   /// Whether the other side closes it within these milliseconds.
   bool is_closed_within(int milliseconds);
 
  private:
+  bool receive();
+
   int socket_ = -1;
   std::string received_;
 };

@@ -14,18 +14,6 @@
 
 using namespace serve_test;
 
-namespace {
-
-/// Many zeros, compressed by gzip.
-std::string bomb() {
-  const cli_test::Folder folder;
-  const std::string file = folder / "zeros.gz";
-  REQUIRE(std::system(("head -c 3000000 /dev/zero | gzip -9 >" + file).c_str()) == 0);
-  return cli_test::slurp(file);
-}
-
-}  // namespace
-
 TEST_CASE("serve: what is wrong with a request has a number and a line") {
   const Models models;
   ServerProcess server({models.root, "--max-body", "4000"});

@@ -58,6 +58,9 @@ ModelSettings model_settings(const ServeOptions& o) {
   settings.max_queued = o.max_queue;
   settings.session.max_run_ns = uint64_t{o.max_run_seconds} * 1000000000u;
   if (o.max_run_steps) settings.session.max_steps = o.max_run_steps;
+  settings.slots.count = o.slots;
+  settings.slots.max_queued = o.max_queued_answers;
+  settings.slots.max_answer_ns = uint64_t{o.max_answer_seconds} * 1000000000u;
   settings.delay_ns = uint64_t{o.batch_delay_us} * 1000;
   settings.joins = !o.no_joining;
   settings.max_sequences = o.max_sequences;
@@ -189,6 +192,14 @@ void print_models(const Repository& repository, bool is_quiet) {
                 ? ("up to " + std::to_string(rows) + " rows of requests in a run").c_str()
                 : "each request in a run of its own",
             state.reason.empty() ? "" : "; ", one_line(state.reason).c_str());
+    if (const LanguageModel* const language = served->language()) {
+      const AnswerStatistics now = language->statistics();
+      fprintf(stderr, "%s %s: %llu answers at once, each of %llu tokens; they take %llu bytes\n",
+              one_line(state.name).c_str(), state.version.c_str(),
+              static_cast<unsigned long long>(now.slots),
+              static_cast<unsigned long long>(language->context()),
+              static_cast<unsigned long long>(now.bytes));
+    }
   }
 }
 

@@ -24,19 +24,24 @@ enum class Refusal {
 
 class ServeError : public std::exception {
  public:
-  ServeError(Refusal why, std::string text) : why_(why), text_(std::move(text)) {
+  /// @param field of the client's document that is at fault, @param code of OpenAI's; "": none
+  ServeError(Refusal why, std::string text, std::string field = "", const char* code = "")
+      : why_(why), text_(std::move(text)), field_(std::move(field)), code_(code) {
     if (text_.size() <= kMaxText) return;
     text_.resize(kMaxText);  // it repeats a name of the client's, which may be as long as a body
     text_ += "...";
   }
   Refusal why() const { return why_; }
   const std::string& text() const { return text_; }
+  const std::string& field() const { return field_; }
+  const char* code() const { return code_; }
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
   static constexpr size_t kMaxText = 1000;
   Refusal why_;
-  std::string text_;
+  std::string text_, field_;
+  const char* code_;
 };
 
 /// The request itself is at fault: sent again, it would be refused again.
@@ -45,8 +50,9 @@ constexpr bool is_of_client(Refusal why) {
          why == Refusal::kNotFound || why == Refusal::kTooLarge || why == Refusal::kUnsupported;
 }
 
-[[noreturn]] inline void refuse(Refusal why, std::string text) {
-  throw ServeError(why, std::move(text));
+[[noreturn]] inline void refuse(Refusal why, std::string text, std::string field = "",
+                                const char* code = "") {
+  throw ServeError(why, std::move(text), std::move(field), code);
 }
 
 }  // namespace ingot::serve

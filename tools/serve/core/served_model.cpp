@@ -50,6 +50,8 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
     session = std::make_unique<BatchSession>(model_, ports_, settings.session);
     arena_bytes_ += session->arena_bytes();
   }
+  if (settings.slots.count)
+    language_ = LanguageModel::open(model_, name_, settings.session, settings.slots, &no_language_);
   start();
 }
 
@@ -91,6 +93,7 @@ bool ServedModel::is_busy_for_good() const {
 ServedModel::~ServedModel() { end_threads(); }
 
 void ServedModel::end_threads() {
+  if (language_) language_->end_threads();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stops_ = true;

@@ -13,6 +13,7 @@
 
 #include "tools/serve/core/batch_session.h"
 #include "tools/serve/core/job.h"
+#include "tools/serve/core/language_model.h"
 #include "tools/serve/core/model_ports.h"
 #include "tools/serve/core/statistics.h"
 
@@ -20,6 +21,7 @@ namespace ingot::serve {
 
 struct ModelSettings {
   SessionSettings session;
+  SlotSettings slots;
   ingot_map map = INGOT_MAP_SHARE;
   int64_t max_rows = 8;    // of a batch
   uint32_t instances = 1;  // sessions, each with a thread
@@ -49,6 +51,10 @@ class ServedModel {
   /// Whether a thread of its own may not end for long: the destructor would wait for it.
   bool is_stuck() const;
   uint64_t arena_bytes() const { return arena_bytes_; }
+  /// Of a language model; null of another.
+  LanguageModel* language() const { return language_.get(); }
+  /// Why it is null.
+  const std::string& no_language() const { return no_language_; }
 
   /// Checks and queues; job->ended is called when it has ended. @throws ServeError, and the job is
   /// the caller's again
@@ -95,6 +101,8 @@ class ServedModel {
   ModelSettings settings_;
   std::atomic<bool> joins_{false};
   uint64_t arena_bytes_ = 0;
+  std::string no_language_ = "there are no slots for it: ingot serve --slots 0";
+  std::unique_ptr<LanguageModel> language_;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::thread> threads_;
   std::thread watch_;

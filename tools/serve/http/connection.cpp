@@ -116,36 +116,38 @@ void Connection<Stream>::on_header(Code error) {
   set_answering(true);
   began_ns_ = ingot_clock_ns();
   keeps_alive_ = parser_->keep_alive() && !service_.repository.stops();
+  path_.clear();
   try {
+    path_ = path_parts(view(parser_->get().target()));  // first: it says how a refusal looks
     check_head(parser_->get(), service_);
-    path_ = path_parts(view(parser_->get().target()));
     if (!is_public(path_)) service_.check_token(view(parser_->get()[http::field::authorization]));
     read_body();
   } catch (const ServeError& refused) {
-    reply_error(refused.why(), refused.text(), true);
+    reply_error(refused, true);
   }
 }
 
 template <class Stream>
 void Connection<Stream>::read_body() {
   const auto& request = parser_->get();
+  const auto refuse_body = [this](int status, const char* text) {
+    reply(refusal_reply(path_, status, text), true);
+  };
   // Where a body ends, a proxy before the server must see as the server does: what they could read
   // in two ways is refused.
   if (request.find(http::field::transfer_encoding) != request.end()) {
-    if (parser_->chunked())
-      return reply({411, error_json("a body in chunks: expected Content-Length")}, true);
-    return reply({501, error_json("Transfer-Encoding: expected Content-Length alone")}, true);
+    if (parser_->chunked()) return refuse_body(411, "a body in chunks: expected Content-Length");
+    return refuse_body(501, "Transfer-Encoding: expected Content-Length alone");
   }
   const auto lengths = request.equal_range(http::field::content_length);
   for (auto line = lengths.first; line != lengths.second; ++line)
     if (line != lengths.first ||
         view(line->value()).find_first_not_of("0123456789") != std::string_view::npos)
-      return reply({400, error_json("Content-Length: expected one number")}, true);
+      return refuse_body(400, "Content-Length: expected one number");
   const std::string_view encoding = view(request[http::field::content_encoding]);
   if (!is_known_encoding(encoding))
-    return reply({415, error_json("a body in an encoding that is not supported: gzip, deflate and "
-                                  "identity may be")},
-                 true);
+    return refuse_body(
+        415, "a body in an encoding that is not supported: gzip, deflate and identity may be");
   const uint64_t bytes = parser_->content_length().value_or(0);
   if (bytes > service_.max_body)
     refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
@@ -171,6 +173,13 @@ void Connection<Stream>::read_body() {
 template <class Stream>
 void Connection<Stream>::refuse_long_body(uint64_t bytes) {
   constexpr uint64_t kAnyModel = uint64_t{1} << 20;
+  if (bytes > kAnyModel && completion_of(path_) != Asked::kElse) {
+    const uint64_t most = largest_completion(service_);
+    if (bytes > most)
+      refuse(Refusal::kTooLarge, "a body of " + std::to_string(bytes) + " bytes, at most " +
+                                     std::to_string(most) + " are a request to any model here");
+    return;
+  }
   const auto path = bytes > kAnyModel && parser_->get().method() == http::verb::post
                         ? infer_path(path_)
                         : std::nullopt;
@@ -190,7 +199,7 @@ void Connection<Stream>::read_rest(uint64_t bytes, size_t here) {
   if (here == job_->body.size()) try {
       service_.jobs.grow_body(job_.get(), std::min(bytes, uint64_t{here} * 2));
     } catch (const ServeError& refused) {
-      return reply_error(refused.why(), refused.text(), true);
+      return reply_error(refused, true);
     }
   const size_t until = job_->body.size();
   asio::async_read(stream_, asio::buffer(job_->body.data() + here, until - here),
@@ -206,6 +215,8 @@ void Connection<Stream>::on_body() {
     const std::string_view method = view(parser_->get().method_string());
     const auto inference = method == "POST" ? infer_path(path_) : std::nullopt;
     if (inference) return infer(*inference);
+    const Asked asked = method == "POST" ? completion_of(path_) : Asked::kElse;
+    if (asked != Asked::kElse) return complete(asked == Asked::kChat);
     decode_body(view(parser_->get()[http::field::content_encoding]), kMaxControlBody,
                 &service_.jobs, job_.get());
     const std::string_view body(reinterpret_cast<const char*>(job_->body.data()),
@@ -215,10 +226,10 @@ void Connection<Stream>::on_body() {
     Workers& workers = *settings_.workers;
     answer_on(pace == Pace::kLoads ? workers.loads : workers.folder, method, body);
   } catch (const ServeError& refused) {
-    reply_error(refused.why(), refused.text());
+    reply_error(refused);
   } catch (const std::bad_alloc&) {
     self_.reset();
-    reply_error(Refusal::kBusy, "out of memory; try again later");
+    reply_error({Refusal::kBusy, "out of memory; try again later"});
   }
 }
 
@@ -244,17 +255,15 @@ void Connection<Stream>::infer(const InferPath& path) {
   std::shared_ptr<ServedModel> model = service_.repository.find(path.model, path.version);
   if (!decodes_apart()) return submit(model);
   asio::post(settings_.workers->decode, [self = this->shared_from_this(), model] {
-    Refusal why = Refusal::kBusy;
-    std::string text = "out of memory; try again later";
+    ServeError error(Refusal::kBusy, "out of memory; try again later");
     try {
       return self->submit(model);
     } catch (const ServeError& refused) {
-      why = refused.why(), text = refused.text();
+      error = refused;
     } catch (const std::exception&) {
       self->self_.reset();
     }
-    asio::post(self->stream_.get_executor(),
-               [self, why, text = std::move(text)] { self->reply_error(why, text); });
+    asio::post(self->stream_.get_executor(), [self, error] { self->reply_error(error); });
   });
 }
 
@@ -319,8 +328,8 @@ void Connection<Stream>::on_abandoned(void* user) {
   const auto self = std::move(static_cast<Connection*>(user)->self_);
   asio::post(self->stream_.get_executor(), [self] {
     (void)self->job_.release();
-    self->reply_error(Refusal::kDeadline,
-                      "the run did not stop at its deadline; it is in one long instruction");
+    self->reply_error({Refusal::kDeadline,
+                       "the run did not stop at its deadline; it is in one long instruction"});
   });
 }
 
@@ -426,15 +435,15 @@ void Connection<Stream>::make_reply(const Reply& reply, bool reads_no_further) {
 }
 
 template <class Stream>
-void Connection<Stream>::reply_error(Refusal why, const std::string& text, bool reads_no_further) {
-  reply({status_of(why), error_json(text)}, reads_no_further);
+void Connection<Stream>::reply_error(const ServeError& error, bool reads_no_further) {
+  reply(refusal_reply(path_, error), reads_no_further);
 }
 
 template <class Stream>
 void Connection<Stream>::write() {
   head_ += "\r\n";
   pieces_[0] = asio::buffer(head_);
-  if (service_.access_log) log();
+  if (service_.access_log) log(asio::buffer_size(pieces_) - head_.size());
   socket().expires_after(settings_.request);
   const Pieces pieces{pieces_.data(), pieces_.data() + pieces_.size()};
   asio::async_write(stream_, pieces, [self = this->shared_from_this()](Code error, size_t) {
@@ -443,7 +452,7 @@ void Connection<Stream>::write() {
 }
 
 template <class Stream>
-void Connection<Stream>::log() {
+void Connection<Stream>::log(uint64_t answer_bytes) {
   AccessLine line;
   Code unknown;
   const auto client = socket().socket().remote_endpoint(unknown);
@@ -456,7 +465,7 @@ void Connection<Stream>::log() {
     line.duration_ns = ingot_clock_ns() - began_ns_;
   }
   line.status = status_;
-  line.answer_bytes = asio::buffer_size(pieces_) - head_.size();
+  line.answer_bytes = answer_bytes;
   service_.access_log->write(line);
 }
 

@@ -3,6 +3,7 @@
 // answer, and begins anew. It owns itself while it waits for anything.
 #pragma once
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <chrono>
@@ -17,6 +18,8 @@
 #include "tools/serve/http/workers.h"
 
 namespace ingot::serve {
+
+class Completion;
 
 using PlainStream = boost::beast::tcp_stream;
 using TlsStream = boost::asio::ssl::stream<boost::beast::tcp_stream>;
@@ -63,17 +66,25 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void make_inference();
   void make_reply(const Reply& reply, bool reads_no_further = false);
   void reply(const Reply& reply, bool reads_no_further = false);
-  void reply_error(Refusal why, const std::string& text, bool reads_no_further = false);
+  void reply_error(const ServeError& error, bool reads_no_further = false);
   /// Of the answer in pieces_, whose first is kept for the head; the body is compressed here where
   /// the client asks for it.
   void begin_head(int status, const char* type);
   void compress();
   void write();
-  void log();
+  void log(uint64_t answer_bytes);
   void on_written();
   /// Reads what the client still sends, for a while, so that it gets to read the answer.
   void linger();
   void set_answering(bool answering);
+  // Of a language model: completion_connection.cpp.
+  void complete(bool is_chat);
+  std::shared_ptr<ServedModel> read_completion_body(Completion* task);
+  void watch_client();
+  void send_completion();
+  void send_events(bool is_last);
+  void on_events_sent(bool has_failed, bool is_last);
+  void end_completion();
 
   Stream stream_;
   const ConnectionSettings& settings_;
@@ -89,6 +100,11 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   std::string head_, text_, packed_;
   std::vector<boost::asio::const_buffer> pieces_;
   uint64_t lingered_bytes_ = 0;
+  std::shared_ptr<Completion> completion_;  // while a slot has it
+  std::shared_ptr<ServedModel> language_;   // that it is of
+  std::optional<boost::asio::steady_timer> look_;
+  bool has_head_ = false, is_sending_ = false;  // of events
+  uint64_t sent_bytes_ = 0;
 };
 
 }  // namespace ingot::serve

@@ -2,6 +2,7 @@
 #include "tools/serve/http/routes.h"
 
 #include "tools/serve/core/unsupported.h"
+#include "tools/serve/protocol/completion_reply.h"
 #include "tools/serve/protocol/descriptions.h"
 #include "tools/serve/protocol/json_text.h"
 
@@ -33,6 +34,17 @@ std::string decoded(std::string_view part) {
 
 [[noreturn]] void unknown_path() {
   refuse(Refusal::kNotFound, "no such path; see the KServe v2 protocol, and docs/serve.md");
+}
+
+bool is_openai(const std::vector<std::string>& path) { return !path.empty() && path[0] == "v1"; }
+
+/// As far as any of its methods goes.
+void check_path(const std::vector<std::string>& path) {
+  const bool is_models = path.size() > 1 && path.size() <= 3 && path[1] == "models";
+  if (is_openai(path) && !is_models && completion_of(path) == Asked::kElse)
+    refuse(Refusal::kNotFound,
+           "no such path; there are /v1/models, /v1/chat/completions and /v1/completions");
+  if (path.empty() || (path[0] != "v1" && path[0] != "v2" && path[0] != "metrics")) unknown_path();
 }
 
 /// A small document that a client sent; an empty body is an empty object.
@@ -145,6 +157,12 @@ Reply answer_regions(Service& service, const std::vector<std::string>& path,
   return {};
 }
 
+/// Below /v1, but for answers.
+Reply answer_openai(Service& service, const std::vector<std::string>& path) {
+  if (path.size() == 2) return {200, openai_models(service.repository)};
+  return {200, openai_model(service.repository, path[2])};
+}
+
 Reply metrics(Service& service) {
   ServerCounts counts;
   counts.connections = service.connections;
@@ -159,7 +177,8 @@ Reply metrics(Service& service) {
 /// Calls that change something, and inferences, are POST and nothing else: a link or an image in a
 /// page makes a browser ask by GET.
 const char* method_of(const std::vector<std::string>& path) {
-  if (infer_path(path) || (path.size() > 1 && path[1] == "repository")) return "POST";
+  if (completion_of(path) != Asked::kElse || infer_path(path)) return "POST";
+  if (path.size() > 1 && path[1] == "repository") return "POST";
   const bool is_region = path.size() > 1 && path[1].find("sharedmemory") != std::string::npos;
   return is_region && path.back() != "status" ? "POST" : "GET";
 }
@@ -189,6 +208,20 @@ std::optional<InferPath> infer_path(const std::vector<std::string>& path) {
   return std::nullopt;
 }
 
+Asked completion_of(const std::vector<std::string>& path) {
+  if (!is_openai(path)) return Asked::kElse;
+  if (path.size() == 2 && path[1] == "completions") return Asked::kText;
+  return path.size() == 3 && path[1] == "chat" && path[2] == "completions" ? Asked::kChat
+                                                                           : Asked::kElse;
+}
+
+uint64_t largest_completion(const Service& service) {
+  uint64_t most = uint64_t{1} << 20;
+  for (const auto& model : service.repository.served())
+    if (model->language()) most = std::max(most, model->language()->largest_body());
+  return most;
+}
+
 Pace pace_of(const std::vector<std::string>& path) {
   if (path.size() < 3 || path[0] != "v2" || path[1] != "repository") return Pace::kAtOnce;
   if (path[2] == "index") return Pace::kReadsFolder;
@@ -202,12 +235,13 @@ bool is_public(const std::vector<std::string>& path) {
 Reply answer(Service& service, std::string_view method, const std::vector<std::string>& path,
              std::string_view body) {
   const bool is_metrics = path.size() == 1 && path[0] == "metrics";
-  if (!is_metrics && (path.empty() || path[0] != "v2")) unknown_path();
+  check_path(path);
   const std::string expected = method_of(path);
   // The connection leaves the body of an answer to HEAD out.
   if (method != expected && !(method == "HEAD" && expected == "GET"))
-    return {405, error_json("expected " + expected)};
+    return refusal_reply(path, 405, "expected " + expected);
   if (is_metrics) return metrics(service);
+  if (is_openai(path)) return answer_openai(service, path);
   if (path.size() == 1) return {200, text_of(server_metadata(service.extensions()))};
   if (path[1] == "health" && path.size() == 3) {
     if (path[2] == "live") return ready_reply(true);
@@ -229,10 +263,20 @@ Reply answer_or_refusal(Service& service, std::string_view method,
   try {
     return answer(service, method, path, body);
   } catch (const ServeError& refused) {
-    return {status_of(refused.why()), error_json(refused.text())};
+    return refusal_reply(path, refused);
   } catch (const std::exception& failure) {
-    return {500, error_json(failure.what())};
+    return refusal_reply(path, 500, failure.what());
   }
+}
+
+Reply refusal_reply(const std::vector<std::string>& path, int status, const std::string& text) {
+  return {status, is_openai(path) ? openai_error(status, text) : error_json(text)};
+}
+
+Reply refusal_reply(const std::vector<std::string>& path, const ServeError& error) {
+  const int status = status_of(error.why());
+  if (!is_openai(path)) return refusal_reply(path, status, error.text());
+  return {status, openai_error(status, error.text(), error.field(), error.code())};
 }
 
 int status_of(Refusal why) {

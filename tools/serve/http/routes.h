@@ -29,6 +29,11 @@ struct InferPath {
   std::string model, version;
 };
 std::optional<InferPath> infer_path(const std::vector<std::string>& path);
+/// What a POST to the path asks of a language model.
+enum class Asked { kElse, kChat, kText };
+Asked completion_of(const std::vector<std::string>& path);
+/// Bytes of such a request at most, whatever model it is for.
+uint64_t largest_completion(const Service& service);
 /// Where the call is answered: it may take long where it reads files, and a load where it tries a
 /// model, which holds up nothing else.
 enum class Pace { kAtOnce, kReadsFolder, kLoads };
@@ -43,6 +48,10 @@ Reply answer(Service& service, std::string_view method, const std::vector<std::s
 /// The same, with what it throws as its answer.
 Reply answer_or_refusal(Service& service, std::string_view method,
                         const std::vector<std::string>& path, std::string_view body);
+
+/// {"error":"..."}, or OpenAI's below /v1.
+Reply refusal_reply(const std::vector<std::string>& path, int status, const std::string& text);
+Reply refusal_reply(const std::vector<std::string>& path, const ServeError& error);
 
 int status_of(Refusal why);
 const char* status_text(int status);

@@ -5,7 +5,8 @@
 
 namespace ingot::serve {
 
-const char* const kServeSummary = "Serve a repository of models over HTTP and gRPC (KServe v2)";
+const char* const kServeSummary =
+    "Serve a repository of models over HTTP and gRPC (KServe v2, OpenAI)";
 const char* const kServeExamples =
     "  ingot registry add digits.ingot digits --root models && ingot serve models\n"
     "  ingot serve models --tag prod --max-batch 32 --batch-delay-us 500\n"
@@ -66,6 +67,12 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
          "sequences of a model with state that have not ended; more are refused");
   number("--sequence-idle-seconds", o.sequence_idle_seconds, 1, 86400,
          "until a sequence without requests is forgotten", "S");
+  number("--slots", o.slots, 0, 64,
+         "answers of a language model at once, each with caches of its own; 0: no /v1 paths");
+  number("--max-queued-answers", o.max_queued_answers, 1, 100000,
+         "requests that wait for a slot; more are refused");
+  number("--max-answer-seconds", o.max_answer_seconds, 1, 86400,
+         "until the last token of an answer, from its request", "S");
   text("--address", o.address, "to listen on", "ADDRESS")->capture_default_str();
   number("--http-port", o.http_port, 0, 65535, "0: one that is free, which is printed", "PORT");
   number("--grpc-port", o.grpc_port, 0, 65535, "the same", "PORT");

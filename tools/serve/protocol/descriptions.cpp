@@ -56,18 +56,18 @@ class MetricsText {
   void value(const std::string& labels, Number number) {
     text_ += name_ + (labels.empty() ? " " : "{" + labels + "} ") + std::to_string(number) + "\n";
   }
-  void histogram(const std::string& labels, const Statistics& statistics) {
+  void histogram(const std::string& labels, const Histogram& histogram, const Duration& all) {
     uint64_t below = 0;
     for (size_t i = 0; i < Histogram::kBoundCount; i++) {
-      below += statistics.latencies.counts[i];
+      below += histogram.counts[i];
       char bound[24];
       snprintf(bound, sizeof bound, "%g", Histogram::kBounds[i]);
       text_ +=
           name_ + "_bucket{" + labels + ",le=\"" + bound + "\"} " + std::to_string(below) + "\n";
     }
-    const std::string count = std::to_string(statistics.success.count) + "\n";
+    const std::string count = std::to_string(all.count) + "\n";
     text_ += name_ + "_bucket{" + labels + ",le=\"+Inf\"} " + count;
-    text_ += name_ + "_sum{" + labels + "} " + std::to_string(double(statistics.success.ns) / 1e9);
+    text_ += name_ + "_sum{" + labels + "} " + std::to_string(double(all.ns) / 1e9);
     text_ += "\n" + name_ + "_count{" + labels + "} " + count;
   }
   std::string take() { return std::move(text_); }
@@ -150,6 +150,62 @@ Json regions_json(const std::vector<std::shared_ptr<Region>>& regions) {
   return list;
 }
 
+namespace {
+
+std::string labels_of(const ServedModel& model) {
+  return "model=\"" + label(model.name()) + "\",version=\"" + label(model.version()) + "\"";
+}
+
+/// Of language models.
+void add_answer_metrics(const Repository& repository, MetricsText* text) {
+  std::vector<std::pair<std::string, AnswerStatistics>> rows;
+  for (const auto& model : repository.served())
+    if (model->language()) rows.emplace_back(labels_of(*model), model->language()->statistics());
+  if (rows.empty()) return;
+  const auto of_models = [&](const char* name, const char* type, const char* help, auto of) {
+    text->family(name, type, help);
+    for (const auto& [labels, s] : rows) text->value(labels, of(s));
+  };
+  using S = AnswerStatistics;
+  text->family("ingot_answers_total", "counter", "Requests for text by how they ended.");
+  for (const auto& [labels, s] : rows) {
+    text->value(labels + ",result=\"ok\"", s.ok);
+    text->value(labels + ",result=\"refused\"", s.refused);
+    text->value(labels + ",result=\"late\"", s.late);
+    text->value(labels + ",result=\"failed\"", s.failed);
+    text->value(labels + ",result=\"invalid\"", s.invalid);
+    text->value(labels + ",result=\"cancelled\"", s.cancelled);
+  }
+  text->family("ingot_time_to_first_token_seconds", "histogram", "From the request.");
+  for (const auto& [labels, s] : rows) text->histogram(labels, s.first_token, s.first_tokens);
+  of_models("ingot_prompt_tokens_total", "counter", "Tokens of prompts.",
+            [](const S& s) { return s.prompt_tokens; });
+  of_models("ingot_cached_prompt_tokens_total", "counter", "Of them those found in the caches.",
+            [](const S& s) { return s.cached_tokens; });
+  of_models("ingot_prompt_seconds_total", "counter", "Computing prompts, and each first token.",
+            [](const S& s) { return double(s.prompt_ns) / 1e9; });
+  of_models("ingot_generated_tokens_total", "counter", "Tokens of answers.",
+            [](const S& s) { return s.generated_tokens; });
+  of_models("ingot_generation_seconds_total", "counter", "Computing all but the first of them.",
+            [](const S& s) { return double(s.generation_ns) / 1e9; });
+  of_models("ingot_tokens_per_second", "gauge", "Of one slot, since the server began.",
+            [](const S& s) { return s.tokens_per_second(); });
+  of_models("ingot_queued_answers", "gauge", "Requests that wait for a slot.",
+            [](const S& s) { return s.queued; });
+  of_models("ingot_running_answers", "gauge", "Slots that compute.",
+            [](const S& s) { return s.running; });
+  of_models("ingot_slots", "gauge", "Answers that may be computed at once.",
+            [](const S& s) { return s.slots; });
+  of_models("ingot_slot_bytes", "gauge", "Memory of the slots, without the weights.",
+            [](const S& s) { return s.bytes; });
+  of_models("ingot_cache_tokens", "gauge", "Tokens in the caches.",
+            [](const S& s) { return s.cache_tokens; });
+  of_models("ingot_cache_capacity_tokens", "gauge", "What the caches have room for.",
+            [](const S& s) { return s.cache_capacity; });
+}
+
+}  // namespace
+
 std::string metrics_text(const Repository& repository, const ServerCounts& counts) {
   struct Row {
     std::string labels;
@@ -158,10 +214,8 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
   };
   std::vector<Row> rows;
   for (const auto& model : repository.served())
-    rows.push_back(
-        {"model=\"" + label(model->name()) + "\",version=\"" + label(model->version()) + "\"",
-         model->statistics(), model->queued(), model->running(), model->arena_bytes(),
-         model->sequence_count(), model->sequence_bytes()});
+    rows.push_back({labels_of(*model), model->statistics(), model->queued(), model->running(),
+                    model->arena_bytes(), model->sequence_count(), model->sequence_bytes()});
   MetricsText text;
   const auto of_models = [&](const char* name, const char* type, const char* help, auto of) {
     text.family(name, type, help);
@@ -180,7 +234,8 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
   }
   text.family("ingot_request_duration_seconds", "histogram",
               "From arrival to answer, of requests that went well.");
-  for (const Row& row : rows) text.histogram(row.labels, row.statistics);
+  for (const Row& row : rows)
+    text.histogram(row.labels, row.statistics.latencies, row.statistics.success);
   of_models("ingot_inferences_total", "counter", "Rows of batches that were computed.",
             [](const Row& r) { return r.statistics.inferences; });
   of_models("ingot_executions_total", "counter", "Runs of a session, each of one or more requests.",
@@ -202,6 +257,7 @@ std::string metrics_text(const Repository& repository, const ServerCounts& count
             [](const Row& r) { return r.sequences; });
   of_models("ingot_sequence_bytes", "gauge", "What their names and states hold.",
             [](const Row& r) { return r.sequence_bytes; });
+  add_answer_metrics(repository, &text);
   text.family("ingot_connections", "gauge", "Open connections over HTTP.");
   text.value("", counts.connections);
   text.family("ingot_refused_connections_total", "counter", "Beyond --max-connections.");

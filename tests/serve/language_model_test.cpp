@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots of a language model: each answer is that of a lone run, whatever its slot computed before,
+// and none is lost.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+
+#include "tests/cli/command_line.h"
+#include "tools/serve/core/served_model.h"
+
+using namespace ingot;
+using namespace ingot::serve;
+
+namespace {
+
+struct ChatFile {
+  cli_test::Folder folder;
+  std::string file = folder / "chat.ingot";
+  ChatFile() { REQUIRE(std::system((INGOT_WRITE_CHAT_MODEL " " + file).c_str()) == 0); }
+  std::unique_ptr<ServedModel> serve(uint32_t slots, size_t queued = 1000) const {
+    ModelSettings settings;
+    settings.session.threads = 1;
+    settings.slots.count = slots;
+    settings.slots.max_queued = queued;
+    return std::make_unique<ServedModel>("chat", "1", file, settings);
+  }
+};
+
+/// Keeps what it is told; a slot that begins it waits as long as the gate is closed.
+class Told : public AnswerTask {
+ public:
+  Told(std::vector<int32_t> prompt, uint64_t seed) {
+    request.prompt = std::move(prompt);
+    request.seed = seed;
+    request.settings = {{"temperature", 1}};
+    request.tokens = 12;
+  }
+  void begin() override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    has_begun = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return is_open; });
+  }
+  void add(const AnswerPiece& piece) override { ids.push_back(piece.id); }
+  void end(ingot_end) override { finish(Refusal::kInternal, "ended"); }
+  void fail(Refusal refusal, const std::string& text) override { finish(refusal, text); }
+  bool is_gone() const override { return gone; }
+
+  void open() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    is_open = true;
+    changed_.notify_all();
+  }
+  void await_begin() {
+    await([&] { return has_begun; });
+  }
+  const std::string& await_end() {
+    await([&] { return !result.empty(); });
+    return result;
+  }
+
+  std::vector<int32_t> ids;
+  std::atomic<bool> gone{false};
+  bool is_open = true, has_begun = false;
+  Refusal why = Refusal::kInternal;
+  std::string result;
+
+ private:
+  template <class What>
+  void await(What what) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(20), what));
+  }
+  void finish(Refusal refusal, const std::string& text) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    why = refusal;
+    result = text;
+    changed_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+std::shared_ptr<Told> told(int i) {
+  std::vector<int32_t> prompt = {4};
+  for (int n = 0; n <= i % 20; n++) prompt.push_back(6 + (i * 7 + n) % 26);
+  return std::make_shared<Told>(prompt, uint64_t(i));
+}
+
+}  // namespace
+
+TEST_CASE("slots: 400 answers of 4 slots are those of lone runs") {
+  const ChatFile chat;
+  const auto alone = chat.serve(1);
+  const auto model = chat.serve(4);
+  std::vector<std::shared_ptr<Told>> tasks;
+  for (int i = 0; i < 400; i++) model->language()->submit(tasks.emplace_back(told(i)));
+  for (int i = 0; i < 400; i++) {
+    CHECK(tasks[size_t(i)]->await_end() == "ended");
+    const auto lone = told(i);
+    alone->language()->submit(lone);
+    CHECK(lone->await_end() == "ended");
+    CHECK(lone->ids == tasks[size_t(i)]->ids);
+  }
+  const AnswerStatistics s = model->language()->statistics();
+  CHECK(s.ok == 400);
+  CHECK(s.queued + s.invalid + s.refused + s.failed + s.cancelled + s.late == 0);
+  CHECK(s.first_tokens.count == 400);
+  CHECK(s.cache_capacity == 4 * 48);
+  CHECK(s.cache_tokens > 0);
+  CHECK(s.bytes == 4 * alone->language()->statistics().bytes);
+}
+
+TEST_CASE("slots: a prompt goes to the idle slot whose caches hold most of it") {
+  const ChatFile chat;
+  const auto model = chat.serve(2);
+  const auto first = std::make_shared<Told>(std::vector<int32_t>{4, 6, 7, 8, 9}, 1);
+  const auto second = std::make_shared<Told>(std::vector<int32_t>{4, 16, 17, 18, 19}, 1);
+  first->is_open = false;
+  model->language()->submit(first);
+  first->await_begin();
+  model->language()->submit(second);
+  CHECK(second->await_end() == "ended");
+  first->open();
+  CHECK(first->await_end() == "ended");
+  for (const auto& [prompt, cached] : {std::pair{std::vector<int32_t>{4, 16, 17, 18, 20}, 4},
+                                       std::pair{std::vector<int32_t>{4, 6, 7, 8, 20}, 4}}) {
+    while (model->language()->statistics().running) sched_yield();
+    const auto next = std::make_shared<Told>(prompt, 1);
+    model->language()->submit(next);
+    CHECK(next->await_end() == "ended");
+    CHECK(next->counts.cached == uint64_t(cached));
+  }
+}
+
+TEST_CASE("slots: a full queue refuses, and who has gone leaves it") {
+  const ChatFile chat;
+  const auto model = chat.serve(1, 2);
+  LanguageModel& language = *model->language();
+  const auto runs = told(0), waits = told(1), goes = told(2), extra = told(3);
+  runs->is_open = false;
+  language.submit(runs);
+  runs->await_begin();
+  language.submit(waits);
+  language.submit(goes);
+  try {
+    language.submit(extra);
+    FAIL("taken");
+  } catch (const ServeError& error) {
+    CHECK(error.why() == Refusal::kBusy);
+    CHECK(error.text() == "model 'chat': 2 requests wait for a slot already; try again later");
+  }
+  goes->gone = true;
+  CHECK(goes->await_end() == "the client has gone");
+  language.submit(extra);
+  runs->gone = true;
+  while (language.statistics().cancelled < 1) sched_yield();
+  usleep(50000);  // until the watch has looked at the slot, too
+  runs->open();
+  runs->await_end();
+  CHECK(runs->why == Refusal::kCancelled);
+  CHECK(waits->await_end() == "ended");
+  CHECK(extra->await_end() == "ended");
+  CHECK(language.statistics().cancelled == 2);
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The published client of OpenAI, unchanged, against `ingot serve`: models, chats, streams that are
+read and streams that are left, texts, log probabilities, errors, many answers at once. Answers are
+compared with those of `ingot generate` and of lone requests.
+
+  openai_client.py --ingot BIN --model CHAT.ingot [--packages FOLDER]
+
+FOLDER gets the client where Python has none. Needs Python and, for the first time, pip."""
+
+import asyncio
+import importlib.util
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from testing import Checks, Ingot, ingot_parser, run, work_folder  # noqa: E402
+
+HI = [{"role": "user", "content": "hi"}]
+
+
+def has_client(folder):
+    """Whether it can be imported, after pip has put it into the folder if need be."""
+    if importlib.util.find_spec("openai"):
+        return True
+    if not folder:
+        return False
+    sys.path.insert(0, str(folder))
+    if not (folder / "openai").is_dir():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        if run(*command, "--target", folder, "openai", seconds=120).returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            return False
+    importlib.invalidate_caches()
+    return True
+
+
+class Server:
+    """`ingot serve` on a free port, until the block ends."""
+
+    def __init__(self, ingot, repository, *options):
+        self.process = subprocess.Popen(
+            [ingot, "serve", "-q", str(repository), "--http-port", "0", "--no-grpc", *options],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.url = ""
+
+    def __enter__(self):
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                return self
+            self.url = line.strip()
+        raise SystemExit(f"the server ended: {self.process.wait()}")
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.status = self.process.wait(timeout=60)
+
+
+def ask(client, **more):
+    return client.chat.completions.create(
+        **{"model": "chat", "messages": HI, "temperature": 0, "max_tokens": 5, **more})
+
+
+def check_answers(checks, client, expected):
+    checks.check([m.id for m in client.models.list()] == ["chat"], "models.list")
+    checks.check(client.models.retrieve("chat").owned_by == "ingot", "models.retrieve")
+    whole = ask(client)
+    said = whole.choices[0].message.content
+    checks.check(said == expected, "a chat is what ingot generate says", f"{said!r}")
+    checks.check(whole.choices[0].finish_reason == "length", "its finish_reason")
+    usage = (whole.usage.prompt_tokens, whole.usage.completion_tokens, whole.usage.total_tokens)
+    checks.check(usage == (4, 5, 9), "its usage", str(usage))
+    events = list(ask(client, stream=True, stream_options={"include_usage": True}))
+    checks.check(events[0].choices[0].delta.role == "assistant", "the first event has the role")
+    text = "".join(e.choices[0].delta.content or "" for e in events if e.choices)
+    checks.check(text == expected, "a stream is the same", f"{text!r}")
+    checks.check(events[-2].choices[0].finish_reason == "length", "the stream's finish_reason")
+    checks.check(events[-1].usage.total_tokens == 9, "the stream's usage")
+    checks.check(events[-1].usage.prompt_tokens_details.cached_tokens == 3, "cached tokens")
+    one = ask(client, logprobs=True, top_logprobs=2).choices[0].logprobs.content
+    checks.check(len(one) == 5 and all(len(t.top_logprobs) == 2 for t in one), "logprobs")
+    checks.check(all(t.logprob == t.top_logprobs[0].logprob for t in one),
+                 "the most probable token is the one taken")
+    biased = ask(client, logit_bias={"6": 100}, logprobs=True).choices[0]
+    joined = b"".join(bytes(t.bytes) for t in biased.logprobs.content)
+    checks.check(joined == b"aaaaa" and biased.message.content == "aaaaa", "a bias, and bytes")
+    stopped = ask(client, logit_bias={"6": 100}, stop="aaa", max_tokens=9)
+    checks.check((stopped.choices[0].message.content, stopped.choices[0].finish_reason)
+                 == ("", "stop"), "a stop text")
+    old = client.completions.create(model="chat", prompt=[4, 13, 14, 5], max_tokens=5,
+                                    temperature=0, logprobs=1)
+    checks.check(old.choices[0].text == expected, "a text completion from tokens")
+    checks.check(len(old.choices[0].logprobs.token_logprobs) == 5, "its logprobs")
+    parts = client.completions.create(model="chat", prompt="hi", stream=True, max_tokens=3)
+    checks.check("".join(p.choices[0].text for p in parts), "a stream of text")
+    extra = ask(client, extra_body={"top_k": 1, "chat_template_kwargs": {"mood": "!"}})
+    checks.check(extra.usage.prompt_tokens == 5, "a variable of the template")
+
+
+def check_refusals(checks, client):
+    import openai
+
+    for what, kind, more, param in (
+        ("no such model", openai.NotFoundError, {"model": "none"}, "model"),
+        ("tools", openai.BadRequestError, {"tools": [{"type": "function", "function": {
+            "name": "f"}}]}, "tools"),
+        ("two answers", openai.BadRequestError, {"n": 2}, "n"),
+        ("a schema", openai.BadRequestError, {"response_format": {"type": "json_object"}},
+         "response_format"),
+        ("an unknown field", openai.BadRequestError, {"extra_body": {"frob": 1}}, "frob"),
+    ):
+        try:
+            ask(client, **more)
+            checks.check(False, f"{what}: was taken")
+        except kind as error:
+            checks.check(error.param == param, f"{what}: names its field", str(error))
+    try:
+        ask(client, messages=[{"role": "user", "content": "a" * 99}])
+        checks.check(False, "a long prompt: was taken")
+    except openai.BadRequestError as error:
+        checks.check(error.code == "context_length_exceeded", "a long prompt", str(error))
+
+
+def check_many(checks, url):
+    import openai
+
+    async def answers(count):
+        async with openai.AsyncOpenAI(base_url=url + "/v1", api_key="none") as client:
+            return await asyncio.gather(*(one(client, seed) for seed in range(count)))
+
+    async def one(client, seed):
+        made = client.chat.completions.create(
+            model="chat", messages=[{"role": "user", "content": "abc"[: 1 + seed % 3]}],
+            temperature=1, seed=seed, max_tokens=20, stream=seed % 2 == 0)
+        if seed % 2:
+            return (await made).choices[0].message.content
+        return "".join([e.choices[0].delta.content or "" async for e in await made])
+
+    many = asyncio.run(answers(60))
+    client = openai.OpenAI(base_url=url + "/v1", api_key="none")
+    for seed, text in enumerate(many):
+        lone = client.chat.completions.create(
+            model="chat", messages=[{"role": "user", "content": "abc"[: 1 + seed % 3]}],
+            temperature=1, seed=seed, max_tokens=20).choices[0].message.content
+        checks.check(lone == text, f"answer {seed} of many is that of a lone request")
+
+
+def main():
+    parser = ingot_parser(__doc__)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--packages", type=pathlib.Path)
+    a = parser.parse_args()
+    checks = Checks("openai_client")
+    if not has_client(a.packages):
+        checks.skip("OpenAI's client: Python has none, and pip cannot get it")
+        return checks.finish()
+    import openai
+
+    with work_folder() as folder:
+        place = folder / "models/chat/1"
+        place.mkdir(parents=True)
+        shutil.copy(a.model, place / "model.ingot")
+        told = Ingot(a.ingot, folder)("generate", a.model, "--chat", "--prompt", "hi", "--tokens", 5,
+                                      "--json").succeeded()
+        expected = json.loads(told.stdout)["text"]
+        with Server(a.ingot, folder / "models", "--slots", "4") as server:
+            client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+            check_answers(checks, client, expected)
+            check_refusals(checks, client)
+            check_many(checks, server.url)
+        checks.check(server.status == 0, "the server ends")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

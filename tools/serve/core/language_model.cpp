@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/core/language_model.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace ingot::serve {
+namespace {
+
+/// What a client can mend is the client's.
+Refusal refusal_of(const Error& error) {
+  switch (error.code) {
+    case INGOT_CANCELLED: return Refusal::kCancelled;
+    case INGOT_DEADLINE_EXCEEDED: return Refusal::kDeadline;
+    case INGOT_NOT_FOUND:
+    case INGOT_INVALID_ARGUMENT:
+    case INGOT_LIMIT_EXCEEDED:
+    case INGOT_MEANING_INVALID:
+    case INGOT_UNSUPPORTED_FEATURE: return Refusal::kInvalid;
+    default: return Refusal::kInternal;
+  }
+}
+
+[[noreturn]] void refuse_by(const Error& error) { refuse(refusal_of(error), error.text()); }
+
+uint64_t common_tokens(const ingot_generator_summary& has, const std::vector<int32_t>& prompt) {
+  const uint64_t most = std::min<uint64_t>(has.cached, prompt.size());
+  return uint64_t(std::mismatch(has.tokens, has.tokens + most, prompt.begin()).first - has.tokens);
+}
+
+constexpr auto kWatch = std::chrono::milliseconds(20);
+
+}  // namespace
+
+std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std::string& name,
+                                                   const SessionSettings& session,
+                                                   const SlotSettings& settings,
+                                                   std::string* why_not) {
+  auto text = Text::open(model);
+  if (!text && text.error().code == INGOT_NOT_FOUND) {
+    *why_not = "its file has no tokenizer";
+    return nullptr;
+  }
+  if (!text) refuse(Refusal::kUnavailable, text.error().text());
+  // asked before memory is taken
+  for (const char* input : {"tokens", "position"})
+    if (ingot_model_find_input(model.get(), input) < 0) {
+      *why_not = std::string("it has no input '") + input + "'";
+      return nullptr;
+    }
+  std::unique_ptr<LanguageModel> made(new LanguageModel(name, session, settings));
+  made->text_ = std::move(*text);
+  ingot_session_options options = session_options();
+  const ingot_binding one = {"T", 1};  // a run has any number up to the bound
+  options.device = session.device.c_str();
+  options.threads = session.threads;
+  options.flags = INGOT_REBINDABLE;
+  options.bindings = &one;
+  options.binding_count = 1;
+  for (uint32_t i = 0; i < settings.count; i++) {
+    made->slots_.push_back(std::make_unique<Slot>());
+    Slot& slot = *made->slots_.back();
+    auto own = model.session(options);
+    if (!own) refuse(Refusal::kUnavailable, own.error().text());
+    slot.session = std::move(*own);
+    auto generator = Generator::create(slot.session, &made->text_);
+    if (!generator) {
+      *why_not = generator.error().text();
+      return nullptr;
+    }
+    slot.generator = std::move(*generator);
+    uint64_t bytes = 0;
+    ingot_generator_requirements(slot.session.get(), &bytes, nullptr);
+    const ingot_requirements need = slot.session.requirements();
+    made->slot_bytes_ +=
+        need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes + bytes;
+  }
+  const ingot_generator_summary summary = made->slots_[0]->generator.summary();
+  made->context_ = summary.context;
+  made->vocabulary_ = summary.vocabulary;
+  made->start();
+  return made;
+}
+
+void LanguageModel::start() {
+  for (auto& slot : slots_) slot->thread = std::thread([this, &slot] { work(*slot); });
+  watch_ = std::thread([this] { watch(); });
+}
+
+LanguageModel::~LanguageModel() { end_threads(); }
+
+void LanguageModel::end_threads() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stops_ = true;
+    for (auto& slot : slots_) slot->wake.notify_one();
+  }
+  for (auto& slot : slots_)
+    if (slot->thread.joinable()) slot->thread.join();
+  if (!watch_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    watch_stops_ = true;
+  }
+  watch_wake_.notify_one();
+  watch_.join();
+}
+
+std::vector<int32_t> LanguageModel::encode(const std::string& text, uint32_t flags) const {
+  auto ids = text_.encode(text, flags);
+  if (!ids) refuse_by(ids.error());
+  return std::move(*ids);
+}
+
+std::vector<int32_t> LanguageModel::encode_chat(const ingot_chat_options& chat) const {
+  if (!text_.summary().has_chat_template)
+    refuse(Refusal::kInvalid,
+           "model '" + name_ + "' has no chat template; expected a prompt: /v1/completions");
+  const auto prompt = text_.chat(chat);
+  if (!prompt) refuse_by(prompt.error());
+  return encode(*prompt, INGOT_ENCODE_BARE | INGOT_ENCODE_CONTROL);
+}
+
+void LanguageModel::submit(const std::shared_ptr<AnswerTask>& task) {
+  const size_t count = task->request.prompt.size();
+  if (!count) refuse(Refusal::kInvalid, "the prompt has no token");
+  if (count > context_)
+    refuse(Refusal::kInvalid,
+           "the prompt has " + std::to_string(count) + " tokens, the context of model '" + name_ +
+               "' has room for " + std::to_string(context_),
+           "", "context_length_exceeded");
+  task->queued_ns = ingot_clock_ns();
+  task->deadline_ns = task->queued_ns + settings_.max_answer_ns;
+  task->counts = {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (Slot* const slot = idle_slot(*task)) {
+    slot->task = task;
+    slot->wake.notify_one();
+  } else if (queue_.size() >= settings_.max_queued) {
+    refuse(Refusal::kBusy, "model '" + name_ + "': " + std::to_string(queue_.size()) +
+                               " requests wait for a slot already; try again later");
+  } else {
+    queue_.push_back(task);
+  }
+  watch_wake_.notify_one();
+}
+
+/// The one whose caches hold most of the prompt.
+LanguageModel::Slot* LanguageModel::idle_slot(const AnswerTask& task) {
+  Slot* best = nullptr;
+  uint64_t most = 0;
+  for (const auto& slot : slots_) {
+    if (slot->task) continue;
+    const uint64_t common = common_tokens(slot->generator.summary(), task.request.prompt);
+    if (!best || common > most) best = slot.get(), most = common;
+  }
+  return best;
+}
+
+void LanguageModel::work(Slot& slot) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    slot.wake.wait(lock, [&] { return slot.task || stops_; });
+    if (!slot.task) return;
+    const std::shared_ptr<AnswerTask> task = slot.task;
+    lock.unlock();
+    answer(slot, *task);
+    lock.lock();
+    slot.task.reset();
+    if (queue_.empty()) continue;
+    slot.task = std::move(queue_.front());
+    queue_.pop_front();
+  }
+}
+
+uint64_t LanguageModel::run_deadline(const AnswerTask& task) const {
+  if (!max_run_ns_) return task.deadline_ns;
+  return std::min(task.deadline_ns, ingot_clock_ns() + max_run_ns_);
+}
+
+void LanguageModel::begin(Slot& slot, AnswerTask& task) {
+  const AnswerRequest& r = task.request;
+  std::vector<const char*> stops;
+  for (const std::string& text : r.stop_texts) stops.push_back(text.c_str());
+  ingot_answer_options options = answer_options();
+  options.settings = r.settings.data();
+  options.setting_count = r.settings.size();
+  options.seed = r.seed;
+  options.biases = r.biases.data();
+  options.bias_count = r.biases.size();
+  options.stop_texts = stops.data();
+  options.stop_text_count = stops.size();
+  options.tokens = r.tokens;
+  if (r.ignores_end) options.flags |= INGOT_ANSWER_IGNORE_END;
+  const auto reused = slot.generator.begin(r.prompt, options);
+  if (!reused) refuse_by(reused.error());
+  task.counts.prompt = r.prompt.size();
+  task.counts.cached = *reused;
+  slot.logprobs.resize(size_t(r.top_logprobs + 1));
+  task.begin();
+}
+
+/// The prompt or a token, each run under a deadline of its own.
+ingot_token LanguageModel::next(Slot& slot, AnswerTask& task) {
+  for (uint64_t left = 1; left;) {
+    const auto rest = slot.generator.prefill(run_deadline(task));
+    if (!rest) refuse_by(rest.error());
+    left = *rest;
+    slot.cached = slot.generator.summary().cached;
+  }
+  const auto token = slot.generator.next(run_deadline(task));
+  if (!token && token.error().code == INGOT_NOT_FOUND)
+    refuse(Refusal::kInvalid, "no token is left: the logit of each is -infinity", "logit_bias");
+  if (!token && token.error().code == INGOT_INVALID_ARGUMENT)
+    refuse(Refusal::kInternal, "a logit is not a number: " + token.error().text());
+  if (!token) refuse_by(token.error());
+  if (!slot.logprobs.empty()) {
+    Error error;
+    if (ingot_generator_logprobs(slot.generator.get(), token->id, slot.logprobs.data(),
+                                 slot.logprobs.size(), &error))
+      refuse_by(error);
+  }
+  return *token;
+}
+
+void LanguageModel::answer(Slot& slot, AnswerTask& task) {
+  uint64_t began = ingot_clock_ns();
+  try {
+    begin(slot, task);
+    ingot_token token = INGOT_INIT(ingot_token);
+    for (bool is_first = true; token.end == INGOT_END_NONE; is_first = false) {
+      token = next(slot, task);
+      AnswerPiece piece;
+      piece.id = token.id;
+      piece.is_control = token.end == INGOT_END_CONTROL;
+      piece.text = {token.text, token.text_bytes};
+      piece.logprobs = slot.logprobs;
+      task.counts.generated += !piece.is_control;
+      const uint64_t now = ingot_clock_ns();
+      {
+        const std::lock_guard<std::mutex> lock(statistics_mutex_);
+        AnswerStatistics& s = statistics_;
+        s.generated_tokens += !piece.is_control;
+        s.later_tokens += !is_first;
+        (is_first ? s.prompt_ns : s.generation_ns) += now - began;
+        if (is_first) {
+          s.prompt_tokens += task.counts.prompt;
+          s.cached_tokens += task.counts.cached;
+          s.first_token.add(now - task.queued_ns);
+          s.first_tokens.add(now - task.queued_ns);
+        }
+      }
+      began = now;
+      task.add(piece);
+    }
+    {
+      const std::lock_guard<std::mutex> lock(statistics_mutex_);
+      statistics_.ok++;
+    }
+    task.end(token.end);
+  } catch (const ServeError& error) {
+    const bool is_over = error.why() == Refusal::kDeadline && ingot_clock_ns() >= task.deadline_ns;
+    end(task, error.why(),
+        is_over ? "the answer took longer than ingot serve --max-answer-seconds" : error.text());
+  } catch (const std::exception&) {
+    end(task, Refusal::kBusy, "out of memory; try again later");
+  }
+}
+
+void LanguageModel::end(AnswerTask& task, Refusal why, const std::string& text) {
+  count_refused(why);
+  task.fail(why, text);
+}
+
+/// Ends answers in the queue whose time is over, and those that nobody waits for.
+void LanguageModel::watch() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!watch_stops_) {
+    const bool is_idle = queue_.empty() && std::none_of(slots_.begin(), slots_.end(),
+                                                        [](const auto& s) { return s->task; });
+    if (is_idle) {
+      watch_wake_.wait(lock);
+      continue;
+    }
+    for (const auto& slot : slots_)
+      if (slot->task && slot->task->is_gone()) slot->generator.cancel();
+    std::vector<std::shared_ptr<AnswerTask>> ended;
+    const uint64_t now = ingot_clock_ns();
+    std::erase_if(queue_, [&](const auto& task) {
+      const bool ends = task->is_gone() || task->deadline_ns <= now;
+      if (ends) ended.push_back(task);
+      return ends;
+    });
+    lock.unlock();
+    for (const auto& task : ended) {
+      if (task->is_gone())
+        end(*task, Refusal::kCancelled, "the client has gone");
+      else
+        end(*task, Refusal::kDeadline, "the time of the request was over while it waited");
+    }
+    ended.clear();
+    lock.lock();
+    if (!watch_stops_) watch_wake_.wait_for(lock, kWatch);
+  }
+}
+
+void LanguageModel::count_refused(Refusal why) {
+  const std::lock_guard<std::mutex> lock(statistics_mutex_);
+  AnswerStatistics& s = statistics_;
+  if (is_of_client(why))
+    s.invalid++;
+  else if (why == Refusal::kBusy)
+    s.refused++;
+  else if (why == Refusal::kDeadline)
+    s.late++;
+  else if (why == Refusal::kCancelled)
+    s.cancelled++;
+  else
+    s.failed++;
+}
+
+AnswerStatistics LanguageModel::statistics() const {
+  AnswerStatistics all;
+  {
+    const std::lock_guard<std::mutex> lock(statistics_mutex_);
+    all = statistics_;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  all.queued = queue_.size();
+  all.slots = slots_.size();
+  all.bytes = slot_bytes_;
+  all.cache_capacity = slots_.size() * context_;
+  for (const auto& slot : slots_) {
+    all.running += slot->task != nullptr;
+    all.cache_tokens += slot->cached;
+  }
+  return all;
+}
+
+}  // namespace ingot::serve

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/serve/core/language_model.h - answers of a language model: its tokenizer and template, its
+// slots, and the queue before them. A slot is a session with caches of its own, made at the start:
+// no request takes more.
+// Threads  any, but for the destructor, which waits for the slots' own.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/serve/core/answer_task.h"
+#include "tools/serve/core/batch_session.h"
+#include "tools/serve/core/statistics.h"
+
+namespace ingot::serve {
+
+struct SlotSettings {
+  uint32_t count = 0;  // answers at once; 0: none, also of a language model
+  size_t max_queued = 64;
+  uint64_t max_answer_ns = 600000000000u;  // from its request to its last token
+};
+
+struct AnswerStatistics {
+  uint64_t ok = 0, invalid = 0, refused = 0, late = 0, cancelled = 0, failed = 0;
+  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint64_t prompt_ns = 0, generation_ns = 0, later_tokens = 0;  // than an answer's first
+  Histogram first_token;                                        // from the request
+  Duration first_tokens;
+  // now
+  uint64_t queued = 0, running = 0, slots = 0;
+  uint64_t bytes = 0;  // of the slots, without the weights that they share
+  uint64_t cache_tokens = 0, cache_capacity = 0;
+  double tokens_per_second() const {
+    return generation_ns ? double(later_tokens) * 1e9 / double(generation_ns) : 0;
+  }
+};
+
+class LanguageModel {
+ public:
+  /// Null where the file has no tokenizer, or `*why_not` says why it is no language model.
+  /// @throws ServeError kUnavailable
+  static std::unique_ptr<LanguageModel> open(const Model& model, const std::string& name,
+                                             const SessionSettings& session,
+                                             const SlotSettings& settings, std::string* why_not);
+  ~LanguageModel();
+  LanguageModel(const LanguageModel&) = delete;
+  LanguageModel& operator=(const LanguageModel&) = delete;
+
+  const Text& text() const { return text_; }
+  uint64_t context() const { return context_; }
+  uint64_t vocabulary() const { return vocabulary_; }
+  /// Of a request at most: no prompt that fits is longer, as JSON either.
+  uint64_t largest_body() const { return (uint64_t{1} << 20) + 64 * context_; }
+
+  /// Of a chat, by the template. @throws ServeError kInvalid
+  std::vector<int32_t> encode_chat(const ingot_chat_options& chat) const;
+  /// @throws ServeError kInvalid
+  std::vector<int32_t> encode(const std::string& text, uint32_t flags = 0) const;
+
+  /// @throws ServeError; the task is then not called
+  void submit(const std::shared_ptr<AnswerTask>& task);
+  /// When what is queued has ended. Nothing may be submitted any more.
+  void end_threads();
+  /// A request that was refused before it was queued.
+  void count_refused(Refusal why);
+  AnswerStatistics statistics() const;
+
+ private:
+  struct Slot {
+    Session session;
+    Generator generator;
+    std::vector<ingot_logprob> logprobs;
+    std::atomic<uint64_t> cached{0};   // tokens
+    std::shared_ptr<AnswerTask> task;  // guarded by mutex_
+    std::condition_variable wake;
+    std::thread thread;
+  };
+
+  LanguageModel(std::string name, const SessionSettings& session, const SlotSettings& settings)
+      : name_(std::move(name)), max_run_ns_(session.max_run_ns), settings_(settings) {}
+  void start();
+  void work(Slot& slot);
+  void answer(Slot& slot, AnswerTask& task);
+  void begin(Slot& slot, AnswerTask& task);
+  ingot_token next(Slot& slot, AnswerTask& task);
+  void watch();
+  /// @pre mutex_ is held
+  Slot* idle_slot(const AnswerTask& task);
+  void end(AnswerTask& task, Refusal why, const std::string& text);
+  uint64_t run_deadline(const AnswerTask& task) const;
+
+  const std::string name_;
+  const uint64_t max_run_ns_;
+  const SlotSettings settings_;
+  Text text_;
+  uint64_t context_ = 0, vocabulary_ = 0, slot_bytes_ = 0;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::thread watch_;
+
+  mutable std::mutex mutex_;  // of all below, and the slots' tasks
+  std::deque<std::shared_ptr<AnswerTask>> queue_;
+  bool stops_ = false, watch_stops_ = false;
+  std::condition_variable watch_wake_;
+
+  mutable std::mutex statistics_mutex_;
+  AnswerStatistics statistics_;
+};
+
+}  // namespace ingot::serve
