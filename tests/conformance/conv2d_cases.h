@@ -235,8 +235,8 @@ inline constexpr Conv2dCase kDepthwiseCases[] = {
     {.name = "depthwise 3x3, dilation 4 on 3x2", .guards_against = "fewer columns than remainders",
      .h = 3, .w = 2, .cin = 18, .kh = 3, .kw = 3, .dh = 4, .dw = 4, .top = 4, .left = 4,
      .bottom = 4, .right = 4},
-    {.name = "depthwise beyond L2", .guards_against = "rows outermost", .h = 66, .w = 64, .cin = 52,
-     .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1},
+    {.name = "depthwise beyond L2", .guards_against = "rows outermost", .h = 66, .w = 64,
+     .cin = 257, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1},
 };
 
 inline constexpr Conv2dCase kWinogradCases[] = {
