@@ -49,6 +49,8 @@ inline constexpr Conv2dCase kConv2dCases[] = {
      .cin = 7, .cout = 1, .act = kSiluSpec},
     {.name = "pointwise, batch", .guards_against = "pixels of all images as one matrix", .n = 3,
      .h = 5, .w = 3, .cin = 8, .cout = 40},
+    {.name = "pointwise, hard_swish in whole tiles", .guards_against = "an epilogue in registers",
+     .h = 7, .w = 12, .cin = 12, .cout = 48, .act = kHardSwishSpec, .y_padding = 5},
     {.name = "pointwise, strided views", .guards_against = "reading or writing between pixels",
      .h = 6, .w = 5, .cin = 12, .cout = 20, .act = kRelu6Spec, .residual = Residual::kAfter,
      .x_padding = 3, .y_padding = 7},
