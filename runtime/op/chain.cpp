@@ -17,7 +17,8 @@ bool plan_chain(const ChainAttributes& t, const Extents* stages, ChainPlan* plan
   for (int i = plan->count - 1; i > 0; i--) {
     rows = ring_rows(t.stages[i], rows, stages[i].h);
     plan->ring_rows[i - 1] = rows;
-    plan->pixel_stride[i - 1] = round_up(stages[i - 1].o, kPanel);
+    plan->pixel_stride[i - 1] =
+        row_distance(round_up(stages[i - 1].o, kPanel), t.stages[i].stride_w);
   }
   for (int i = 0; i + 1 < plan->count; i++) {
     int64_t ring = 0;

@@ -19,6 +19,10 @@ int64_t window_w(const Conv2dAttributes& t) {
   return int64_t(t.dilation_w) * (int64_t(t.kernel_w) - 1) + 1;
 }
 
+int64_t row_distance(int64_t length, int64_t step) {
+  return length >= 256 && length % 1024 * step % 1024 == 0 ? length + kRowGap : length;
+}
+
 bool needs_band(const Conv2dAttributes& t) {
   return (t.pad_top | t.pad_left | t.pad_bottom | t.pad_right) != 0 ||
          t.input_layout == ChannelLayout::kNchw;
@@ -41,7 +45,7 @@ bool bands(const Conv2dAttributes& t, const Extents& e, int64_t channels, Bands*
   b.rows = ceil_div(e.oh, ceil_div(e.oh, b.rows));
   b.in_rows = (b.rows - 1) * t.stride_h + tall;
   const bool fits = checked_mul(b.in_rows, b.in_cols, &b.elements) &&
-                    checked_mul(b.elements, channels, &b.elements);
+                    checked_mul(b.elements, row_distance(channels, t.stride_w), &b.elements);
   *out = b;
   return fits;
 }
@@ -107,9 +111,9 @@ bool direct_scratch_bound(const Conv2dAttributes& t, const Extents& e, int64_t c
   pixels = pixels < fit ? fit : pixels;
   pixels = pixels < all ? pixels : all;
   uint64_t aligned;
-  return checked_mul(pixels, channels, &band) && checked_mul(band, int64_t{4}, &band) &&
-         band < int64_t{1} << 60 && checked_align(uint64_t(band), 64, &aligned) &&
-         checked_add(*bytes, aligned, bytes);
+  return checked_mul(pixels, row_distance(channels, t.stride_w), &band) &&
+         checked_mul(band, int64_t{4}, &band) && band < int64_t{1} << 60 &&
+         checked_align(uint64_t(band), 64, &aligned) && checked_add(*bytes, aligned, bytes);
 }
 
 bool winograd_bound(const Extents& e, int threads, WinogradBound* out) {

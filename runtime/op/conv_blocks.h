@@ -18,6 +18,12 @@ constexpr uint32_t kMaxExtent = 1u << 20;  // of every kernel, stride, dilation 
 // a contract refuses more; sums of a few such sizes cannot overflow
 constexpr uint64_t kMaxScratchBytes = 1ull << 46;
 
+constexpr int64_t kRowGap = 16;  // a cache line of f32
+
+/// The distance of rows of `length` floats, every `step`-th of which a tile reads at once: a line
+/// more where those would be a multiple of 4 KiB apart, which have the same few places in L1.
+int64_t row_distance(int64_t length, int64_t step);
+
 /// One run of consecutive channels in the sum of an output: elements from the first input element
 /// and the first weight.
 struct Segment {
@@ -37,7 +43,7 @@ int64_t window_w(const Conv2dAttributes& t);
 bool needs_band(const Conv2dAttributes& t);
 
 /// Output rows and columns of one band at most, and the input rows, columns and elements that a
-/// band of that size holds.
+/// band of that size holds, gaps between pixels (row_distance) included.
 struct Bands {
   int64_t rows = 1, cols = 1, in_rows = 0, in_cols = 0, elements = 0;
 };

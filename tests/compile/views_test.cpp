@@ -199,4 +199,47 @@ TEST_CASE(
   check_lowered(m.lowered, false);
 }
 
+/// linear(x) of `outputs` columns, with a residual where there is one.
+void add_linear(LoweredMaker* m, int32_t x, int32_t y, int32_t residual = -1) {
+  LoweredValue w;
+  w.name = "w", w.dtype = DType::kF32, w.packing = Packing::kPanels16;
+  w.kind = ValueKind::kConstant;
+  w.dims = {m->at(y).dims.back(), m->at(x).dims.back()};
+  const int32_t weights = m->lowered.add(std::move(w));
+  m->add(LinearAttributes{}, {x, weights, -1, residual}, {y});
+}
+
+TEST_CASE(
+    "eliminate_views: rows 4 KiB apart that a product reads get a gap, and what may take "
+    "their place does too") {
+  LoweredMaker m;
+  const int32_t x = m.input("x", {20, 1024}), a = m.value("a", {20, 1024}),
+                r = m.value("r", {4, 5, 1024}), b = m.value("b", {4, 5, 1024}),
+                c = m.value("c", {4, 5, 1024}), y = m.output("y", {4, 5, 48});
+  m.relu(x, a), m.reshape(a, r), add_linear(&m, r, b), m.relu(r, c, b), add_linear(&m, c, y);
+  ConversionReport report;
+  eliminate_views(&m.lowered, &report);
+  for (const int32_t spaced : {a, r, b, c}) CHECK(m.at(spaced).row_stride == SymbolicDim(1040));
+  for (const int32_t port : {x, y}) CHECK(m.at(port).row_stride == SymbolicDim(0));
+  check_lowered(m.lowered, false);
+}
+
+TEST_CASE(
+    "eliminate_views: rows 4 KiB apart stay where they are few, and where a reader wants "
+    "them dense") {
+  LoweredMaker m;
+  const int32_t x = m.input("x", {4, 1024}), a = m.value("a", {4, 1024}),
+                y = m.output("y", {4, 48});
+  m.relu(x, a), add_linear(&m, a, y);
+  const int32_t u = m.input("u", {20, 1024}), b = m.value("b", {20, 1024}),
+                v = m.output("v", {20, 48}), s = m.output("s", {20, 1024});
+  m.relu(u, b), add_linear(&m, b, v);
+  m.add(CumSumAttributes{1, false, false}, {b, -1}, {s});
+  m.lowered.subprograms[0].instructions.back().inputs.pop_back();
+  ConversionReport report;
+  eliminate_views(&m.lowered, &report);
+  CHECK(m.at(a).row_stride == SymbolicDim(0));
+  CHECK(m.at(b).row_stride == SymbolicDim(0));
+}
+
 }  // namespace ingot::convert

@@ -117,6 +117,18 @@ const std::vector<ChainCase>& chain_cases() {
        false,
        Residual::kFirst,
        {{16, 3, 1, 1, kReluSpec, true}, {16, 1, 1, 0, kReluSpec}}},
+      {"pixels of a ring a multiple of 4 KiB apart",
+       1,
+       5,
+       6,
+       4,
+       false,
+       Residual::kNone,
+       {{1024, 1, 1, 0, kReluSpec},
+        {1024, 3, 1, 1, {}, true},
+        {9, 1, 1, 0},
+        {512, 1, 1, 0},
+        {5, 1, 2, 0}}},
       {"empty batch", 0, 6, 6, 4, false, Residual::kNone, {{10, 3, 1, 1}, {3, 1, 1, 0}}},
   };
   return cases;

@@ -49,6 +49,8 @@ inline constexpr Conv2dCase kConv2dCases[] = {
      .cin = 7, .cout = 1, .act = kSiluSpec},
     {.name = "pointwise, batch", .guards_against = "pixels of all images as one matrix", .n = 3,
      .h = 5, .w = 3, .cin = 8, .cout = 40},
+    {.name = "pointwise, hard_swish in whole tiles", .guards_against = "an epilogue in registers",
+     .h = 7, .w = 12, .cin = 12, .cout = 48, .act = kHardSwishSpec, .y_padding = 5},
     {.name = "pointwise, strided views", .guards_against = "reading or writing between pixels",
      .h = 6, .w = 5, .cin = 12, .cout = 20, .act = kRelu6Spec, .residual = Residual::kAfter,
      .x_padding = 3, .y_padding = 7},
@@ -81,6 +83,11 @@ inline constexpr Conv2dCase kConv2dCases[] = {
     {.name = "5x3, strides 1 and 3", .guards_against = "height and width exchanged", .h = 8,
      .w = 17, .cin = 4, .cout = 33, .kh = 5, .kw = 3, .sw = 3, .top = 2, .left = 1, .bottom = 2,
      .right = 1},
+    {.name = "3x3, stride 2, 512 channels", .guards_against = "a band of pixels 4 KiB apart",
+     .h = 5, .w = 7, .cin = 512, .cout = 20, .kh = 3, .kw = 3, .sh = 2, .sw = 2, .top = 1,
+     .left = 1, .bottom = 1, .right = 1, .act = kReluSpec, .x_padding = 16},
+    {.name = "2x2, stride 2, nchw, 512 planes", .guards_against = "planes to pixels with gaps",
+     .h = 4, .w = 6, .cin = 512, .cout = 8, .kh = 2, .kw = 2, .sh = 2, .sw = 2, .nchw = true},
     {.name = "3x3 without pads", .guards_against = "reading the image in place", .h = 7, .w = 9,
      .cin = 8, .cout = 16, .kh = 3, .kw = 3},
     {.name = "3x3 without pads, strided pixels",
@@ -230,8 +237,8 @@ inline constexpr Conv2dCase kDepthwiseCases[] = {
     {.name = "depthwise 3x3, dilation 4 on 3x2", .guards_against = "fewer columns than remainders",
      .h = 3, .w = 2, .cin = 18, .kh = 3, .kw = 3, .dh = 4, .dw = 4, .top = 4, .left = 4,
      .bottom = 4, .right = 4},
-    {.name = "depthwise beyond L2", .guards_against = "rows outermost", .h = 66, .w = 64, .cin = 52,
-     .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1},
+    {.name = "depthwise beyond L2", .guards_against = "rows outermost", .h = 66, .w = 64,
+     .cin = 257, .kh = 3, .kw = 3, .top = 1, .left = 1, .bottom = 1, .right = 1},
 };
 
 inline constexpr Conv2dCase kWinogradCases[] = {

@@ -36,8 +36,9 @@ inline NhwcView nhwc_view(const TensorView& t, bool nchw, int64_t n) {
   return p;
 }
 
-/// n pixels of NCHW planes -> interleaved channels.
-inline void interleave(const float* from, int64_t plane, int64_t channels, int64_t n, float* to) {
+/// n pixels of NCHW planes -> interleaved channels, `pixel` floats apart.
+inline void interleave(const float* from, int64_t plane, int64_t channels, int64_t n, int64_t pixel,
+                       float* to) {
   if (channels == 1) {
     std::memcpy(to, from, size_t(n) * 4);
   } else if (channels == 3) {
@@ -45,33 +46,34 @@ inline void interleave(const float* from, int64_t plane, int64_t channels, int64
     for (int64_t x = 0; x < n; x++, to += 3) to[0] = r[x], to[1] = g[x], to[2] = b[x];
   } else {
     for (int64_t c = 0; c < channels; c++, from += plane)
-      for (int64_t x = 0; x < n; x++) to[x * channels + c] = from[x];
+      for (int64_t x = 0; x < n; x++) to[x * pixel + c] = from[x];
   }
 }
 
-/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a
-/// dense band with zeros outside: one kernel row of a pixel is then kw * c consecutive floats.
+/// Input rows and columns [y0, y0 + rows) x [x0, x0 + cols), which may leave the image, to a band
+/// with zeros outside and pixels `pixel` floats apart: where that is c, one kernel row of a pixel
+/// is kw * c consecutive floats. @pre pixel == c for one channel and for three
 inline void copy_band(const NhwcView& in, int64_t y0, int64_t rows, int64_t x0, int64_t cols,
-                      float* band) {
+                      int64_t pixel, float* band) {
   const int64_t c = in.c, begin = min_of(in.w, max_of(0, x0)),
                 end = max_of(begin, min_of(in.w, x0 + cols)), count = end - begin;
   const int64_t left = count ? begin - x0 : cols, right = cols - left - count;
-  for (int64_t y = y0; y < y0 + rows; y++, band += cols * c) {
+  for (int64_t y = y0; y < y0 + rows; y++, band += cols * pixel) {
     if (y < 0 || y >= in.h || count == 0) {
-      std::memset(band, 0, size_t(cols * c) * 4);
+      std::memset(band, 0, size_t(cols * pixel) * 4);
       continue;
     }
-    std::memset(band, 0, size_t(left * c) * 4);
-    std::memset(band + (left + count) * c, 0, size_t(right * c) * 4);
-    float* to = band + left * c;
+    std::memset(band, 0, size_t(left * pixel) * 4);
+    std::memset(band + (left + count) * pixel, 0, size_t(right * pixel) * 4);
+    float* to = band + left * pixel;
     const float* from = in.row(y) + begin * in.pixel_stride;
     if (in.channel_stride != 1)
-      interleave(from, in.channel_stride, c, count, to);
-    else if (in.pixel_stride == c)
+      interleave(from, in.channel_stride, c, count, pixel, to);
+    else if (in.pixel_stride == c && pixel == c)
       std::memcpy(to, from, size_t(count * c) * 4);
     else
       for (int64_t x = 0; x < count; x++)
-        std::memcpy(to + x * c, from + x * in.pixel_stride, size_t(c) * 4);
+        std::memcpy(to + x * pixel, from + x * in.pixel_stride, size_t(c) * 4);
   }
 }
 

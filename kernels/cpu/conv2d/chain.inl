@@ -62,7 +62,7 @@ struct ChainCall {
         continue;
       }
       j.out.at = reinterpret_cast<float*>(static_cast<char*>(team.scratch) + plan.ring_offset[i]);
-      j.out.h = e.oh, j.out.w = e.ow, j.out.c = plan.pixel_stride[i];  // whole panels are stored
+      j.out.h = e.oh, j.out.w = e.ow, j.out.c = round_up(e.o, kPanel);  // whole panels are stored
       j.out.pixel_stride = plan.pixel_stride[i], j.out.row_stride = e.ow * plan.pixel_stride[i],
       j.out.channel_stride = 1;
       j.out.ring = plan.ring_rows[i], j.out.origin = need[i + 1].begin;

@@ -14,6 +14,12 @@ namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kMaxFastTaps = 5;
+// of an input that is gone through once for every sixteen channels
+#if defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_AVX512)
+constexpr int64_t kHeldBytes = 4 << 20;
+#else
+constexpr int64_t kHeldBytes = 768 << 10;
+#endif
 
 struct DepthwiseLine {
   const float* const* in;  // by ky: column 0 of the input row under that tap
@@ -40,7 +46,11 @@ template <class V, int R, bool whole>
 INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R], int64_t x) {
   const Epilogue& e = *l.epilogue;
   float* out = l.out + x * l.out_stride;
-  if (!e.in_registers || l.residual) {
+  const bool hard_swish =
+      V::kLanes > 1 && whole && !l.residual && e.activation.kind == Activation::kHardSwish;
+  if (hard_swish) {
+    INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = Math<V>::hard_swish(acc[i]);
+  } else if (!e.in_registers || l.residual) {
     alignas(64) float tile[R][V::kLanes];
     INGOT_UNROLL for (int i = 0; i < R; i++) V::store(tile[i], acc[i]);
     finish_tile<V>(e, tile[0], V::kLanes, R, whole ? V::kLanes : l.lanes, out, l.out_stride,
@@ -108,18 +118,30 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
   depthwise_store<V, R, whole>(l, acc, x);
 }
 
-/// One output row of one vector of channels.
+/// Columns from x on, R at a time, while `least` are left: the last R overlap what is done, since
+/// that costs less than fewer at a time. Returns the first column that is left.
+template <class V, int K, int S, int R, bool whole>
+INGOT_INLINE int64_t depthwise_columns(const DepthwiseLine& l, typename V::F bias, int64_t x,
+                                       int64_t least) {
+  if (l.out_w >= R)
+    for (; x + least <= l.out_w; x += R) {
+      x = min_of(x, l.out_w - R);
+      depthwise_pixels<V, K, S, R, whole>(l, bias, x);
+    }
+  return x;
+}
+
+/// One output row of one vector of channels. A residual may be the output: no column is done twice.
 template <class V, int K, int S, bool whole>
 void depthwise_line(const DepthwiseLine& l, const float* bias) {
   // long where there are 32 registers
   constexpr int kLong = V::kLanes == 16 || has_lane_products<V>(0) ? 14 : 7;
   const typename V::F b = V::load(bias);
-  int64_t x = 0;
-  for (; x + kLong <= l.out_w; x += kLong) depthwise_pixels<V, K, S, kLong, whole>(l, b, x);
-  if constexpr (kLong > 7)
-    for (; x + 7 <= l.out_w; x += 7) depthwise_pixels<V, K, S, 7, whole>(l, b, x);
-  for (; x + 4 <= l.out_w; x += 4) depthwise_pixels<V, K, S, 4, whole>(l, b, x);
-  for (; x < l.out_w; x++) depthwise_pixels<V, K, S, 1, whole>(l, b, x);
+  const bool once = V::kLanes == 1 || l.residual;
+  int64_t x = depthwise_columns<V, K, S, kLong, whole>(l, b, 0, once ? kLong : kLong / 2 + 2);
+  if constexpr (kLong > 7) x = depthwise_columns<V, K, S, 7, whole>(l, b, x, once ? 7 : 5);
+  x = depthwise_columns<V, K, S, 4, whole>(l, b, x, once ? 4 : 2);
+  depthwise_columns<V, K, S, 1, whole>(l, b, x, 1);
 }
 
 using DepthwiseKernel = void (*)(const DepthwiseLine&, const float* bias);
@@ -219,8 +241,8 @@ void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
   depthwise_dilated(kernel, l, bias, t.dilation_w);
 }
 
-/// Rows x groups of 16 channels. Channels outermost while the input stays in L2, else rows
-/// outermost.
+/// Rows x groups of 16 channels. Channels outermost while the input stays in L2, or in L3 where
+/// there is one, else rows outermost.
 template <class V>
 void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
   const int64_t first = groups.begin * kPanel,
@@ -237,7 +259,7 @@ void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
     depthwise_row<V>(j, y, ch);
   };
   const auto step = [&](int64_t ch) { return ch < wide ? kPanel : V::kLanes; };
-  if (held <= (768 << 10) / 4) {
+  if (held <= kHeldBytes / 4) {
     for (int64_t ch = first; ch < last; ch += step(ch))
       for (int64_t y = rows.begin; y < rows.end; y++) row(y, ch);
   } else {

@@ -119,9 +119,9 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
   int64_t pixel = j.in.pixel_stride, row = j.in.row_stride;
   if (j.copies) {
     const int64_t in_cols = (cols.count() - 1) * sw + conv::window_w(t);
-    pixel = c, row = in_cols * c;
+    pixel = conv::row_distance(c, sw), row = in_cols * pixel;
     copy_band(j.in, rows.begin * sh - t.pad_top, (rows.count() - 1) * sh + conv::window_h(t),
-              cols.begin * sw - t.pad_left, in_cols, band);
+              cols.begin * sw - t.pad_left, in_cols, pixel, band);
   }
   TileShape shape;
   shape.segments = segments;

@@ -50,7 +50,7 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
   const int64_t first =
       floor_div(rows.begin + t.pad_top - (int64_t(t.kernel_h) - 1) * t.dilation_h, t.stride_h);
   const int64_t end = floor_div(rows.end - 1 + t.pad_top, t.stride_h) + 1;
-  copy_band(j.in, first, end - first, -j.band.left, j.band.in_cols, j.copy);
+  copy_band(j.in, first, end - first, -j.band.left, j.band.in_cols, c, j.copy);
   TileShape shape;
   shape.segments = j.segments, shape.segment_length = c, shape.pixel_stride = c,
   shape.out_stride = sw * pixel, shape.epilogue = j.epilogue;

@@ -57,6 +57,13 @@ struct TileSize<1> {
   static constexpr bool kWhole = false;
 };
 
+/// Rows of a tile of `panels` panels at most.
+template <class V>
+constexpr int tallest(int panels) {
+  using Size = TileSize<V::kLanes>;
+  return panels == Size::kPanels ? Size::kRows : Size::kTall;
+}
+
 constexpr int kWidest = 8;  // panels
 alignas(64) constexpr float kZeros[kWidest * kPanel] = {};
 constexpr int64_t kPrefetch = 1024;  // elements ahead in a weight panel: 4 KiB
@@ -208,6 +215,14 @@ INGOT_INLINE void store_tile(const TileShape& x,
   constexpr int kAll = NP * (kPanel / V::kLanes), kHalf = (MR + 1) / 2;
   const Epilogue& e = *x.epilogue;
   const bool whole = cols == NP * kPanel;
+  // in the tallest tiles alone, since each has code for it
+  if constexpr (MR > 1 && MR == tallest<V>(NP))
+    if (e.activation.kind == Activation::kHardSwish && whole && !residual) {
+      INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
+          V::store(tile_row(out, kHalf, out_half, x.out_stride, i) + j * V::kLanes,
+                   Math<V>::hard_swish(acc[i][j]));
+      return;
+    }
   if (!e.in_registers || (residual && !whole)) {
     alignas(64) float tile[MR][NP * kPanel];
     INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
@@ -330,9 +345,7 @@ struct Tiles {
   using Size = TileSize<V::kLanes>;
   static constexpr TileColumn<V, 1, Size::kTall> kSingle{};
   static constexpr TileColumn<V, Size::kPanels, Size::kRows> kFull{};
-  static constexpr int rows(int panels) {
-    return panels == Size::kPanels ? Size::kRows : Size::kTall;
-  }
+  static constexpr int rows(int panels) { return tallest<V>(panels); }
   static INGOT_INLINE Tile tile(int panels, int64_t rows) {
     return panels == Size::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
   }

@@ -74,6 +74,17 @@ struct V {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   }
 
+  /// a 2^n of a whole n for 0.5 < a < 2: zero up to n = -127; where n `may_overflow` infinite from
+  /// 128 on, whatever a is. NaN stays.
+  template <bool may_overflow>
+  static INGOT_INLINE F scale(F a, F n) {
+    const F scaled =
+        _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(n, _mm512_set1_ps(-127.0f), _CMP_NLE_UQ), a, n);
+    if constexpr (!may_overflow) return scaled;
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(n, _mm512_set1_ps(128.0f), _CMP_GE_OQ), scaled,
+                                _mm512_set1_ps(__builtin_inff()));
+  }
+
   static INGOT_INLINE M lt(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
   static INGOT_INLINE M le(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
   static INGOT_INLINE M gt(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }

@@ -45,6 +45,13 @@ struct LockstepOf<V, Indices<I...>> {
     return {{V::fma_once(a.v[I], b.v[I], c.v[I])...}};
   }
 #endif
+#if defined(INGOT_SIMD_AVX512)
+  static INGOT_INLINE F round(F a) { return {{V::round(a.v[I])...}}; }
+  template <bool may_overflow>
+  static INGOT_INLINE F scale(F a, F n) {
+    return {{V::template scale<may_overflow>(a.v[I], n.v[I])...}};
+  }
+#endif
   static INGOT_INLINE F max(F a, F b) { return {{V::max(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F min(F a, F b) { return {{V::min(a.v[I], b.v[I])...}}; }
   static INGOT_INLINE F limit(F low, F high, F a) {

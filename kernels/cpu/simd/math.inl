@@ -93,18 +93,29 @@ struct Math {
     return V::mul(V::mul(e, power_of_two(half)), power_of_two(V::isub(n, half)));
   }
   static INGOT_INLINE F exp(F x) { return exp_scaled(x, 0); }
-  /// e^x where results below 2^-126.5 may be zero and above 2^127.5 infinite: softmax, sigmoid.
+  /// e^x where results below 2^-126.5 are zero and above 2^127.5 infinite: softmax, sigmoid.
   static INGOT_INLINE F exp_flush(F x) {
+#if defined(INGOT_SIMD_AVX512)  // scales by itself: no limits, what leaves them is masked
+    const F whole = V::round(V::mul(x, c(1.44269504f)));
+    const F r = V::fma(whole, c(1.90465430e-9f), V::fma(whole, c(-0.693147182f), x));
+    return V::template scale<true>(V::add(expm1_core(r), c(1.0f)), whole);
+#else
     I n;
     const F r = reduce_exp(clamp(x, -88.0f, 89.0f), &n);
     return V::mul(V::add(expm1_core(r), c(1.0f)), power_of_two(n));
+#endif
   }
   /// 2^x for -127 <= x <= 127, flushed below.
   static INGOT_INLINE F exp2_flush(F x) {
+#if defined(INGOT_SIMD_AVX512)
+    const F whole = V::round(x), r = V::mul(V::sub(x, whole), c(0.693147182f));
+    return V::template scale<false>(V::add(expm1_core(r), c(1.0f)), whole);
+#else
     I n;
     const F whole = nearest(x, &n);
     const F r = V::mul(V::sub(x, whole), c(0.693147182f));
     return V::mul(V::add(expm1_core(r), c(1.0f)), power_of_two(n));
+#endif
   }
   static INGOT_INLINE F expm1(F x) {
     I n;

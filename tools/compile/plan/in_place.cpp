@@ -92,7 +92,9 @@ class InPlace {
     if (is_data_dependent(*lowered_, x) != is_data_dependent(*lowered_, y)) return false;
     if (is_data_dependent(*lowered_, x) && lowered_->at(x).dims != lowered_->at(y).dims)
       return false;
-    if (!is_dense({lowered_->at(x).dims, lowered_->at(x).row_stride})) return false;
+    const RowLayout from{lowered_->at(x).dims, lowered_->at(x).row_stride},
+        to{lowered_->at(y).dims, lowered_->at(y).row_stride};
+    if (!(is_dense(from) && is_dense(to)) && from.row_stride != to.row_stride) return false;
     for (size_t k = 0; k < instruction.inputs.size(); k++) {
       const int32_t other = instruction.inputs[k];
       if (other < 0 || roots_.of(other) != root) continue;

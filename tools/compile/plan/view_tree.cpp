@@ -129,8 +129,18 @@ void ViewTree::gather_strides(int32_t value, const Bindings& bindings,
   for (const int32_t child : children_[size_t(value)]) gather_strides(child, bindings, strides);
 }
 
+/// Whether strides divide each other.
+bool ViewTree::nest(const std::set<int64_t>& strides) {
+  int64_t finer = 1;
+  for (const int64_t stride : strides) {  // ascending: each by the one before is by all before
+    if (stride % finer != 0) return false;
+    finer = stride;
+  }
+  return true;
+}
+
 /// The validation of a file counts which elements of a storage were written, exactly where the
-/// strides of its views divide each other (runtime/format/region.h).
+/// strides of its views nest (runtime/format/region.h).
 bool ViewTree::strides_nest(int32_t root, int32_t child) {
   std::vector<std::set<int64_t>>& known = strides_[size_t(root)];
   if (known.empty()) {
@@ -142,11 +152,7 @@ bool ViewTree::strides_nest(int32_t root, int32_t child) {
     gather_strides(child, trials_[t], &own[t]);
     std::set<int64_t> all = known[t];
     all.insert(own[t].begin(), own[t].end());
-    int64_t finer = 1;
-    for (const int64_t stride : all) {  // ascending: each by the one before is each by all before
-      if (stride % finer != 0) return false;
-      finer = stride;
-    }
+    if (!nest(all)) return false;
   }
   for (size_t t = 0; t < trials_.size(); t++) known[t].insert(own[t].begin(), own[t].end());
   return true;
@@ -213,6 +219,22 @@ std::string ViewTree::attach(int32_t child, int32_t parent, const ViewOf& relati
   lowered_->at(child) = before;
   relations_[size_t(child)] = ViewOf{};
   return why;
+}
+
+bool ViewTree::space(int32_t root, const SymbolicDim& row_stride) {
+  LoweredValue& own = lowered_->at(root);
+  std::vector<Saved> saved = {{root, own}};
+  own.row_stride = row_stride;
+  bool takes = place(root, &saved) && why_refused(root).empty();
+  strides_[size_t(root)].clear();
+  for (size_t t = 0; takes && t < trials_.size(); t++) {
+    std::set<int64_t> strides;
+    gather_strides(root, trials_[t], &strides);
+    takes = nest(strides);
+  }
+  for (auto it = saved.rbegin(); !takes && it != saved.rend(); ++it)
+    lowered_->at(it->value) = it->before;
+  return takes;
 }
 
 bool ViewTree::make_root(int32_t view) {

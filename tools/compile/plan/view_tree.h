@@ -23,6 +23,10 @@ class ViewTree {
   /// that `view` is the root. False when there is nothing to turn or the view is a part only.
   bool make_root(int32_t view);
 
+  /// Sets the rows of a root apart (0: dense) with all that views it. False where an instruction
+  /// does not take that, and nothing changed.
+  bool space(int32_t root, const SymbolicDim& row_stride);
+
   bool is_alias(int32_t value) const { return lowered_->at(value).alias != AliasKind::kNone; }
   const ViewOf& relation(int32_t value) const { return relations_[size_t(value)]; }
   const std::vector<int32_t>& children(int32_t value) const { return children_[size_t(value)]; }
@@ -48,6 +52,7 @@ class ViewTree {
   std::string why_unresolvable(int32_t value);
   /// Whether the strides below `child` go with those that a tree has; adds them when they do.
   bool strides_nest(int32_t root, int32_t child);
+  static bool nest(const std::set<int64_t>& strides);
   void gather_strides(int32_t value, const Bindings& bindings, std::set<int64_t>* strides) const;
   std::string why_use_refused(int32_t value, const Use& use, bool writes);
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/compile/plan/view_tree.h"
+#include "tools/compile/plan/row_spacing.h"
 
 namespace ingot::convert {
 namespace {
@@ -300,6 +300,7 @@ void ViewElimination::rebuild(uint32_t subprogram) {
 void ViewElimination::run() {
   for (uint32_t s = 0; s < lowered_->subprograms.size(); s++)
     for (uint32_t i = 0; i < lowered_->subprograms[s].instructions.size(); i++) visit(s, i);
+  space_rows(lowered_, &tree_);
   for (uint32_t s = 0; s < lowered_->subprograms.size(); s++) rebuild(s);
 }
 
