@@ -272,7 +272,7 @@ void read_rope(Config& config, DecoderNumbers* n) {
 }
 
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
-  const int64_t window = config.integer("sliding_window", 0, 1, int64_t(1) << 24);
+  const int64_t window = config.integer("sliding_window", 0, 0, int64_t(1) << 24);
   const bool counts = config.flag("use_sliding_window", row.has_window);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != n->layers.size()))
