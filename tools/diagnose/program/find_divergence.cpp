@@ -174,11 +174,9 @@ class Finder {
     checker_->spread = golden_.spread;
     checker_->subsample = golden_.subsample;
     checker_->fallback = [this](const std::string& name) { return taken_from_file(name); };
-    const auto begin = std::chrono::steady_clock::now();
-    checker_->before_node = [this, begin] {
+    checker_->before_node = [this, begin = std::chrono::steady_clock::now()] {
       const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-      const double most = q_.session.run_seconds;
-      if (most > 0 && passed.count() > most)
+      if (const double most = q_.session.run_seconds; most > 0 && passed.count() > most)
         host::fail(host::Exit::kUnavailable, late_text(q_.source, most));
     };
     for (const Array& array : expected_) checker_->expected[array.name] = in_source_order(array);
