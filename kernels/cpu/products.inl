@@ -10,6 +10,7 @@
 #include "kernels/cpu/conv2d/chain.inl"
 #include "kernels/cpu/conv2d/conv2d.inl"
 #include "kernels/cpu/conv_transpose2d/conv_transpose2d.inl"
+#include "kernels/cpu/linear/grouped_linear.inl"
 #include "kernels/cpu/linear/quantized_weights.inl"
 #include "kernels/cpu/matmul/matmul.inl"
 #include "kernels/cpu/pool2d/pool2d.inl"
@@ -33,14 +34,15 @@ constexpr KernelEntry kProductKernels[] = {
      quantized_weights_support<Weights8<V>>, linear_quantized_weights<V, Weights8<V>>},
     {OpCode::kLinear, "linear_weights4_f32", &kLinearContract,
      quantized_weights_support<Weights4<V>>, linear_quantized_weights<V, Weights4<V>>},
+    {OpCode::kGroupedLinear, "grouped_linear_f32", &kGroupedLinearContract, grouped_linear_supports,
+     grouped_linear_f32<V>},
     {OpCode::kMatMul, "matmul_f32", &kMatMulContract, nullptr, matmul_f32<V>},
     {OpCode::kAttention, "attention_f32", &kAttentionContract, nullptr, attention_f32<V>},
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
      conv_transpose2d_supports, conv_transpose2d_f32<V>},
     INGOT_QUANTIZED_PRODUCTS,
-    INGOT_BLOCK_PRODUCTS
-    {},
+    INGOT_BLOCK_PRODUCTS{},
 };
 
 }  // namespace

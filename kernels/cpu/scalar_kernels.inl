@@ -34,6 +34,8 @@ constexpr KernelEntry kPlainKernels[] = {
     {OpCode::kTreeEnsemble, "tree_ensemble", &kTreeEnsembleContract, nullptr,
      tensors::tree_ensemble<V>},
     {OpCode::kBlockLinear, "block_linear_plain", &kBlockLinearContract, nullptr, block_linear<V>},
+    {OpCode::kGroupedLinear, "grouped_blocks_plain", &kGroupedLinearContract, grouped::has_blocks,
+     grouped_blocks<V>},
     {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
     // the session runs these two; the rows carry the contracts
     {OpCode::kIf, "if", &kIfContract, nullptr, nullptr},

@@ -16,6 +16,7 @@
 #include "runtime/op/fft.h"
 #include "runtime/op/gather.h"
 #include "runtime/op/grid_sample.h"
+#include "runtime/op/grouped_linear.h"
 #include "runtime/op/image_input.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/lookup.h"

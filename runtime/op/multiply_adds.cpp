@@ -4,6 +4,7 @@
 
 #include "runtime/op/block_linear.h"
 #include "runtime/op/chain.h"
+#include "runtime/op/grouped_linear.h"
 #include "runtime/op/matmul.h"
 #include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_matmul.h"
@@ -67,6 +68,7 @@ uint64_t multiply_adds(OpCode op, const OpArguments& a) {
       const BlockFormat f = block_format(a.as<BlockLinearAttributes>().type);
       return uint64_t(y.elements()) * uint64_t(a.inputs[1].row_length() / f.bytes * f.unit);
     }
+    case OpCode::kGroupedLinear: return uint64_t(y.elements()) * uint64_t(grouped::row_weights(a));
     case OpCode::kConvTranspose2d: return rows(x) * elements(a, 1);
     case OpCode::kMatMul: return of_matrices(a, a.as<MatMulAttributes>().trans_a);
     case OpCode::kQuantizedMatMul: return of_matrices(a, false);

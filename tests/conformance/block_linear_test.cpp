@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockQuantize, BlockLinear, BlockGather: every type of block, rows, tails, long rows, epilogues,
 // numbers that are none; that rows do not change each other's bits; that packing keeps GGUF's bits.
-#include "runtime/op/block_linear.h"
-
+// GroupedLinear: groups, of weights in blocks and of f32.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,8 +11,11 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/simd/half.inl"
 #include "runtime/base/checked_math.h"
+#include "runtime/op/grouped_linear.h"
+#include "runtime/op/linear.h"
 #include "tests/conformance/runner.h"
 #include "tools/compile/lower/block_packing.h"
+#include "tools/compile/lower/packing.h"
 
 using namespace ingot;
 using namespace ingot::conformance;
@@ -211,6 +213,118 @@ TEST_CASE("block_gather: rows of weights, and indices beyond them") {
   }
 }
 
+namespace {
+
+/// f32 [outputs, k] as panels.
+Tensor f32_panels(int64_t outputs, int64_t k, uint32_t seed) {
+  const Tensor dense = Tensor(DType::kF32, {outputs, k}).random(seed);
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < outputs * k; i++) numbers.push_back(float(dense.at(i)));
+  const std::vector<float> panels = pack_panels16(numbers, outputs, k);
+  Tensor w(DType::kF32, {outputs, k}, 0, Packing::kPanels16);
+  if (!panels.empty()) std::memcpy(w.view().data, panels.data(), panels.size() * sizeof(float));
+  return w;
+}
+
+struct Groups {
+  const char* name;
+  int64_t rows, k, outputs;  // k in units where weights are in blocks
+  std::vector<double> ends;
+  int64_t padding = 0;
+};
+const Groups kGroups[] = {
+    {"empty experts at both ends and between", 9, 3, 37, {0, 4, 4, 9, 9}},
+    {"all rows in one", 17, 2, 64, {0, 17, 17}, 5},
+    {"one row", 1, 2, 33, {0, 0, 1, 1}},
+    {"a row each", 3, 1, 16, {1, 2, 3}},
+    {"rows of none", 8, 2, 20, {3, 3, 6}, 3},
+    {"none has rows", 4, 1, 5, {0, 0}},
+    {"many rows, an odd split", 131, 1, 50, {70, 71, 130, 131}},
+    {"long rows", 5, 11, 40, {2, 5}},
+    {"one expert", 6, 2, 32, {6}},
+    {"no experts", 3, 2, 0, {}},
+    {"no rows", 0, 2, 18, {0, 0, 0}},
+    {"no outputs", 3, 2, 0, {1, 3}},
+    {"k of zero", 3, 0, 18, {1, 3}},
+};
+
+}  // namespace
+
+TEST_CASE("grouped_linear: groups of f32 and of every type of block") {
+  uint32_t seed = 11;
+  for (const Groups& g : kGroups)
+    for (int type = -1; type < kBlockTypes; type++) {
+      GroupedLinearAttributes t;
+      const bool blocks = type >= 0;
+      if (blocks) t.type = BlockType(type);
+      const int64_t k = g.k * (blocks ? block_format(t.type).unit : 65),
+                    experts = int64_t(g.ends.size()),
+                    all = experts * round_up(g.outputs, blocks ? 32 : 16);
+      Tensor x = Tensor(DType::kF32, {g.rows, k}, blocks ? 0 : g.padding).random(++seed);
+      const DType dtype = seed % 2 ? DType::kI32 : DType::kI64;
+      Case c{std::string(g.name) + ", type " + std::to_string(type),
+             OpCode::kGroupedLinear,
+             &t,
+             {blocks ? quantized(t.type, x) : x,
+              blocks ? packed_weights(t.type, all, k, seed) : f32_panels(all, k, seed),
+              Tensor(dtype, {experts}).values(g.ends)},
+             {Tensor(DType::kF32, {g.rows, g.outputs}, g.padding)},
+             {5e-5, 2e-4},
+             {}};
+      run_case(c);
+    }
+}
+
+TEST_CASE("grouped_linear: a group has the bits of Linear and of BlockLinear") {
+  const int64_t rows = 7, outputs = 48;
+  for (const bool blocks : {false, true}) {
+    const BlockType type = BlockType::kQ4_1;
+    const int64_t k = 128;
+    const Tensor x = Tensor(DType::kF32, {rows, k}).random(4), q = quantized(type, x),
+                 w = blocks ? packed_weights(type, 128, k, 5) : f32_panels(96, k, 5);
+    Tensor y(DType::kF32, {rows, outputs}), second(DType::kF32, {rows, outputs});
+    const GroupedLinearAttributes t = {type};
+    run_once(*cpu_kernels("scalar"), OpCode::kGroupedLinear, &t,
+             {(blocks ? q : x).view(), w.view(), Tensor(DType::kI32, {2}).values({0, 7}).view()},
+             y.view());
+    // the panels of the second expert alone
+    TensorView own = w.view();
+    own.dims[0] = outputs;
+    own.data = own.as<char>() + (blocks ? 64 * w.view().dims[1] : 48 * k * 4);
+    const BlockLinearAttributes b = {type};
+    const LinearAttributes l;
+    run_once(*cpu_kernels("scalar"), blocks ? OpCode::kBlockLinear : OpCode::kLinear,
+             blocks ? static_cast<const void*>(&b) : &l, {(blocks ? q : x).view(), own},
+             second.view());
+    int64_t first = 0;
+    CHECK(y.same_bits(second, &first));
+  }
+}
+
+TEST_CASE("grouped_linear: ends that fall or lie outside read nothing") {
+  const GroupedLinearAttributes t;
+  for (const DType dtype : {DType::kI32, DType::kI64})
+    for (const std::vector<double>& ends : std::vector<std::vector<double>>{{3, 2, 5},
+                                                                            {-1, 2, 5},
+                                                                            {1, 2, 6},
+                                                                            {9, 9, 9},
+                                                                            {1, 2147483647, 5},
+                                                                            {0, -2147483647, 0}}) {
+      Case c{"bad ends",
+             OpCode::kGroupedLinear,
+             &t,
+             {Tensor(DType::kF32, {5, 20}).random(1), f32_panels(3 * 32, 20, 2),
+              Tensor(dtype, {3}).values(ends)},
+             {Tensor(DType::kF32, {5, 18})},
+             {},
+             {}};
+      run_failing_case(c, Code::kBadIndexValue);
+      c.inputs[0] = quantized(t.type, Tensor(DType::kF32, {5, 64}).random(1));
+      c.inputs[1] = packed_weights(t.type, 3 * 32, 64, 2);
+      run_failing_case(c, Code::kBadIndexValue);
+    }
+}
+
 TEST_CASE("block_linear: packing keeps the bits") {
   for (const BlockType type : kTypes) {
     const BlockFormat f = block_format(type);
@@ -265,4 +379,42 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(gather_rule(blocks({5, 34}), i, f32({32})) == "y is [indices.., K]");
   CHECK(gather_rule(blocks({5, 34}), f32({3}), f32({3, 32})) == "indices are i32 or i64");
   CHECK(gather_rule(blocks({5, 33}), i, f32({3, 32})) == "a row of weights has whole blocks");
+}
+
+TEST_CASE("grouped_linear: the contract refuses") {
+  GroupedLinearAttributes t;
+  const auto f32 = [](Dims dims) { return Tensor(DType::kF32, std::move(dims)); };
+  const auto u8 = [](Dims dims) { return Tensor(DType::kU8, std::move(dims)); };
+  const auto panels = [](Dims dims) {
+    return Tensor(DType::kF32, std::move(dims), 0, Packing::kPanels16);
+  };
+  const auto blocks = [](Dims dims) {
+    return Tensor(DType::kU8, std::move(dims), 0, Packing::kBlocks32);
+  };
+  const Tensor ends(DType::kI32, {3});
+  const auto rule = [&](const Tensor& x, const Tensor& w, const Tensor& e, const Tensor& y) {
+    return refusal({"refused", OpCode::kGroupedLinear, &t, {x, w, e}, {y}, {}, {}});
+  };
+  CHECK(rule(f32({5, 8}), f32({48, 8}), ends, f32({5, 9})) == "weights are panels of all experts");
+  CHECK(rule(f32({5, 8}), panels({48, 8, 1}), ends, f32({5, 9})) ==
+        "weights are panels of all experts");
+  CHECK(rule(f32({5, 8}), panels({47, 8}), ends, f32({5, 9})) == "every expert has whole panels");
+  CHECK(rule(f32({5, 8}), panels({48, 8}), ends, f32({5, 17})) == "every expert has whole panels");
+  CHECK(rule(f32({5, 8}), panels({48, 9}), ends, f32({5, 9})) ==
+        "a row of x has what weights take");
+  CHECK(rule(f32({5, 8}), panels({48, 8}), ends, f32({4, 9})) == "y has the rows of x");
+  CHECK(rule(f32({5, 1, 8}), panels({48, 8}), ends, f32({5, 9})) == "grouped_linear takes rows");
+  CHECK(rule(u8({5, 8}), panels({48, 8}), ends, f32({5, 9})) ==
+        "operand has the type of its place");
+  CHECK(rule(f32({5, 8}), panels({48, 8}), f32({3}), f32({5, 9})) == "ends are i32 or i64");
+  CHECK(rule(f32({5, 8}), panels({48, 8}), Tensor(DType::kI32, {3, 1}), f32({5, 9})) ==
+        "ends are a row");
+  // k = 64 of q4_0: 36 bytes of weights, 80 of x
+  CHECK(rule(u8({5, 80}), blocks({96, 37}), ends, f32({5, 9})) ==
+        "a row of weights has whole blocks");
+  CHECK(rule(u8({5, 79}), blocks({96, 36}), ends, f32({5, 9})) ==
+        "a row of x has what weights take");
+  CHECK(rule(u8({5, 80}), blocks({48, 36}), ends, f32({5, 9})) == "every expert has whole panels");
+  t.type = BlockType(8);
+  CHECK(rule(u8({5, 80}), blocks({96, 36}), ends, f32({5, 9})) == "the type of blocks is known");
 }

@@ -370,6 +370,28 @@ void add_blocks(RefuseTable* t) {
   t->dims("weights_half_a_block", 0, {40, 17});
   t->dims("y_columns", 2, {3, 64});
   t->dtype("indices_f32", 1, DType::kF32);
+
+  t->base("grouped_linear", [] {
+    return one_instruction(GroupedLinearAttributes{},
+                           {input("x", {5, 8}), constant("w", {48, 8}, Packing::kPanels16),
+                            input("e", {3}, DType::kI32)},
+                           {output("y", {5, 9})});
+  });
+  t->dims("x_columns", 0, {5, 7});
+  t->dims("weights_of_two_experts", 1, {32, 8});
+  t->dims("ends_of_four", 2, {4});
+  t->dims("y_columns_of_two_panels", 3, {5, 17});
+  t->dtype("ends_f32", 2, DType::kF32);
+  t->base("grouped_blocks", [] {
+    return one_instruction(
+        GroupedLinearAttributes{BlockType::kQ4_1},
+        {input("x", {5, 80}, DType::kU8), constant("w", {96, 40}, Packing::kBlocks32, DType::kU8),
+         input("e", {3}, DType::kI64)},
+        {output("y", {5, 32})});
+  });
+  using E = GroupedLinearAttributes;
+  t->attributes<E>("type_unknown", [](E& a) { a.type = BlockType(8); });
+  t->attributes<E>("type_of_other_bytes", [](E& a) { a.type = BlockType::kQ5_0; });
 }
 
 }  // namespace

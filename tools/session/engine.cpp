@@ -370,7 +370,7 @@ void Engine::create_session(const SessionSettings& settings) {
   session_ = std::move(*session);
   if (settings.run_seconds > 0)
     watch_ = std::make_unique<RunWatch>(session_.get(), settings.run_seconds, [this] {
-      const std::string line = "ingot: " + late_text() + "\n";
+      const std::string line = "ingot: " + late_text(path_, watch_->seconds()) + "\n";
       fflush(nullptr);
       fputs(line.c_str(), stderr);
       _exit(int(Exit::kUnavailable));
@@ -403,12 +403,6 @@ void Engine::set_port(const ingot_tensor& port, const Array& array,
   copy_in(array.bytes.data(), port);
 }
 
-std::string Engine::late_text() const {
-  char seconds[32];
-  snprintf(seconds, sizeof seconds, "%.3g", watch_->seconds());
-  return path_ + ": the run was stopped after " + seconds + " s; more: --max-run-seconds";
-}
-
 void Engine::run() {
   if (!run_unless_cancelled()) fail(Exit::kUnavailable, path_ + ": the run was cancelled");
 }
@@ -422,7 +416,8 @@ bool Engine::run_unless_cancelled(const std::function<Result<void>()>& call) {
   const auto result = call();
   const bool is_late = watch_ && watch_->end();
   if (result) return true;
-  if (result.error().code == INGOT_CANCELLED && is_late) fail(Exit::kUnavailable, late_text());
+  if (result.error().code == INGOT_CANCELLED && is_late)
+    fail(Exit::kUnavailable, late_text(path_, watch_->seconds()));
   if (result.error().code == INGOT_CANCELLED) return false;
   std::string where = path_;
   ingot_instruction instruction{};

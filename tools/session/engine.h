@@ -125,7 +125,6 @@ class Engine {
   std::map<std::string, int64_t> bindings_;
   std::map<std::string, std::string> bound_by_;
   std::vector<ingot_binding> binding_list() const;
-  std::string late_text() const;
   template <class Ask>
   bool ask_placement(const SessionSettings& settings, const Ask& ask) const;
   static ingot_session_options options_of(const SessionSettings& settings,

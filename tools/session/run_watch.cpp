@@ -2,8 +2,15 @@
 #include "tools/session/run_watch.h"
 
 #include <chrono>
+#include <cstdio>
 
 namespace ingot::cli {
+
+std::string late_text(const std::string& path, double seconds) {
+  char text[32];
+  snprintf(text, sizeof text, "%.3g", seconds);
+  return path + ": the run was stopped after " + text + " s; more: --max-run-seconds";
+}
 
 RunWatch::RunWatch(ingot_session* session, double seconds, std::function<void()> give_up)
     : session_(session),

@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "runtime/include/ingot/ingot.h"
 
 namespace ingot::cli {
+
+/// What is said of a run that was stopped.
+std::string late_text(const std::string& path, double seconds);
 
 /// Cancels a run that takes longer than `seconds`. Where it has not ended kGrace later, one
 /// instruction takes that long or the device does not look: `give_up` is then called on the watch's

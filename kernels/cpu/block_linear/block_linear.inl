@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/block_linear/block_linear.inl - BlockLinear: panels of 32 outputs go over the
+// kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32 outputs go over the
 // threads. Several rows read a panel that is expanded to bytes once for a chunk of them; one
 // row reads the file's bytes. Contract: runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
 #include "kernels/cpu/gemm/gemm.inl"
+#include "kernels/cpu/gemm/groups.inl"
 #include "kernels/cpu/simd/share.inl"
+#include "runtime/op/grouped_linear.h"
 
 namespace ingot::cpu {
 namespace {
@@ -119,35 +121,62 @@ void block_linear_of(const BlockJob& job, int64_t rows, const Team& team) {
   rows_times_panels<V, t>(job, mine, cut, team.scratch);
 }
 
+template <class V>
+void rows_times(const BlockJob& job, BlockType type, int64_t rows, const Team& team) {
+  switch (type) {
+    case BlockType::kQ4_0: return block_linear_of<V, BlockType::kQ4_0>(job, rows, team);
+    case BlockType::kQ4_1: return block_linear_of<V, BlockType::kQ4_1>(job, rows, team);
+    case BlockType::kQ5_0: return block_linear_of<V, BlockType::kQ5_0>(job, rows, team);
+    case BlockType::kQ5_1: return block_linear_of<V, BlockType::kQ5_1>(job, rows, team);
+    case BlockType::kQ8_0: return block_linear_of<V, BlockType::kQ8_0>(job, rows, team);
+    case BlockType::kQ4_K: return block_linear_of<V, BlockType::kQ4_K>(job, rows, team);
+    case BlockType::kQ5_K: return block_linear_of<V, BlockType::kQ5_K>(job, rows, team);
+    case BlockType::kQ6_K: return block_linear_of<V, BlockType::kQ6_K>(job, rows, team);
+  }
+}
+
+/// Without bias and residual.
+inline BlockJob job_of(const OpArguments& a, BlockType type) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
+  const BlockFormat f = block_format(type);
+  const int64_t units = w.dims[1] / f.bytes;
+  return {w.as<const uint8_t>(),
+          {x.as<const uint8_t>(), x.row_stride, units * f.unit, units},
+          y.row_length(),
+          y.as<float>(),
+          y.row_stride,
+          nullptr,
+          nullptr,
+          0};
+}
+
 }  // namespace blocks
 
 template <class V>
 Status block_linear(const OpArguments& a, const Team& team) {
-  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
-  const TensorView *const bias = a.optional(2), *const residual = a.optional(3);
-  if (y.elements() == 0) return {};
+  if (a.outputs[0].elements() == 0) return {};
   const BlockType type = a.as<BlockLinearAttributes>().type;
-  const BlockFormat f = block_format(type);
-  const int64_t units = w.dims[1] / f.bytes;
-  const blocks::BlockJob job = {w.as<const uint8_t>(),
-                                {x.as<const uint8_t>(), x.row_stride, units * f.unit, units},
-                                y.row_length(),
-                                y.as<float>(),
-                                y.row_stride,
-                                bias ? bias->as<const float>() : nullptr,
-                                residual ? residual->as<const float>() : nullptr,
-                                residual ? int64_t{residual->row_stride} : 0};
-  switch (type) {
-    case BlockType::kQ4_0: blocks::block_linear_of<V, BlockType::kQ4_0>(job, y.rows(), team); break;
-    case BlockType::kQ4_1: blocks::block_linear_of<V, BlockType::kQ4_1>(job, y.rows(), team); break;
-    case BlockType::kQ5_0: blocks::block_linear_of<V, BlockType::kQ5_0>(job, y.rows(), team); break;
-    case BlockType::kQ5_1: blocks::block_linear_of<V, BlockType::kQ5_1>(job, y.rows(), team); break;
-    case BlockType::kQ8_0: blocks::block_linear_of<V, BlockType::kQ8_0>(job, y.rows(), team); break;
-    case BlockType::kQ4_K: blocks::block_linear_of<V, BlockType::kQ4_K>(job, y.rows(), team); break;
-    case BlockType::kQ5_K: blocks::block_linear_of<V, BlockType::kQ5_K>(job, y.rows(), team); break;
-    case BlockType::kQ6_K: blocks::block_linear_of<V, BlockType::kQ6_K>(job, y.rows(), team); break;
-  }
+  blocks::BlockJob job = blocks::job_of(a, type);
+  if (const TensorView* const bias = a.optional(2)) job.bias = bias->as<const float>();
+  if (const TensorView* const residual = a.optional(3))
+    job.residual = residual->as<const float>(), job.residual_stride = residual->row_stride;
+  blocks::rows_times<V>(job, type, a.outputs[0].rows(), team);
   return {};
+}
+
+template <class V>
+Status grouped_blocks(const OpArguments& a, const Team& team) {
+  if (a.outputs[0].elements() == 0) return {};
+  const BlockType type = a.as<GroupedLinearAttributes>().type;
+  const blocks::BlockJob all = blocks::job_of(a, type);
+  const int64_t expert_bytes = round_up(all.outputs, blocks::kOutputs) * a.inputs[1].dims[1];
+  return for_groups(a, team, [&](int64_t expert, int64_t first, int64_t rows) {
+    blocks::BlockJob job = all;
+    job.weights += expert * expert_bytes;
+    job.x.bytes += first * job.x.stride;
+    job.y += first * job.y_stride;
+    blocks::rows_times<V>(job, type, rows, team);
+  });
 }
 
 }  // namespace
@@ -157,8 +186,10 @@ Status block_linear(const OpArguments& a, const Team& team) {
 // all others.
 #if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
     defined(INGOT_SIMD_I8MM)
-#define INGOT_BLOCK_PRODUCTS \
-  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V>},
+#define INGOT_BLOCK_PRODUCTS                                                                   \
+  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V>},     \
+      {OpCode::kGroupedLinear, "grouped_blocks", &kGroupedLinearContract, grouped::has_blocks, \
+       grouped_blocks<V>},
 #else
 #define INGOT_BLOCK_PRODUCTS
 #endif

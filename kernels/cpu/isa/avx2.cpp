@@ -12,5 +12,8 @@ namespace ingot::cpu {
 Status avx2_block_linear(const OpArguments& a, const Team& team) {
   return block_linear<V>(a, team);
 }
+Status avx2_grouped_blocks(const OpArguments& a, const Team& team) {
+  return grouped_blocks<V>(a, team);
+}
 
 }  // namespace ingot::cpu

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/oracle/block_linear.cpp - weights in blocks, one by one in double. BlockQuantize is
+// kernels/cpu/oracle/block_linear.cpp - weights in blocks and of experts, one by one in double. BlockQuantize is
 // defined in f32, and computed so.
-#include "runtime/op/block_linear.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "kernels/cpu/oracle/access.h"
 #include "kernels/cpu/oracle/oracle.h"
+#include "kernels/cpu/oracle/weights.h"
+#include "runtime/op/grouped_linear.h"
 
 namespace ingot::cpu::oracle {
 namespace {
@@ -36,6 +36,24 @@ double weight_at(const TensorView& w, const BlockFormat& f, int64_t units, int64
   if (!f.is_super()) return d * (code - f.zero) + m;
   const SubScale s = sub_scale_at(f, panel, lane, at / f.sub);
   return d * s.scale * (code - f.zero) - m * s.minimum;
+}
+
+/// Of row `row` of GroupedLinear's x and output o of its weights.
+double grouped_sum(const OpArguments& a, int64_t row, int64_t o) {
+  const TensorView &x = a.inputs[0], &w = a.inputs[1];
+  const int64_t k = grouped::row_weights(a);
+  double sum = 0;
+  if (!grouped::has_blocks(a)) {
+    for (int64_t i = 0; i < k; i++)
+      sum += double(x.as<const float>()[row * x.row_stride + i]) * weight(w, o, 0, i, 1, k);
+    return sum;
+  }
+  const BlockFormat f = block_format(a.as<GroupedLinearAttributes>().type);
+  const uint8_t* const q = x.as<const uint8_t>() + row * x.row_stride;
+  for (int64_t i = 0; i < k; i++)
+    sum += weight_at(w, f, k / f.unit, o, i) * int8_t(q[i]) *
+           double(number_at<float>(q + k + i / f.unit * 4));
+  return sum;
 }
 
 }  // namespace
@@ -94,6 +112,26 @@ Status block_linear(const OpArguments& a, const Team& team) {
     }
   }
   return {};
+}
+
+Status grouped_linear(const OpArguments& a, const Team& team) {
+  if (team.id != 0) return {};
+  const TensorView &ends = a.inputs[2], &y = a.outputs[0];
+  const int64_t experts = ends.dims[0];
+  bool good = true;
+  int64_t row = 0;
+  for (int64_t e = 0; e < experts; e++) {
+    const int64_t end = read_integer(ends, e);
+    good = good && end >= row && end <= y.dims[0];
+    if (end <= y.dims[0])
+      for (; row < end; row++)
+        for (int64_t o = 0; o < y.dims[1]; o++)
+          y.as<float>()[row * y.row_stride + o] =
+              float(grouped_sum(a, row, e * (a.inputs[1].dims[0] / experts) + o));
+  }
+  for (; row < y.dims[0]; row++)
+    for (int64_t o = 0; o < y.dims[1]; o++) y.as<float>()[row * y.row_stride + o] = 0;
+  return good ? Status() : Status(Code::kBadIndexValue);
 }
 
 Status block_gather(const OpArguments& a, const Team& team) {

@@ -177,7 +177,7 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        {"4 ", "'llama.attention.twist' is not known"}},
       {"experts",
        [](Source& s) { s.metadata["llama.expert_count"] = whole(8); },
-       {"4 ", "expert_count", "experts are not built"}},
+       {"2 ", "'llama.expert_used_count'"}},
       {"an unknown rope",
        [](Source& s) { s.metadata["llama.rope.scaling.type"] = word("spiral"); },
        {"4 ", "'spiral'", "longrope"}},

@@ -83,7 +83,14 @@ def as_gguf(row, model):
             array = row.change(name, array, config)
         if row.norm_shift and name.endswith("norm.weight"):
             array = array + np.float32(row.norm_shift)
-        to = gguf_name(row, name)
+        experts = name.partition(".experts.")[2]
+        if experts == "gate_up_proj":  # the file has both apart
+            number = name.removeprefix(row.layers).split(".", 1)[0]
+            for part, half in zip(("gate", "up"), np.split(array, 2, axis=1)):
+                half = np.ascontiguousarray(half, np.float32)
+                tensors[f"blk.{number}.ffn_{part}_exps.weight"] = half
+            continue
+        to = gguf_name(row, name + ".weight" if experts else name)
         if row.permuted and ".attn_q." in to:
             array = permuted(array, heads)
         if row.permuted and ".attn_k." in to:

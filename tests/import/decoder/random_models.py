@@ -40,6 +40,12 @@ LLAMA_LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
     "mlp.gate_up_proj": "ffn_up",
+    "mlp.gate": "ffn_gate_inp",
+    "mlp.experts.down_proj": "ffn_down_exps",
+    "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+    "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_expert.up_proj": "ffn_up_shexp",
+    "mlp.shared_expert.down_proj": "ffn_down_shexp",
 }
 # Norms behind attention and feed-forward.
 AFTER = {
@@ -168,6 +174,48 @@ MODELS = {
         permuted=True,
     ),
     "mistral": Row("llama", "Mistral", {"sliding_window": None}, permuted=True),
+    "mixtral": Row(
+        "llama",
+        "Mixtral",
+        {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": None},
+        metadata={"expert_count": 5, "expert_used_count": 2},
+        permuted=True,
+    ),
+    "qwen2moe": Row(
+        "qwen2moe",
+        "Qwen2Moe",
+        {
+            "num_experts": 6,
+            "num_experts_per_tok": 3,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 64,
+        },
+        metadata={
+            "expert_count": 6,
+            "expert_used_count": 3,
+            "expert_feed_forward_length": 32,
+            "expert_shared_feed_forward_length": 64,
+        },
+    ),
+    "qwen3moe": Row(
+        "qwen3moe",
+        "Qwen3Moe",
+        {
+            "head_dim": 16,
+            "num_experts": 7,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "norm_topk_prob": True,
+            "mlp_only_layers": [1],
+        },
+        metadata={"expert_count": 7, "expert_used_count": 2, "expert_feed_forward_length": 32},
+    ),
+    "olmoe": Row(
+        "olmoe",
+        "Olmoe",
+        {"num_experts": 4, "num_experts_per_tok": 2},
+        metadata={"expert_count": 4, "expert_used_count": 2},
+    ),
     "smollm3": Row("smollm3", "SmolLM3", {"num_hidden_layers": 5}, permuted=True),
     "granite": Row(
         "granite",

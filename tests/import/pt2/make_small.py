@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from expert_programs import Experts
 from pool_programs import Averages, Boxes, Positions, Products, box_inputs
 from value_programs import (
     COMPOSED,
@@ -336,6 +337,7 @@ def main():
     write("antialias", Antialias(), (torch.randn(1, 2, 13, 16),))
     write("boxes", Boxes(), box_inputs())
     write("empty_rows", EmptyRows(), rows_without_keys())
+    write("experts", Experts(), (torch.randn(11, 12),), {"x": {0: torch.export.Dim("rows", max=64)}})
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))
 

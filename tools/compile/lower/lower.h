@@ -57,6 +57,7 @@ class Lowering {
   void lower_conv2d(const graph::Node& node, LoweredInstruction* instruction);
   void lower_conv_transpose2d(const graph::Node& node, LoweredInstruction* instruction);
   void lower_blocks(const graph::Node& node, size_t weights, LoweredInstruction* instruction);
+  void lower_grouped_linear(const graph::Node& node, LoweredInstruction* instruction);
   void lower_linear(const graph::Node& node, LoweredInstruction* instruction);
   void lower_quantized_conv2d(const graph::Node& node, LoweredInstruction* instruction);
   void lower_quantized_linear(const graph::Node& node, LoweredInstruction* instruction);

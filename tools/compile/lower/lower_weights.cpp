@@ -37,6 +37,7 @@ void Lowering::lower_weights(const graph::Node& node, LoweredInstruction* instru
     case OpCode::kLinear: return lower_linear(node, instruction);
     case OpCode::kBlockLinear: return lower_blocks(node, 1, instruction);
     case OpCode::kBlockGather: return lower_blocks(node, 0, instruction);
+    case OpCode::kGroupedLinear: return lower_grouped_linear(node, instruction);
     case OpCode::kRecurrent: return lower_recurrent(node, instruction);
     case OpCode::kQuantizedConv2d: return lower_quantized_conv2d(node, instruction);
     case OpCode::kQuantizedLinear: return lower_quantized_linear(node, instruction);
@@ -157,6 +158,31 @@ void Lowering::lower_blocks(const graph::Node& node, size_t weights,
         },
         DType::kU8));
   }
+}
+
+/// Experts one after another, each in whole panels.
+void Lowering::lower_grouped_linear(const graph::Node& node, LoweredInstruction* instruction) {
+  const bool blocks = model_.values[size_t(node.inputs[1])].dtype == DType::kU8;
+  const graph::Constant w = weight(node, 1, 3, blocks ? DType::kU8 : DType::kF32);
+  const int64_t experts = w.dims[0], outputs = w.dims[1], row = w.dims[2];
+  const int64_t padded = round_up(outputs, blocks ? block_weights::kOutputs : kPanel);
+  const BlockType type =
+      blocks ? graph::find_block_type(node.text(attr::type, "")).value() : BlockType();
+  const auto pack = [=] {
+    std::vector<uint8_t> all;
+    for (int64_t e = 0; e < experts; e++) {
+      const int64_t from = e * outputs * row;
+      const std::vector<uint8_t> panels =
+          blocks ? pack_blocks32(type, w.as<uint8_t>().part(from, outputs * row), outputs, row)
+                 : bytes_of(pack_panels16(w.as<float>().part(from, outputs * row), outputs, row));
+      if (all.empty()) all.reserve(panels.size() * size_t(experts));
+      host::append_weights(all, panels.data(), panels.size());
+    }
+    return all;
+  };
+  const int32_t weights = packed(node.inputs[1], blocks ? Packing::kBlocks32 : Packing::kPanels16,
+                                 {experts * padded, row}, pack, blocks ? DType::kU8 : DType::kF32);
+  instruction->inputs = {value(node.inputs[0]), weights, value(node.inputs[2])};
 }
 
 namespace {

@@ -59,6 +59,9 @@ class GraphChecker {
 
   /// What stands for a value whose operator the reference cannot compute. May be left empty.
   std::function<std::optional<Tensor>(const std::string& name)> fallback;
+  /// Called in front of each node of the source, in each iteration; ends the check by throwing. May
+  /// be left empty.
+  std::function<void()> before_node;
   /// Reference results by name of a source value (mid: and out: of a golden): the import is checked
   /// by them.
   std::map<std::string, Tensor> expected;

@@ -79,6 +79,7 @@ void GraphChecker::compute_branch(const Model& model, const Node& node, SourceSt
 void GraphChecker::compute_source(const Model& model, const graph::Graph& graph, int depth) {
   for (const Node& node : graph.nodes) {
     if (node.dead) continue;
+    if (before_node) before_node();
     SourceState state{text(node.op), node.name, node.inputs, node.outputs,
                       node.sources,  {},        "",          depth};
     if (node.op == op::If) {

@@ -2,6 +2,7 @@
 #include "tools/diagnose/program/find_divergence.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
 
@@ -173,6 +174,11 @@ class Finder {
     checker_->spread = golden_.spread;
     checker_->subsample = golden_.subsample;
     checker_->fallback = [this](const std::string& name) { return taken_from_file(name); };
+    checker_->before_node = [this, begin = std::chrono::steady_clock::now()] {
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+      if (const double most = q_.session.run_seconds; most > 0 && passed.count() > most)
+        host::fail(host::Exit::kUnavailable, late_text(q_.source, most));
+    };
     for (const Array& array : expected_) checker_->expected[array.name] = in_source_order(array);
     for (const Array& array : intermediates_)
       checker_->expected.emplace(array.name, compare::to_tensor(array));

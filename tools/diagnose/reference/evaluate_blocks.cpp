@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/reference/evaluate_blocks.cpp - weights in blocks: a node of core form, which the
-// oracle's kernels run.
+// oracle's kernels run; products of experts.
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -57,8 +58,7 @@ Tensor run_oracle(OpCode op, BlockType type, std::vector<TensorView> inputs, DTy
   return result;
 }
 
-Operand weights_of(Evaluator& e, const Node& node, size_t i, BlockType type) {
-  const Tensor& w = e.in(node, i);
+Operand weights_of(const Tensor& w, BlockType type) {
   Operand rows(DType::kU8, w), panels(DType::kU8, w.dims);
   rows.bytes.resize(w.at.size());
   panels.bytes = pack_blocks32(type, rows.bytes, w.dims[0], w.dims[1]);
@@ -66,9 +66,44 @@ Operand weights_of(Evaluator& e, const Node& node, size_t i, BlockType type) {
   return panels;
 }
 
+/// Rows [first, first + count) of a matrix.
+Tensor rows_of(const Tensor& x, int64_t first, int64_t count) {
+  const int64_t row = x.dims.back();
+  const auto at = x.at.begin() + first * row;
+  return {{count, row}, {at, at + count * row}};
+}
+
+Tensor grouped_linear(Evaluator& e, const Node& node) {
+  const Tensor &x = e.in(node, 0), &w = e.in(node, 1), &ends = e.in(node, 2);
+  const int64_t rows = x.dims[0], outputs = w.dims[1], row = w.dims[2];
+  const std::optional<BlockType> type = graph::find_block_type(node.text(attr::type, ""));
+  Tensor y{{rows, outputs}, std::vector<double>(size_t(rows * outputs), 0)};
+  int64_t begin = 0;
+  for (int64_t expert = 0; expert < w.dims[0]; expert++) {
+    const int64_t end = int64_t(ends.at[size_t(expert)]);
+    if (end < begin || end > rows) throw std::runtime_error("a bad end of a group");
+    const Tensor some = rows_of(x, begin, end - begin),
+                 own = rows_of({{0, row}, w.at}, expert * outputs, outputs);
+    double* const to = y.at.data() + begin * outputs;
+    if (e.dtype(node.inputs[1]) == DType::kU8) {
+      Operand q(DType::kU8, some), panels = weights_of(own, type.value());
+      const Tensor part = run_oracle(OpCode::kBlockLinear, *type, {q.at(), panels.at()},
+                                     DType::kF32, {end - begin, outputs});
+      std::copy(part.at.begin(), part.at.end(), to);
+    } else {
+      for (int64_t i = 0; i < (end - begin) * outputs; i++)
+        for (int64_t k = 0; k < row; k++)
+          to[i] += some.at[size_t(i / outputs * row + k)] * own.at[size_t(i % outputs * row + k)];
+    }
+    begin = end;
+  }
+  return y;
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate_blocks(Evaluator& e, const Node& node) {
+  if (node.op == op::GroupedLinear) return {grouped_linear(e, node)};
   if (node.op != op::BlockQuantize && node.op != op::BlockLinear && node.op != op::BlockGather)
     return {};
   const BlockType type = graph::find_block_type(node.text(attr::type, "")).value();
@@ -80,11 +115,11 @@ std::vector<Tensor> evaluate_blocks(Evaluator& e, const Node& node) {
     return {run_oracle(OpCode::kBlockQuantize, type, {x.at()}, DType::kU8, dims)};
   }
   if (node.op == op::BlockGather) {
-    Operand w = weights_of(e, node, 0, type), indices(DType::kI64, e.in(node, 1));
+    Operand w = weights_of(e.in(node, 0), type), indices(DType::kI64, e.in(node, 1));
     dims.push_back(e.in(node, 0).dims[1] / f.bytes * f.unit);
     return {run_oracle(OpCode::kBlockGather, type, {w.at(), indices.at()}, DType::kF32, dims)};
   }
-  Operand x(DType::kU8, e.in(node, 0)), w = weights_of(e, node, 1, type);
+  Operand x(DType::kU8, e.in(node, 0)), w = weights_of(e.in(node, 1), type);
   dims.back() = e.in(node, 1).dims[0];
   std::vector<Operand> floats;
   for (size_t i = 2; i < 4; i++)

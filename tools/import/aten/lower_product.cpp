@@ -64,6 +64,18 @@ Results outer(Operands& o) {
   const ValueId a = o.read("self"), b = o.read("vec2");
   return o.result(o.b.emit(op::Mul, {o.b.reshape(a, {o.b.dims(a)[0], Dim(1)}), b}));
 }
+/// Of a mixture of experts: weight [E, K, N], rows up to offs[e] are those of expert e.
+Results grouped_product(Operands& o) {
+  const bool is_fallback = o.has("input");
+  const ValueId x = o.read(is_fallback ? "input" : "self"),
+                weight = o.read(is_fallback ? "weight" : "mat2");
+  if (!o.given("offs")) o.refuse("offs", "None: no groups of rows are told");
+  if (o.b.rank(x) != 2 || o.b.rank(weight) != 3)
+    o.refuse("", "matrices of " + graph::text(o.b.dims(x)) + " and " +
+                     graph::text(o.b.dims(weight)) + "; expected rows and a matrix an expert");
+  return o.result(
+      o.b.emit(op::GroupedLinear, {x, o.b.transpose(weight, {0, 2, 1}), o.read("offs")}));
+}
 Results einsum(Operands& o) {
   const std::vector<ValueId> operands = o.read_all("tensors");
   const ValueId made = o.b.emit(op::Einsum, operands, {{attr::equation, o.text("equation")}});
@@ -89,6 +101,11 @@ void add_products(Table& table) {
   table.add("baddbmm",
             "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1",
             added_product);
+  table.add("_grouped_mm",
+            "Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, int? out_dtype=None",
+            grouped_product);
+  table.add("transformers::grouped_mm_fallback", "Tensor input, Tensor weight, Tensor offs",
+            grouped_product);
   table.add_all("outer ger", "Tensor self, Tensor vec2", outer);
   table.add("einsum", "str equation, Tensor[] tensors, *, Any path=None", einsum);
 }

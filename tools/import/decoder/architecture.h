@@ -18,6 +18,9 @@ enum class Rope : uint8_t { kNone, kNeighbors, kHalves };
 enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
 /// kGatedInOne: gate and up are the halves of one matrix, the gate first.
 enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
+/// How the shares of a token's experts come from a softmax over all: as they are, or divided by
+/// their sum. kNone: mixtures of experts are not known for this architecture.
+enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
 enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
@@ -41,6 +44,7 @@ struct Architecture {
   Activation activation = Activation::kSilu;
   Parallel parallel = Parallel::kNever;
   uint8_t biases = kNoBias;
+  Experts experts = Experts::kNone;
   bool has_positions = false;     // a learned row for each position, added to the embedding
   bool scales_embedding = false;  // by the root of its width
   bool divides_logits = false;    // logit_scale divides; else it multiplies
@@ -70,6 +74,16 @@ struct RopeNumbers {
   double original_context = 0, beta_fast = 32, beta_slow = 1;
 };
 
+constexpr int64_t kMaxExperts = 1024;
+
+/// Of layers that have a router; others are dense.
+struct ExpertNumbers {
+  int64_t count = 0, used = 0, hidden = 0;
+  int64_t shared_hidden = 0;  // of the expert that every token has; 0: none
+  bool is_normalized = false;
+  double scale = 1;  // of all shares
+};
+
 struct LayerNumbers {
   int64_t heads = 0, kv_heads = 0, hidden = 0;
   int64_t window = 0;  // keys that a query sees, itself included; 0: all
@@ -86,6 +100,7 @@ struct DecoderNumbers {
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   bool is_parallel = false;
   RopeNumbers rope, window_rope;
+  ExpertNumbers experts;
   std::vector<LayerNumbers> layers;
 };
 

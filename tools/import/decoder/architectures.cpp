@@ -8,7 +8,8 @@ namespace {
 constexpr uint8_t kAllBiases = kQkvBias | kOutBias | kFeedForwardBias | kNormBias;
 
 constexpr Architecture kArchitectures[] = {
-    {.name = "llama", .rope = Rope::kNeighbors},  // Llama, Mistral, SmolLM2
+    // Llama, Mistral, Mixtral, SmolLM2
+    {.name = "llama", .rope = Rope::kNeighbors, .experts = Experts::kNormalized},
     {.name = "smollm3", .rope = Rope::kNeighbors, .plain_period = 4},
     {.name = "granite", .rope = Rope::kNeighbors, .divides_logits = true},
     {.name = "internlm2", .rope = Rope::kNeighbors},
@@ -23,7 +24,10 @@ constexpr Architecture kArchitectures[] = {
      .feed_forward = FeedForward::kPlain,
      .activation = Activation::kReluSquared},
     {.name = "qwen2", .biases = kQkvBias},
+    {.name = "qwen2moe", .biases = kQkvBias, .experts = Experts::kAsTheyAre},
     {.name = "qwen3", .head_norm = HeadNorm::kEachHead},
+    {.name = "qwen3moe", .head_norm = HeadNorm::kEachHead, .experts = Experts::kNormalized},
+    {.name = "olmoe", .head_norm = HeadNorm::kWholeRow, .experts = Experts::kAsTheyAre},
     {.name = "seed_oss", .biases = kQkvBias},
     {.name = "olmo2", .places = NormPlaces::kAfter, .head_norm = HeadNorm::kWholeRow},
     {.name = "phi3", .feed_forward = FeedForward::kGatedInOne, .window_period = 1},

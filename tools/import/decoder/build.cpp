@@ -125,12 +125,15 @@ class Decoder {
                   n_.logit_cap);
   }
 
+  /// Once for all products of one input.
+  ValueId quantized(ValueId x, BlockType type) {
+    const auto [known, is_new] = quantized_.try_emplace({x, type}, kAbsent);
+    if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(type));
+    return known->second;
+  }
   ValueId product(ValueId x, const Matrix& matrix, ValueId bias) {
     if (matrix.blocks) {
-      // once for all products of one input
-      const auto [known, is_new] = quantized_.try_emplace({x, *matrix.blocks}, kAbsent);
-      if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(*matrix.blocks));
-      std::vector<ValueId> operands = {known->second, matrix.id};
+      std::vector<ValueId> operands = {quantized(x, *matrix.blocks), matrix.id};
       if (bias != kAbsent) operands.push_back(bias);
       return b_.emit(op::BlockLinear, std::move(operands), typed(*matrix.blocks));
     }
@@ -179,6 +182,7 @@ class Decoder {
   }
 
   ValueId feed_forward(ValueId x, int64_t i) {
+    if (n_.experts.count && weights_.has(Role::kRouter, Part::kWeight, i)) return experts(x, i);
     const int64_t hidden = n_.layers[size_t(i)].hidden;
     ValueId y;
     if (row_.feed_forward == FeedForward::kPlain) {
@@ -188,11 +192,88 @@ class Decoder {
       y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
                             b_.slice(both, 1, Dim(hidden), Dim(2 * hidden))});
     } else {
-      const ValueId gate = linear(x, Role::kGate, i, hidden, n_.width, kFeedForwardBias);
-      y = b_.emit(op::Mul,
-                  {activated(gate), linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias)});
+      y = gated(x, Role::kGate, Role::kUp, i, hidden);
     }
     return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
+  }
+  ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
+    const ValueId open = activated(linear(x, gate, i, hidden, n_.width, kFeedForwardBias));
+    return b_.emit(op::Mul, {open, linear(x, up, i, hidden, n_.width, kFeedForwardBias)});
+  }
+
+  /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
+  struct Routing {
+    ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
+    ValueId back = kAbsent;                  // place of each pair, tokens in their order
+    ValueId shares = kAbsent;                // [T, 1, used]
+  };
+  /// The `count` first of a sort along the last dimension, and where they were.
+  std::vector<ValueId> first_of(ValueId x, const Dim& count, bool largest) {
+    return b_.emit_many(op::TopK, {x},
+                        {{attr::k, Dims{count}},
+                         {attr::axis, b_.rank(x) - 1},
+                         {attr::largest, int64_t(largest)},
+                         {attr::sorted, int64_t(1)}},
+                        2);
+  }
+  ValueId scattered(ValueId into, ValueId places, ValueId values, const char* reduction) {
+    return b_.emit(op::ScatterElements, {into, places, values},
+                   {{attr::axis, int64_t(0)}, {attr::reduction, std::string(reduction)}});
+  }
+  Routing routing(ValueId x, int64_t i) {
+    const ExpertNumbers& e = n_.experts;
+    const Dim tokens = b_.dims(x)[0], pairs = tokens * Dim(e.used);
+    const ValueId scores =
+        b_.emit(op::Softmax, {linear(x, Role::kRouter, i, e.count, n_.width, kNoBias)},
+                {{attr::axis, int64_t(-1)}});
+    const std::vector<ValueId> chosen = first_of(scores, Dim(e.used), true);
+    ValueId shares = chosen[0];
+    if (e.is_normalized)
+      shares = b_.emit(op::Div, {shares, b_.reduce(op::ReduceSum, shares, {1}, true)});
+    const ValueId owner = b_.reshape(chosen[1], {pairs}), order = first_of(owner, pairs, false)[1];
+    const ValueId none = b_.expand(whole(DType::kI64, 0), {Dim(e.count)}),
+                  one = b_.expand(whole(DType::kI64, 1), {pairs}), all = b_.counting(pairs);
+    return {
+        b_.emit(op::Div, {order, whole(DType::kI64, e.used)}),
+        b_.emit(
+            op::CumSum, {scattered(none, owner, one, "add")},
+            {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}),
+        scattered(all, order, all, "none"),
+        b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
+  }
+  ValueId taken(ValueId x, ValueId rows) {
+    return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});
+  }
+  /// `rows` of x, or all in their order, times the matrices of their experts.
+  ValueId grouped(ValueId x, ValueId rows, ValueId ends, const Matrix& matrix) {
+    if (matrix.blocks) x = quantized(x, *matrix.blocks);
+    if (rows != kAbsent) x = taken(x, rows);
+    return b_.emit(op::GroupedLinear, {x, matrix.id, ends},
+                   matrix.blocks ? typed(*matrix.blocks) : graph::Attributes());
+  }
+  ValueId experts(ValueId x, int64_t i) {
+    const ExpertNumbers& e = n_.experts;
+    const Dim tokens = b_.dims(x)[0];
+    const Routing r = routing(x, i);
+    const auto of = [&](Role role, int64_t out, int64_t in) {
+      return weights_.experts(role, i, e.count, out, in);
+    };
+    const ValueId gate = grouped(x, r.rows, r.ends, of(Role::kExpertGate, e.hidden, n_.width)),
+                  up = grouped(x, r.rows, r.ends, of(Role::kExpertUp, e.hidden, n_.width)),
+                  down = grouped(b_.emit(op::Mul, {activated(gate), up}), kAbsent, r.ends,
+                                 of(Role::kExpertDown, n_.width, e.hidden));
+    const ValueId parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(n_.width)});
+    const ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(n_.width)});
+    return e.shared_hidden ? b_.emit(op::Add, {y, shared_expert(x, i)}) : y;
+  }
+  ValueId shared_expert(ValueId x, int64_t i) {
+    const int64_t hidden = n_.experts.shared_hidden;
+    const ValueId y = linear(gated(x, Role::kSharedGate, Role::kSharedUp, i, hidden),
+                             Role::kSharedDown, i, n_.width, hidden, kNoBias);
+    if (!weights_.has(Role::kSharedRouter, Part::kWeight, i)) return y;
+    const ValueId row = b_.reshape(weights_.vector(Role::kSharedRouter, Part::kWeight, i, n_.width),
+                                   {Dim(1), Dim(n_.width)});
+    return b_.emit(op::Mul, {y, b_.emit(op::Sigmoid, {product(x, {row, std::nullopt}, kAbsent)})});
   }
   ValueId activated(ValueId x) {
     switch (row_.activation) {

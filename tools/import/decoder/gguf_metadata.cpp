@@ -206,10 +206,28 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
   keys.pass_over({"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"});
 }
 
+void read_experts(Keys& keys, DecoderNumbers* n) {
+  ExpertNumbers& e = n->experts;
+  e.count = keys.integer("expert_count", 0, 0, kMaxExperts);
+  if (e.count == 0) {
+    keys.pass_over({"expert_used_count"});
+    return;
+  }
+  if (n->row->experts == Experts::kNone)
+    keys.refuse("expert_count", "is " + std::to_string(e.count),
+                "0: this architecture's mixtures of experts are not known");
+  e.used = keys.need("expert_used_count", e.count);
+  e.hidden = keys.integer("expert_feed_forward_length", n->layers[0].hidden, 1, kMaxWidth);
+  e.shared_hidden = keys.integer("expert_shared_feed_forward_length", 0, 0, kMaxWidth);
+  e.is_normalized = keys.flag("expert_weights_norm", n->row->experts == Experts::kNormalized);
+  e.scale = keys.number("expert_weights_scale", 0);
+  if (e.scale == 0) e.scale = 1;
+  constexpr int64_t kSoftmax = 1;
+  (void)keys.integer("expert_gating_func", kSoftmax, 0, kSoftmax);
+}
+
 /// What is not built, where a model has it.
 void refuse_others(Keys& keys) {
-  if (keys.integer("expert_count", 0, 0, kMaxWidth) > 0)
-    keys.refuse("expert_count", "is not 0", "0: mixtures of experts are not built");
   if (keys.number("attention.clamp_kqv", 0) != 0)
     keys.refuse("attention.clamp_kqv", "is not 0", "0");
   if (keys.number("attention.max_alibi_bias", 0) != 0)
@@ -218,7 +236,7 @@ void refuse_others(Keys& keys) {
     keys.refuse("attention.causal", "is false", "true: a decoder");
   if (keys.integer("pooling_type", 0, -1, 100) > 0)
     keys.refuse("pooling_type", "is not 0", "0: a decoder gives logits");
-  keys.pass_over({"vocab_size", "expert_used_count", "tensor_data_layout"});
+  keys.pass_over({"vocab_size", "tensor_data_layout"});
 }
 
 const Architecture& architecture_of(const GgufFile& file) {
@@ -257,6 +275,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   read_scales(keys, &n, layers);
   read_rope(keys, &n);
   read_windows(keys, file, &n);
+  read_experts(keys, &n);
   refuse_others(keys);
   n.is_parallel =
       n.row->parallel == Parallel::kAlways ||

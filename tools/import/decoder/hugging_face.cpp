@@ -49,6 +49,9 @@ class CheckpointTensors : public TensorSource {
   std::string name(Role role, Part part, int64_t layer) const override {
     return hugging_face_name(row_, role, part, layer);
   }
+  std::string expert_name(Role role, int64_t layer, int64_t expert) const override {
+    return hugging_face_expert(row_, role, layer, expert);
+  }
   bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
   SourceTensor load(const std::string& name) const override {
     const Tensor& tensor = *tensors_.at(name);

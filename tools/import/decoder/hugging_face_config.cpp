@@ -17,11 +17,30 @@ using Json = nlohmann::json;
 constexpr HuggingFaceRow kRows[] = {
     {.model_type = "llama", .architecture = "llama"},
     {.model_type = "mistral", .architecture = "llama"},
+    {.model_type = "mixtral",
+     .architecture = "llama",
+     .router = "block_sparse_moe.gate",
+     .experts = "block_sparse_moe.experts.",
+     .expert_parts = {"w1", "w3", "w2"}},
     {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
     {.model_type = "granite", .architecture = "granite"},
     {.model_type = "arcee", .architecture = "arcee"},
     {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
+    {.model_type = "qwen2_moe",
+     .architecture = "qwen2moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .has_window = false},
     {.model_type = "qwen3", .architecture = "qwen3", .has_window = false},
+    {.model_type = "qwen3_moe",
+     .architecture = "qwen3moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .has_window = false},
+    {.model_type = "olmoe",
+     .architecture = "olmoe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts."},
     {.model_type = "seed_oss", .architecture = "seed_oss"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
@@ -253,7 +272,7 @@ void read_rope(Config& config, DecoderNumbers* n) {
 }
 
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
-  const int64_t window = config.integer("sliding_window", 0, 1, int64_t(1) << 24);
+  const int64_t window = config.integer("sliding_window", 0, 0, int64_t(1) << 24);
   const bool counts = config.flag("use_sliding_window", row.has_window);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != n->layers.size()))
@@ -288,6 +307,20 @@ void read_layers(Config& config, DecoderNumbers* n) {
     n->layers.push_back(
         {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
   }
+}
+
+/// Layers without a router are dense, whatever the configuration says of them.
+void read_experts(Config& config, DecoderNumbers* n) {
+  ExpertNumbers& e = n->experts;
+  e.count = config.integer("num_experts", config.integer("num_local_experts", 0, 1, kMaxExperts), 1,
+                           kMaxExperts);
+  if (e.count == 0) config.refuse("num_experts", "a number, and it is missing");
+  e.used = config.need("num_experts_per_tok", e.count);
+  e.hidden = config.integer("moe_intermediate_size", n->layers[0].hidden, 1, 1 << 24);
+  e.shared_hidden = config.integer("shared_expert_intermediate_size", 0, 1, 1 << 24);
+  // which Mixtral does not say
+  e.is_normalized = config.flag("norm_topk_prob", n->row->rope == Rope::kNeighbors);
+  for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
 }
 
 void check_activation(Config& config, const Architecture& row) {
@@ -331,9 +364,12 @@ DecoderNumbers read_config(const Json& json, const std::string& file, int64_t co
                            std::vector<std::string>* notes) {
   const HuggingFaceRow& row = hugging_face_row(json, file);
   Config config(json, file);
-  for (const char* key :
-       {"quantization_config", "num_experts", "num_local_experts", "n_routed_experts", "clip_qkv",
-        "use_qk_norm", "qk_layernorm", "use_parallel_residual", "use_bidirectional_attention"}) {
+  const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
+  for (const char* key : experts)
+    if (const Json* value = config.find(key); value && *value != 0 && !row.experts)
+      config.refuse(key, "none: mixtures of experts are not known for this model_type");
+  for (const char* key : {"quantization_config", "clip_qkv", "use_qk_norm", "qk_layernorm",
+                          "use_parallel_residual", "use_bidirectional_attention"}) {
     const Json* value = config.find(key);
     if (value && *value != false && *value != 0) config.refuse(key, "none: it is not built");
   }
@@ -344,6 +380,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, int64_t co
   n.trained_context = config.need("max_position_embeddings", 1 << 24);
   n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
   read_layers(config, &n);
+  if (row.experts) read_experts(config, &n);
   check_activation(config, *n.row);
   n.epsilon = config.number(
       "rms_norm_eps", config.number("layer_norm_eps",
@@ -366,6 +403,21 @@ DecoderNumbers read_config(const Json& json, const std::string& file, int64_t co
   for (const std::string& key : unread) list += (list.empty() ? "" : ", ") + key;
   if (!list.empty()) notes->push_back("config.json says what is not read: " + list);
   return n;
+}
+
+namespace {
+
+std::string expert_module(const HuggingFaceRow& row, Role role, const std::string& number) {
+  const int part = int(role) - int(Role::kExpertGate);
+  return std::string(row.experts ? row.experts : "") + number + "." + row.expert_parts[part];
+}
+
+}  // namespace
+
+std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
+                                int64_t expert) {
+  return "model.layers." + std::to_string(layer) + "." +
+         expert_module(row, role, std::to_string(expert)) + ".weight";
 }
 
 std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
@@ -395,6 +447,14 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kUp: return row.up;
       case Role::kDown: return row.down;
       case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
+      case Role::kRouter: return row.router ? row.router : "mlp.gate";
+      case Role::kExpertGate:
+      case Role::kExpertUp:
+      case Role::kExpertDown: return expert_module(row, role, "*");
+      case Role::kSharedRouter: return "mlp.shared_expert_gate";
+      case Role::kSharedGate: return "mlp.shared_expert.gate_proj";
+      case Role::kSharedUp: return "mlp.shared_expert.up_proj";
+      case Role::kSharedDown: return "mlp.shared_expert.down_proj";
     }
     return "";
   };

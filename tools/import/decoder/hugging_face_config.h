@@ -21,6 +21,10 @@ struct HuggingFaceRow {
   const char* feed_forward_norm = nullptr;
   const char* attention_out_norm = "post_attention_layernorm";
   const char* feed_forward_out_norm = "post_feedforward_layernorm";
+  // of mixtures of experts; null: the architecture has none here
+  const char* router = nullptr;
+  const char* experts = nullptr;  // in front of the number of an expert
+  const char* expert_parts[3] = {"gate_proj", "up_proj", "down_proj"};
   Rope order = Rope::kHalves;
   double norm_shift = 0;
   bool has_window = true;  // sliding_window counts; else use_sliding_window says so
@@ -32,5 +36,8 @@ const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::
 DecoderNumbers read_config(const nlohmann::json& config, const std::string& file, int64_t context,
                            std::vector<std::string>* notes);
 std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer);
+/// Of the matrix of one expert.
+std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
+                                int64_t expert);
 
 }  // namespace ingot::decoder

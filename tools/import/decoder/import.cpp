@@ -44,6 +44,14 @@ const char* gguf_name(Role role) {
     case Role::kUp: return "ffn_up";
     case Role::kDown: return "ffn_down";
     case Role::kFeedForwardOutNorm: return "post_ffw_norm";
+    case Role::kRouter: return "ffn_gate_inp";
+    case Role::kExpertGate: return "ffn_gate_exps";
+    case Role::kExpertUp: return "ffn_up_exps";
+    case Role::kExpertDown: return "ffn_down_exps";
+    case Role::kSharedRouter: return "ffn_gate_inp_shexp";
+    case Role::kSharedGate: return "ffn_gate_shexp";
+    case Role::kSharedUp: return "ffn_up_shexp";
+    case Role::kSharedDown: return "ffn_down_shexp";
   }
   return "";
 }

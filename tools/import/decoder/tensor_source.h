@@ -35,6 +35,14 @@ enum class Role : uint8_t {
   kUp,
   kDown,
   kFeedForwardOutNorm,
+  kRouter,
+  kExpertGate,  // of all experts
+  kExpertUp,
+  kExpertDown,
+  kSharedRouter,
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
 };
 enum class Part : uint8_t { kWeight, kBias };
 
@@ -54,6 +62,8 @@ class TensorSource {
   virtual const std::string& file() const = 0;
   /// Its name there, whether or not there is one.
   virtual std::string name(Role role, Part part, int64_t layer) const = 0;
+  /// Of one expert's part of kExpertGate .. kExpertDown; empty where one tensor has all of them.
+  virtual std::string expert_name(Role, int64_t /*layer*/, int64_t /*expert*/) const { return ""; }
   virtual bool has(const std::string& name) const = 0;
   /// @pre has(name)
   virtual SourceTensor load(const std::string& name) const = 0;

@@ -21,7 +21,8 @@
 
 namespace ingot::decoder {
 
-/// [rows, columns] of f32; or, in blocks, u8 [rows, bytes of a row].
+/// [rows, columns] of f32; or, in blocks, u8 [rows, bytes of a row]. Of experts in front of it the
+/// number of them.
 struct Matrix {
   graph::ValueId id = graph::kAbsent;
   std::optional<BlockType> blocks;
@@ -49,6 +50,27 @@ class Weights {
     return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
                                  : constant(tensor, {rows, columns}, order),
                           blocks};
+  }
+  /// The same matrix of every expert, which some sources have in a tensor each.
+  Matrix experts(Role role, int64_t layer, int64_t count, int64_t rows, int64_t columns) {
+    const std::vector<int64_t> dims = {count, rows, columns};
+    if (source_.expert_name(role, layer, 0).empty()) {
+      const SourceTensor tensor = fetch(source_.name(role, Part::kWeight, layer), dims);
+      if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
+      const std::optional<BlockType> blocks = blocks_of(tensor, columns);
+      return {blocks ? raw(tensor, *blocks, dims, {}) : constant(tensor, dims, {}), blocks};
+    }
+    std::vector<uint8_t> all;
+    for (int64_t e = 0; e < count; e++) {
+      const SourceTensor tensor = fetch(source_.expert_name(role, layer, e), {rows, columns});
+      if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
+      const std::vector<uint8_t> one = widen(source_, tensor, columns, {});
+      if (e == 0) all.reserve(one.size() * size_t(count));
+      host::append_weights(all, one.data(), one.size());
+    }
+    return {
+        add_constant(source_.name(role, Part::kWeight, layer), DType::kF32, dims, std::move(all)),
+        std::nullopt};
   }
   /// f32 [length], each `shift` more than the source's.
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
@@ -136,32 +158,32 @@ class Weights {
     return type && columns % block_format(*type).unit == 0 ? type : std::nullopt;
   }
   /// Rows as the source has their bytes.
-  graph::ValueId raw(const SourceTensor& tensor, BlockType type, const std::vector<int64_t>& dims,
+  graph::ValueId raw(const SourceTensor& tensor, BlockType type, std::vector<int64_t> dims,
                      const std::vector<int64_t>& order) {
-    const int64_t row = block_weights::weight_row_bytes(block_format(type), dims[1]);
-    host::charge_memory(uint64_t(dims[0]) * uint64_t(row));
-    std::vector<uint8_t> bytes = host::zero_bytes(uint64_t(dims[0]) * uint64_t(row));
-    for (int64_t r = 0; r < dims[0]; r++)
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < dims.size(); i++) rows *= dims[i];
+    const int64_t row = dims.back() =
+        block_weights::weight_row_bytes(block_format(type), dims.back());
+    host::charge_memory(uint64_t(rows) * uint64_t(row));
+    std::vector<uint8_t> bytes = host::zero_bytes(uint64_t(rows) * uint64_t(row));
+    for (int64_t r = 0; r < rows; r++)
       std::memcpy(bytes.data() + r * row,
                   tensor.bytes.data + (order.empty() ? r : order[size_t(r)]) * row, size_t(row));
     host::note_touched(2 * bytes.size());
-    graph::Constant made;
-    made.dtype = DType::kU8;
-    made.dims = {dims[0], row};
-    made.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-    const graph::ValueId id = b_.constant(std::move(made));
-    b_.model.values[size_t(id)].name = tensor.name;
-    return id;
+    return add_constant(tensor.name, DType::kU8, dims, std::move(bytes));
   }
   graph::ValueId constant(const SourceTensor& tensor, const std::vector<int64_t>& dims,
                           const std::vector<int64_t>& order) {
+    return add_constant(tensor.name, DType::kF32, dims, widen(source_, tensor, dims.back(), order));
+  }
+  graph::ValueId add_constant(const std::string& name, DType dtype,
+                              const std::vector<int64_t>& dims, std::vector<uint8_t> bytes) {
     graph::Constant made;
-    made.dtype = DType::kF32;
+    made.dtype = dtype;
     made.dims.assign(dims.begin(), dims.end());
-    made.bytes =
-        std::make_shared<const std::vector<uint8_t>>(widen(source_, tensor, dims[1], order));
+    made.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
     const graph::ValueId id = b_.constant(std::move(made));
-    b_.model.values[size_t(id)].name = tensor.name;
+    b_.model.values[size_t(id)].name = name;
     return id;
   }
 

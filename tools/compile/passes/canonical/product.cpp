@@ -108,6 +108,16 @@ void general_product(Canonical& c, Node& node) {
   e.add(op::Elementwise, {y, addend}, {out}, node, elementwise(steps, "f32"));
 }
 
+// Has its own operands already; weights must be there.
+void grouped_linear(Canonical& c, Node& node) {
+  const Constant* const w = c.editor.constant(node.inputs[1]);
+  if (!w || !w->bytes)
+    c.refuse(node, "", "its weights of experts come from a run",
+             "export the model with constant weights");
+  else if (w->dtype != DType::kU8)
+    floats(c, node);
+}
+
 // Attention has its own operands already; only the type is asked.
 void attention(Canonical& c, Node& node) { floats(c, node); }
 
@@ -117,6 +127,7 @@ void add_product_rules(Rules& rules) {
   rules[op::MatMul] = matrix_product;
   rules[op::Gemm] = general_product;
   rules[op::Attention] = attention;
+  rules[op::GroupedLinear] = grouped_linear;
 }
 
 }  // namespace ingot::passes

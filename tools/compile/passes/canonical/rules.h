@@ -25,7 +25,7 @@ using Rules = std::map<graph::Operator, Rule>;
 
 void add_convolution_rules(Rules& rules);  // Conv, ConvTranspose
 void add_pool_rules(Rules& rules);         // MaxPool, AveragePool, LpPool
-void add_product_rules(Rules& rules);      // MatMul, Gemm
+void add_product_rules(Rules& rules);      // MatMul, Gemm, GroupedLinear
 void add_elementwise_rules(
     // everything of one element at a time, Cast, Where, Expand, BatchNormalization
     Rules& rules);
