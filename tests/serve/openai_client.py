@@ -166,8 +166,8 @@ def main():
         place = folder / "models/chat/1"
         place.mkdir(parents=True)
         shutil.copy(a.model, place / "model.ingot")
-        told = Ingot(a.ingot, folder)("generate", a.model, "--chat", "--prompt", "hi", "--tokens", 5,
-                                      "--json").succeeded()
+        question = ["--chat", "--prompt", "hi", "--tokens", 5, "--json"]
+        told = Ingot(a.ingot, folder)("generate", a.model, *question).succeeded()
         expected = json.loads(told.stdout)["text"]
         with Server(a.ingot, folder / "models", "--slots", "4") as server:
             client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32 outputs go over the
-// threads. Several rows read a panel that is expanded to bytes once for a chunk of them; one
-// row reads the file's bytes. Contract: runtime/op/block_linear.h.
+// kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32
+// outputs go over the threads. Several rows read a panel that is expanded to bytes once for a chunk
+// of them; one row reads the file's bytes. Contract: runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
 #include "kernels/cpu/gemm/gemm.inl"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/oracle/block_linear.cpp - weights in blocks and of experts, one by one in double. BlockQuantize is
-// defined in f32, and computed so.
+// kernels/cpu/oracle/block_linear.cpp - weights in blocks and of experts, one by one in
+// double. BlockQuantize is defined in f32, and computed so.
 #include <cmath>
 #include <cstring>
 

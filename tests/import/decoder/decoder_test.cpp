@@ -178,6 +178,12 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
       {"experts",
        [](Source& s) { s.metadata["llama.expert_count"] = whole(8); },
        {"2 ", "'llama.expert_used_count'"}},
+      {"experts without a router",
+       [](Source& s) {
+         s.metadata["llama.expert_count"] = whole(8),
+         s.metadata["llama.expert_used_count"] = whole(2);
+       },
+       {"5 ", "'blk.1.ffn_gate_inp.weight' is missing", "[8, 8]"}},
       {"an unknown rope",
        [](Source& s) { s.metadata["llama.rope.scaling.type"] = word("spiral"); },
        {"4 ", "'spiral'", "longrope"}},

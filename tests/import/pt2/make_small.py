@@ -337,7 +337,8 @@ def main():
     write("antialias", Antialias(), (torch.randn(1, 2, 13, 16),))
     write("boxes", Boxes(), box_inputs())
     write("empty_rows", EmptyRows(), rows_without_keys())
-    write("experts", Experts(), (torch.randn(11, 12),), {"x": {0: torch.export.Dim("rows", max=64)}})
+    rows = torch.export.Dim("rows", max=64)
+    write("experts", Experts(), (torch.randn(11, 12),), {"x": {0: rows}})
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))
 

@@ -182,7 +182,11 @@ class Decoder {
   }
 
   ValueId feed_forward(ValueId x, int64_t i) {
-    if (n_.experts.count && weights_.has(Role::kRouter, Part::kWeight, i)) return experts(x, i);
+    // A layer without a router is dense. If no layer has one, the last names what is missing.
+    const bool has_router = weights_.has(Role::kRouter, Part::kWeight, i);
+    any_router_ |= has_router;
+    const bool is_last = i + 1 == int64_t(n_.layers.size());
+    if (n_.experts.count && (has_router || (is_last && !any_router_))) return experts(x, i);
     const int64_t hidden = n_.layers[size_t(i)].hidden;
     ValueId y;
     if (row_.feed_forward == FeedForward::kPlain) {
@@ -423,6 +427,7 @@ class Decoder {
   Angles angles_[2];
   std::map<int64_t, ValueId> masks_;
   int64_t cache_bytes_ = 0;
+  bool any_router_ = false;
 };
 
 }  // namespace

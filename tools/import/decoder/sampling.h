@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/sampling.h - the sampling that a source asks for, as entries of the metadata:
+// tools/import/decoder/sampling.h - the sampling that a source asks for, as entries of metadata:
 // ingot.sampling.NAME. People read them; nothing samples by them unasked.
 #pragma once
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/answer_task.h - one answer of a language model: what was asked, and who takes
 // the tokens as they come.
-// Threads  one at a time: the protocol's until submit(), the slot's until end() or fail() is called.
+// Threads  one at a time: the protocol's until submit(), the slot's until end() or fail().
 #pragma once
 #include <cstdint>
 #include <memory>
