@@ -63,6 +63,8 @@ ScratchNeed grouped_linear_scratch(const OpArguments& a, int) {
 
 }  // namespace
 
+bool grouped::has_blocks(const OpArguments& a) { return a.inputs[1].packing == Packing::kBlocks32; }
+
 int64_t grouped::row_weights(const OpArguments& a) {
   if (!has_blocks(a)) return a.inputs[1].row_length();
   const BlockFormat f = block_format(a.as<GroupedLinearAttributes>().type);

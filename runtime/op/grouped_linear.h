@@ -20,7 +20,7 @@ extern const OpContract kGroupedLinearContract;
 
 namespace grouped {
 
-inline bool has_blocks(const OpArguments& a) { return a.inputs[1].packing == Packing::kBlocks32; }
+bool has_blocks(const OpArguments& a);
 /// Weights of a row. @pre checked
 int64_t row_weights(const OpArguments& a);
 
