@@ -184,7 +184,10 @@ stage_models() {
   "$python" tests/micro/streams.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
-  "$python" tests/import/decoder/decoder_test.py --ingot build/gcc/bin/ingot || failed=1
+  local script
+  for script in decoder chat conversation perplexity experts; do
+    "$python" "tests/import/decoder/${script}_test.py" --ingot build/gcc/bin/ingot || failed=1
+  done
   "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1
   return $failed
 }

@@ -13,7 +13,7 @@
 
 namespace ingot::cli {
 
-/// What is said of a run that was stopped.
+/// The line of the error for a run that was stopped.
 std::string late_text(const std::string& path, double seconds);
 
 /// Cancels a run that takes longer than `seconds`. Where it has not ended kGrace later, one
