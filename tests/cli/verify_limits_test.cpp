@@ -4,10 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/cli/command_line.h"
 #include "tests/format/small_files.h"
+#include "tests/support/onnx_writer.h"
 #include "tools/files/npz/npz.h"
 
 using namespace cli_test;
@@ -86,6 +89,21 @@ std::string slow(const Folder& folder, int64_t boxes) {
                 0}};
   std::string path = folder / "slow.ingot";
   convert::write_file(f, path);
+  return path;
+}
+
+/// y = -x, 2^30 times over, as a source.
+std::string looping_source(const Folder& folder) {
+  using test::OnnxGraph;
+  OnnxGraph body, graph;
+  body.input("i", {}, 7).input("go", {}, 9).input("h", {4});
+  body.node("Identity", {"go"}, {"still"}).node("Neg", {"h"}, {"next"});
+  body.output("still").output("next");
+  graph.input("x", {4}).initializer("turns", {}, std::vector<int64_t>{int64_t{1} << 30});
+  graph.node("Loop", {"turns", "", "x"}, {"y"}, {test::graph_attribute("body", body.proto)});
+  graph.output("y");
+  std::string path = folder / "looping.onnx";
+  std::ofstream(path, std::ios::binary) << graph.bytes(16);
   return path;
 }
 
@@ -183,6 +201,28 @@ TEST_CASE("run, bench, why, report, check: a loop of 2^40 iterations ends at --m
   CHECK(run({"run", looping(folder, 1000), "--inputs", inputs, "--outputs", folder / "out.npz",
              "--max-run-seconds", "60"})
             .exit == 0);
+}
+
+TEST_CASE("compare: a source whose loop has 2^30 iterations ends at --max-run-seconds") {
+  const Folder folder;
+  const std::string source = looping_source(folder), file = folder / "from_source.ingot";
+  REQUIRE(run({"convert", source, "-o", file, "--no-check"}).exit == 0);
+  Ran ran;
+  CHECK(seconds_of([&] {
+          ran = run({"compare", source, file, "--max-run-seconds", "0.5", "--threads", "1"});
+        }) < 30);
+  CHECK(ran.exit == 7);
+  CHECK(is_one_error_line(ran.err));
+  CHECK(has(ran.err, "--max-run-seconds"));
+}
+
+TEST_CASE("run, bench, why, report, check, compare: a run has a limit where none is asked for") {
+  for (const char* command : {"run", "bench", "why", "report", "check", "compare"}) {
+    CAPTURE(command);
+    std::string help = run({command, "--help"}).out;
+    help = std::regex_replace(help.substr(help.find("--max-run-seconds")), std::regex("\\s+"), " ");
+    CHECK(has(help.substr(0, 200), "0: any time (default: 300)"));
+  }
 }
 
 TEST_CASE("inspect: says how many instructions a run executes at most") {
