@@ -40,12 +40,13 @@ void print_memory(const Json& m, bool all) {
   if (m.contains("caller_arena_bytes"))
     printf("  in an arena of the caller's, weights copied: %s\n",
            grouped(m["caller_arena_bytes"].get<uint64_t>()).c_str());
-  const uint64_t activations = m["activations"], bound = m["lower_bound"];
-  printf("Activations: %s bytes, %s. The peak is at step %s, %s:\n", grouped(activations).c_str(),
-         activations == bound
-             ? "equal to the lower bound"
-             : (number(m["ratio"].get<double>()) + " times the lower bound of " + grouped(bound))
-                   .c_str(),
+  const uint64_t state = m["state"], bound = m["lower_bound"];
+  const uint64_t planned = m["activations"].get<uint64_t>() + state;
+  const std::string against = planned == bound ? "equal to the lower bound"
+                                               : number(m["ratio"].get<double>()) +
+                                                     " times the lower bound of " + grouped(bound);
+  printf("%s: %s bytes, %s. The peak is at step %s, %s:\n",
+         state ? "Activations and state" : "Activations", grouped(planned).c_str(), against.c_str(),
          m["peak_step"].dump().c_str(), m["peak_at"].get<std::string>().c_str());
   Table live({"value", ">bytes", ">from step", ">to step"});
   for (size_t i = 0; i < m["live"].size() && (all || i < 12); i++) {
