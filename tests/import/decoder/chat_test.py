@@ -76,7 +76,8 @@ def check_gguf(checks, ingot, folder):
     shown = ingot("inspect", ingot.file).stdout
     for words in ("SentencePiece pairs), a chat template", "licence", " mit\n",
                   "Control tokens: 1 <s>, 2 </s>, 3 <|system|>, 4 <|user|>, 5 <|bot|>\n",
-                  "Sampling that the source asks for: temperature 0.5\n"):
+                  "Sampling that the source asks for: temperature 0.5\n",
+                  "  keys.0 to keys.1      2 x f32 ["):
         checks.check(words in shown, f"inspect says {words.strip()!r}", shown)
     said = prompt(ingot, "--prompt", "hi", "--system", "be")
     checks.check(said == "<|system|>be<|user|>hi<|bot|>", "the prompt", said)

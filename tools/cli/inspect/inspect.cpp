@@ -45,16 +45,42 @@ void print_ports(const char* title, const Json& ports) {
   printf("%s\n%s", title, table.empty() ? "  none\n" : table.text().c_str());
 }
 
+/// Names that differ in a number alone are alike: keys.0 to keys.29 of a language model's layers.
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c < '0' || c > '9')
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out;
+}
+
 void print_states(const Json& states) {
   if (states.empty()) return;
-  Table table({"", "", ""});
+  struct Alike {
+    std::string first, last, type, more;
+    int count;
+  };
+  std::vector<Alike> rows;
+  std::map<std::string, size_t> row_of;
   for (const Json& state : states) {
-    const std::string output = text_of(state["output"]);
-    table.row({text_of(state["name"]), text_of(state["dtype"]) + " " + dims_text(state),
-               (output.empty() ? "" : "was fed back from " + output + "; ") +
-                   (state["starts_at_zero"].get<bool>() ? "starts at zero"
-                                                        : "starts at a value in the file")});
+    const std::string name = text_of(state["name"]), output = text_of(state["output"]);
+    const std::string type = text_of(state["dtype"]) + " " + dims_text(state);
+    const std::string more =
+        (output.empty() ? "" : "was fed back from " + output + "; ") +
+        (state["starts_at_zero"].get<bool>() ? "starts at zero" : "starts at a value in the file");
+    const auto [at, is_new] = row_of.emplace(without_numbers(name + more) + type, rows.size());
+    if (is_new) rows.push_back({name, name, type, more, 0});
+    rows[at->second].last = name;
+    rows[at->second].count++;
   }
+  Table table({"", "", ""});
+  for (const Alike& r : rows)
+    table.row({r.count == 1 ? r.first : r.first + " to " + r.last,
+               r.count == 1 ? r.type : std::to_string(r.count) + " x " + r.type,
+               r.count == 1 ? r.more : without_numbers(r.more)});
   printf("State\n%s", table.text().c_str());
 }
 
