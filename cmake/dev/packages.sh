@@ -2,7 +2,7 @@
 # Installs distribution packages that are missing; says what and why before it does.
 build_packages=(g++ cmake ninja-build pkg-config flatbuffers-compiler libflatbuffers-dev libprotozero-dev libcli11-dev
   nlohmann-json3-dev libzip-dev zlib1g-dev libmimalloc-dev libpng-dev libjpeg-dev help2man)
-test_packages=(ccache libboost-dev libssl-dev doctest-dev clang 'libclang-rt-dev|libclang-common-14-dev' binutils g++-aarch64-linux-gnu qemu-user gcc-arm-none-eabi make
+test_packages=(ccache libboost-dev libssl-dev doctest-dev clang lld 'libclang-rt-dev|libclang-common-14-dev' binutils g++-aarch64-linux-gnu qemu-user gcc-arm-none-eabi make
   libstdc++-arm-none-eabi-newlib qemu-system-arm python3 python3-venv git file clang-format clang-tidy zsh)
 demo_packages=(python3 python3-venv espeak-ng)
 lint_packages=(clang-format clang-tidy python3 git)

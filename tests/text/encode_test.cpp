@@ -70,6 +70,7 @@ TEST_CASE("encode: random merges give what a naive join gives, in short parts an
       known.push_back(left + right);
     }
     const Vocabulary v = byte_vocabulary(merges);
+    const vocabulary::PieceIndex index = vocabulary::index_of(v.pieces);
     const LoadedTokenizer t = loaded(v);
     for (const size_t length : {1u, 7u, 24u, 25u, 26u, 80u, 300u}) {
       const std::string text = random_text(&random, "abcd", length);
@@ -80,7 +81,7 @@ TEST_CASE("encode: random merges give what a naive join gives, in short parts an
         return std::pair(at != merges.end(), double(at - merges.begin()));
       });
       Ids expected;
-      for (const std::string& piece : joined) expected.push_back(int32_t(piece_of(v, piece)));
+      for (const std::string& piece : joined) expected.push_back(int32_t(index.at(piece)));
       CAPTURE(text);
       REQUIRE(without_ends(t, text) == expected);
     }
@@ -94,6 +95,7 @@ TEST_CASE("encode: scored pairs give what a naive join gives; the rest falls bac
     for (int p = 0; p < 10; p++)
       scores[random_text(&random, "ab ", 2 + random() % 3)] = -double(random() % 8);
     const Vocabulary v = scored_vocabulary({scores.begin(), scores.end()});
+    const vocabulary::PieceIndex index = vocabulary::index_of(v.pieces);
     const LoadedTokenizer t = loaded(v);
     for (const size_t length : {0u, 1u, 9u, 60u}) {
       const std::string text = random_text(&random, "aabb c", length);
@@ -106,7 +108,7 @@ TEST_CASE("encode: scored pairs give what a naive join gives; the rest falls bac
       });
       Ids expected;
       for (const std::string& piece : joined)
-        expected.push_back(int32_t(piece == "c" ? 2 + 'c' : piece_of(v, piece)));
+        expected.push_back(int32_t(piece == "c" ? 2 + 'c' : index.at(piece)));
       CAPTURE(text);
       REQUIRE(without_ends(t, text) == expected);
       REQUIRE(t.decode(expected, false) == text);

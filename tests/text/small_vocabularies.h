@@ -22,10 +22,6 @@ inline uint32_t add_piece(Vocabulary* v, const std::string& bytes,
   return uint32_t(v->pieces.size() - 1);
 }
 
-inline uint32_t piece_of(const Vocabulary& v, const std::string& bytes) {
-  return vocabulary::index_of(v.pieces).at(bytes);
-}
-
 /// All bytes, and what the merges make, in their order.
 inline Vocabulary byte_vocabulary(const std::vector<std::pair<std::string, std::string>>& merges,
                                   std::vector<TextStage> stages = {}) {

@@ -145,58 +145,65 @@ void add_memory_limit(CLI::App* command) {
       ->type_name("BYTES|512M");
 }
 
-void add_commands(CLI::App& app, Action* chosen) {
-#ifdef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
-  for (const auto add : {add_inspect, add_run, add_generate, add_chat, add_tokenize, add_bench,
-                         add_check, add_verify, add_doctor, add_completion})
-    add(app, chosen);
-#else
-  add_convert(app, chosen);
-  add_inspect(app, chosen);
-  add_run(app, chosen);
-  add_bench(app, chosen);
-  add_check(app, chosen);
-  add_verify(app, chosen);
-  add_compare(app, chosen);
-  add_upgrade(app, chosen);
-  add_why(app, chosen);
-  add_report(app, chosen);
-  add_place(app, chosen);
-  add_tune(app, chosen);
-  add_kernels(app, chosen);
-  add_firmware(app, chosen);
-  add_plan(app, chosen);
-  add_diff(app, chosen);
-  add_operators(app, chosen);
-  add_extract(app, chosen);
-  add_tokenize(app, chosen);
-  add_generate(app, chosen);
-  add_chat(app, chosen);
-  add_perplexity(app, chosen);
-  add_registry(app, chosen);
-  add_serve(app, chosen);
-  add_doctor(app, chosen);
-  add_completion(app, chosen);
+struct Command {
+  const char* name;
+  void (*add)(CLI::App& app, Action* chosen);
+  const char* group;
+};
+constexpr char kFiles[] = "Make and look into files", kRun[] = "Run", kCheck[] = "Check",
+               kHelp[] = "Help";
+constexpr Command kCommands[] = {
+#ifndef INGOT_DEVICE_CLI  // what runs .ingot files; the CMake target ingot_device
+    {"convert", add_convert, kFiles},
 #endif
-  add_help(app);
-  const std::pair<const char*, std::vector<const char*>> groups[] = {
-      {"Make and look into files",
-       {"convert", "inspect", "extract", "diff", "upgrade", "registry"}},
-      {"Run",
-       {"run", "generate", "chat", "tokenize", "serve", "bench", "place", "tune", "kernels",
-        "firmware", "plan"}},
-      {"Check", {"verify", "check", "compare", "perplexity", "why", "report", "doctor"}},
-      {"Help", {"operators", "completion", "help"}}};
-  for (CLI::App* command : app.get_subcommands({})) {
-    for (const auto& [heading, names] : groups)
-      if (std::find(names.begin(), names.end(), command->get_name()) != names.end())
-        command->group(heading);
-    if (command->get_name() == "help") continue;
+    {"inspect", add_inspect, kFiles},
+    {"run", add_run, kRun},
+    {"bench", add_bench, kRun},
+    {"check", add_check, kCheck},
+    {"verify", add_verify, kCheck},
+#ifndef INGOT_DEVICE_CLI
+    {"compare", add_compare, kCheck},
+    {"upgrade", add_upgrade, kFiles},
+    {"why", add_why, kCheck},
+    {"report", add_report, kCheck},
+    {"place", add_place, kRun},
+    {"tune", add_tune, kRun},
+    {"kernels", add_kernels, kRun},
+    {"firmware", add_firmware, kRun},
+    {"plan", add_plan, kRun},
+    {"diff", add_diff, kFiles},
+    {"operators", add_operators, kHelp},
+    {"extract", add_extract, kFiles},
+#endif
+    {"tokenize", add_tokenize, kRun},
+    {"generate", add_generate, kRun},
+    {"chat", add_chat, kRun},
+#ifndef INGOT_DEVICE_CLI
+    {"perplexity", add_perplexity, kCheck},
+    {"registry", add_registry, kFiles},
+    {"serve", add_serve, kRun},
+#endif
+    {"doctor", add_doctor, kCheck},
+    {"completion", add_completion, kHelp}};
+
+/// The command that `word` names, alone: the options of all take longer than small networks run.
+/// All of them where it names none, or lists their options.
+void add_commands(CLI::App& app, Action* chosen, const std::string& word) {
+  const auto named = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                  [&](const Command& command) { return command.name == word; });
+  const bool all = named == std::end(kCommands) || named->add == add_completion;
+  for (const Command& command : kCommands) {
+    if (!all && &command != named) continue;
+    command.add(app, chosen);
+    CLI::App* added = app.get_subcommand(command.name);
+    added->group(command.group);
     for (const char* name : {"convert", "run", "bench", "check", "verify", "compare", "tune"})
-      if (command->get_name() == name) add_memory_limit(command);
-    command->add_flag_callback("-q,--quiet", be_quiet,
-                               "print errors and what was asked for, no notes or progress");
+      if (added->get_name() == name) add_memory_limit(added);
+    added->add_flag_callback("-q,--quiet", be_quiet,
+                             "print errors and what was asked for, no notes or progress");
   }
+  add_help(app);
+  app.get_subcommand("help")->group(kHelp);
 }
 
 /// `exit`, unless what was printed did not reach standard output.
@@ -238,7 +245,7 @@ int parse_and_act(int argc, char** argv, bool all_options) {
       "unavailable, 8 an internal error: please report it.\n"
       "INGOT_CPU_ISA names the kernels to use (see ingot --version), or oracle.");
   Action chosen;
-  add_commands(app, &chosen);
+  add_commands(app, &chosen, argc > 1 ? argv[1] : "");
   if (asks_for_help(argc, argv)) {
     fputs(help_text(app, argc, argv).c_str(), stdout);
     return printed(Exit::kOk);
