@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/architecture.h - what tells one family of decoders from another: a row of a
-// table, and the numbers of one model.
+// tools/import/decoder/architecture.h - what tells one family of language models from another: a row
+// of a table, and the numbers of one model. Encoders are decoders whose tokens see those behind them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,8 +10,9 @@
 namespace ingot::decoder {
 
 enum class NormKind : uint8_t { kRms, kLayer };
-/// Of attention and of the feed-forward part: the norm of what goes in, of what comes out, or both.
-enum class NormPlaces : uint8_t { kBefore, kAfter, kBoth };
+/// Of attention and of the feed-forward part: the norm of what goes in, of what comes out, or both;
+/// kOfSum: of what comes out once x is added.
+enum class NormPlaces : uint8_t { kBefore, kAfter, kBoth, kOfSum };
 /// Which elements of a head turn together: neighbors, or those half a width apart.
 enum class Rope : uint8_t { kNone, kNeighbors, kHalves };
 /// Of q and k in front of the rotation: none, each head by itself, or all heads as one row.
@@ -24,6 +25,9 @@ enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized };
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
 enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
+/// What becomes of the rows of a text: logits of the last, or one vector, which is the mean of all,
+/// the first or the last.
+enum class Pooling : uint8_t { kNone, kMean, kFirst, kLast };
 /// Which biases a model must have; others are used where they are there.
 enum Bias : uint8_t {
   kNoBias = 0,
@@ -56,6 +60,9 @@ struct Architecture {
   int64_t plain_period = 0;  // layer i does not rotate where i % plain_period == plain_period - 1
   // A model of so many layers scales scores by the width divided by the heads, not by the head's.
   int64_t odd_scale_layers = 0;
+  bool is_encoder = false;  // each token sees all; a window reaches as far behind as before
+  bool norms_embedding = false;
+  bool skips_first_norm = false;  // that of the embedding is the first layer's
 };
 
 /// Null where there is none of that name.
@@ -86,7 +93,8 @@ struct ExpertNumbers {
 
 struct LayerNumbers {
   int64_t heads = 0, kv_heads = 0, hidden = 0;
-  int64_t window = 0;  // keys that a query sees, itself included; 0: all
+  // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
+  int64_t window = 0;
   bool rotates = true;
 };
 
@@ -99,6 +107,9 @@ struct DecoderNumbers {
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   bool is_parallel = false;
+  Pooling pooling = Pooling::kNone;
+  bool is_normalized = false;  // the vector has the length 1
+  int64_t first_position = 0;  // row of the first token in a table of positions
   RopeNumbers rope, window_rope;
   ExpertNumbers experts;
   std::vector<LayerNumbers> layers;

@@ -5,41 +5,28 @@
 #include <map>
 
 #include "tools/import/common/source_errors.h"
+#include "tools/import/decoder/parts.h"
 #include "tools/import/decoder/rope.h"
-#include "tools/import/decoder/weights.h"
-#include "tools/import/layers/network.h"
 
 namespace ingot::decoder {
 namespace {
 
-using graph::Dim;
-using graph::Dims;
-using graph::kAbsent;
-using graph::ValueId;
-using Order = std::vector<int64_t>;
-
+/// An embedding needs all rows of its text in one run.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
-                                    int64_t context) {
-  const auto [given, is_new] =
-      options.dims.emplace("T", graph::SymbolBounds{1, std::min(context, kMaxTokens)});
-  if (!is_new && (given->second.low < 1 || given->second.high > context))
+                                    const DecoderNumbers& n) {
+  const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
+  const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
+  if (!is_new && (given->second.low < 1 || given->second.high > n.context))
     graph::fail_mismatch(file, "--dim T=" + std::to_string(given->second.low) + ".." +
                                    std::to_string(given->second.high) + ": a run takes 1 to " +
-                                   std::to_string(context) +
+                                   std::to_string(n.context) +
                                    " tokens, those of the context (--context)");
   return options;
 }
 
-class Decoder {
+class Decoder : Parts {
  public:
-  Decoder(const DecoderNumbers& numbers, const TensorSource& tensors, const std::string& format,
-          const importer::ImportOptions& options)
-      : n_(numbers),
-        row_(*numbers.row),
-        options_(with_bounds(options, tensors.file(), numbers.context)),
-        net_(tensors.file(), format, options_),
-        b_(net_.b),
-        weights_(tensors, b_, options.keep_blocks) {}
+  using Parts::Parts;
 
   importer::Program run() {
     begin("ports", "tokens");
@@ -48,36 +35,29 @@ class Decoder {
     begin("embedding", "embedding");
     ValueId x = embed();
     for (size_t i = 0; i < n_.layers.size(); i++) x = layer(x, int64_t(i));
-    begin("head", "logits");
-    ValueId logits = head(norm(x, Role::kFinalNorm, 0, n_.width));
+    const char* const output = is_pooled() ? "embedding" : "logits";
+    begin("head", output);
+    if (row_.places != NormPlaces::kOfSum) x = norm(x, Role::kFinalNorm, 0, n_.width);
+    x = is_pooled() ? pooled(x) : head(x);
     weights_.check(row_.name);
     describe();
-    graph::Model model = net_.finish({{"logits", logits}});
+    graph::Model model = net_.finish({{output, x}});
     return {std::move(model), net_.states()};
   }
 
  private:
-  void begin(const char* op, const std::string& name) { b_.begin_node({name, op, name}); }
-  ValueId scaled(ValueId x, double by) {
-    return by == 1 ? x : b_.emit(op::Mul, {x, net_.scalar(by)});
-  }
-  ValueId capped(ValueId x, double cap) {
-    return cap == 0 ? x : scaled(b_.emit(op::Tanh, {b_.emit(op::Div, {x, net_.scalar(cap)})}), cap);
-  }
-  ValueId whole(DType dtype, int64_t value) {
-    const auto small = int32_t(value);
-    return b_.constant(dtype == DType::kI32 ? graph::make_constant(dtype, {}, &small)
-                                            : graph::make_constant(dtype, {}, &value));
-  }
+  bool is_pooled() const { return n_.pooling != Pooling::kNone; }
 
   void read_ports() {
     const ValueId tokens = net_.input("tokens", DType::kI32, {1, -1}, {"", "T"});
-    const ValueId position = net_.input("position", DType::kI64, {1}, {});
+    const ValueId position = is_pooled() ? kAbsent : net_.input("position", DType::kI64, {1}, {});
     length_ = b_.dims(tokens)[1];
     ids_ = not_from_end(b_.reshape(tokens, {length_}), whole(DType::kI32, INT32_MAX));
-    rows_ = not_from_end(b_.emit(op::Add, {position, b_.counting(length_)}),
-                         whole(DType::kI64, INT64_MAX));
-    keys_ = b_.emit(op::Add, {last(rows_), whole(DType::kI64, 1)});
+    rows_ = b_.counting(length_);
+    if (!is_pooled()) {
+      rows_ = not_from_end(b_.emit(op::Add, {position, rows_}), whole(DType::kI64, INT64_MAX));
+      keys_ = b_.emit(op::Add, {last(rows_), whole(DType::kI64, 1)});
+    }
     places_ = b_.reshape(rows_, {length_, Dim(1)});
   }
   /// Of frequencies, which some models have as tensors; which of two depends on the context.
@@ -99,22 +79,35 @@ class Decoder {
     return b_.emit(op::Where, {b_.emit(op::Less, {index, zero}), most, index});
   }
   ValueId last(ValueId x) { return b_.slice(x, 0, length_ - Dim(1), length_); }
+  /// The rows that the answer is made of.
+  ValueId chosen(ValueId x) {
+    if (n_.pooling == Pooling::kMean) return x;
+    return n_.pooling == Pooling::kFirst ? b_.slice(x, 0, Dim(0), Dim(1)) : last(x);
+  }
+  /// One vector out of those rows.
+  ValueId pooled(ValueId x) {
+    weights_.pass_over(Role::kHead);
+    if (n_.pooling == Pooling::kMean) x = b_.reduce(op::ReduceMean, x, {0}, true);
+    if (!n_.is_normalized) return x;
+    const ValueId squares = b_.reduce(op::ReduceSum, b_.emit(op::Mul, {x, x}), {1}, true);
+    const ValueId length = b_.emit(op::Sqrt, {squares});
+    return b_.emit(op::Div, {x, b_.emit(op::Max, {length, net_.scalar(1e-12)})});
+  }
 
   ValueId embed() {
     ValueId x = rows(weights_.matrix(Role::kEmbedding, 0, n_.vocabulary, n_.width), ids_);
     x = scaled(x, n_.embedding_scale);
-    if (!row_.has_positions) return x;
-    const Matrix positions = weights_.matrix(Role::kPositions, 0, n_.trained_context, n_.width);
-    return b_.emit(op::Add, {x, rows(positions, rows_)});
+    if (weights_.has(Role::kTypes, Part::kWeight, 0))
+      x = b_.emit(op::Add, {x, weights_.first_row(Role::kTypes, n_.width)});
+    if (row_.has_positions) {
+      const int64_t first = n_.first_position;
+      const Matrix positions =
+          weights_.matrix(Role::kPositions, 0, n_.trained_context + first, n_.width);
+      const ValueId at = first ? b_.emit(op::Add, {rows_, whole(DType::kI64, first)}) : rows_;
+      x = b_.emit(op::Add, {x, rows(positions, at)});
+    }
+    return row_.norms_embedding ? norm(x, Role::kEmbeddingNorm, 0, n_.width) : x;
   }
-  static graph::Attributes typed(BlockType type) {
-    return {{attr::type, std::string(block_type_name(type))}};
-  }
-  ValueId rows(const Matrix& table, ValueId indices) {
-    if (table.blocks) return b_.emit(op::BlockGather, {table.id, indices}, typed(*table.blocks));
-    return b_.emit(op::Gather, {table.id, indices}, {{attr::axis, int64_t(0)}});
-  }
-
   ValueId head(ValueId x) {
     const bool is_tied = !weights_.has(Role::kHead, Part::kWeight, 0);
     const Role role = is_tied ? Role::kEmbedding : Role::kHead;
@@ -125,47 +118,21 @@ class Decoder {
                   n_.logit_cap);
   }
 
-  /// Once for all products of one input.
-  ValueId quantized(ValueId x, BlockType type) {
-    const auto [known, is_new] = quantized_.try_emplace({x, type}, kAbsent);
-    if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(type));
-    return known->second;
-  }
-  ValueId product(ValueId x, const Matrix& matrix, ValueId bias) {
-    if (matrix.blocks) {
-      std::vector<ValueId> operands = {quantized(x, *matrix.blocks), matrix.id};
-      if (bias != kAbsent) operands.push_back(bias);
-      return b_.emit(op::BlockLinear, std::move(operands), typed(*matrix.blocks));
-    }
-    std::vector<ValueId> operands = {x, matrix.id};
-    if (bias != kAbsent) operands.push_back(bias);
-    return b_.emit(op::Gemm, std::move(operands), {{attr::transB, int64_t(1)}});
-  }
-  ValueId linear(ValueId x, Role role, int64_t layer, int64_t out, int64_t in, Bias bias,
-                 const Order& order = {}) {
-    const Matrix matrix = weights_.matrix(role, layer, out, in, order);
-    return product(x, matrix, weights_.bias(role, layer, out, (row_.biases & bias) != 0, order));
-  }
-  ValueId norm(ValueId x, Role role, int64_t layer, int64_t length, const Order& order = {}) {
-    const ValueId scale = weights_.vector(role, Part::kWeight, layer, length, order, n_.norm_shift);
-    graph::Attributes how = {{attr::axis, int64_t(-1)}, {attr::epsilon, n_.epsilon}};
-    if (row_.norm == NormKind::kRms) return b_.emit(op::RMSNormalization, {x, scale}, how);
-    std::vector<ValueId> operands = {x, scale};
-    const ValueId bias = weights_.bias(role, layer, length, (row_.biases & kNormBias) != 0, order);
-    if (bias != kAbsent) operands.push_back(bias);
-    return b_.emit(op::LayerNormalization, std::move(operands), how);
-  }
-
   ValueId layer(ValueId x, int64_t i) {
     const bool is_last = size_t(i) + 1 == n_.layers.size();
     const std::string name = "layer." + std::to_string(i);
     begin("attention", name + ".attention");
-    ValueId in = row_.places == NormPlaces::kAfter ? x : norm(x, Role::kAttentionNorm, i, n_.width);
+    const bool is_raw = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kOfSum;
+    ValueId in = is_raw || (i == 0 && row_.skips_first_norm)
+                     ? x
+                     : norm(x, Role::kAttentionNorm, i, n_.width);
     ValueId a = attention(in, i);
-    if (is_last) a = last(a), in = last(in), x = last(x);  // the others feed keys and values alone
+    if (is_last)
+      a = chosen(a), in = chosen(in), x = chosen(x);  // the others feed keys and values alone
     a = linear(a, Role::kAttentionOut, i, n_.width, n_.layers[size_t(i)].heads * n_.value_width,
                kOutBias);
-    if (row_.places != NormPlaces::kBefore) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
+    const bool has_out_norm = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kBoth;
+    if (has_out_norm) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
     a = scaled(a, n_.residual_scale);
     begin("feed_forward", name + ".feed_forward");
     if (n_.is_parallel) {
@@ -175,10 +142,13 @@ class Decoder {
       return b_.emit(op::Add, {b_.emit(op::Add, {x, a}), f});
     }
     x = b_.emit(op::Add, {x, a});
-    in = row_.places == NormPlaces::kAfter ? x : norm(x, Role::kFeedForwardNorm, i, n_.width);
+    const bool norms_sum = row_.places == NormPlaces::kOfSum;
+    if (norms_sum) x = norm(x, Role::kAttentionOutNorm, i, n_.width);
+    in = is_raw ? x : norm(x, Role::kFeedForwardNorm, i, n_.width);
     ValueId f = feed_forward(in, i);
-    if (row_.places != NormPlaces::kBefore) f = norm(f, Role::kFeedForwardOutNorm, i, n_.width);
-    return b_.emit(op::Add, {x, scaled(f, n_.residual_scale)});
+    if (has_out_norm) f = norm(f, Role::kFeedForwardOutNorm, i, n_.width);
+    x = b_.emit(op::Add, {x, scaled(f, n_.residual_scale)});
+    return norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x;
   }
 
   ValueId feed_forward(ValueId x, int64_t i) {
@@ -200,11 +170,6 @@ class Decoder {
     }
     return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
   }
-  ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
-    const ValueId open = activated(linear(x, gate, i, hidden, n_.width, kFeedForwardBias));
-    return b_.emit(op::Mul, {open, linear(x, up, i, hidden, n_.width, kFeedForwardBias)});
-  }
-
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
   struct Routing {
     ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
@@ -279,19 +244,6 @@ class Decoder {
                                    {Dim(1), Dim(n_.width)});
     return b_.emit(op::Mul, {y, b_.emit(op::Sigmoid, {product(x, {row, std::nullopt}, kAbsent)})});
   }
-  ValueId activated(ValueId x) {
-    switch (row_.activation) {
-      case Activation::kSilu: return b_.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
-      case Activation::kGelu:
-        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});
-      case Activation::kGeluTanh:
-        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("tanh")}});
-      case Activation::kReluSquared: break;
-    }
-    const ValueId y = b_.emit(op::Relu, {x});
-    return b_.emit(op::Mul, {y, y});
-  }
-
   /// q, k and v of one layer: [T, heads * width].
   struct Projected {
     ValueId q, k, v;
@@ -359,8 +311,10 @@ class Decoder {
     return made;
   }
 
-  /// All rows of a cache [context, row] once `x` [T, row] stands at the run's positions.
+  /// All rows of a cache [context, row] once `x` [T, row] stands at the run's positions; `x` where
+  /// none is kept.
   ValueId cached(ValueId x, const std::string& name, int64_t row) {
+    if (is_pooled()) return b_.reshape(x, {Dim(1), length_, Dim(row)});
     const ValueId before = net_.state(name, {Dim(n_.context), Dim(row)});
     const ValueId after =
         b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
@@ -369,15 +323,19 @@ class Decoder {
     return b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
   }
 
-  /// What a query sees of keys behind it [T, context]: those less than `window` before it.
+  /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
+  /// encoder those `window` away at most.
   ValueId window_mask(int64_t window) {
     const auto made = masks_.find(window);
     if (made != masks_.end()) return made->second;
-    std::vector<int64_t> ends(static_cast<size_t>(n_.context));
-    for (int64_t j = 0; j < n_.context; j++) ends[size_t(j)] = j + window;
-    const ValueId mask =
-        b_.emit(op::Greater, {b_.reshape(b_.integers(ends), {Dim(1), Dim(n_.context)}), places_});
-    return masks_[window] = mask;
+    const Dim count = is_pooled() ? length_ : Dim(n_.context);
+    const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count});
+    if (row_.is_encoder) {
+      const ValueId apart = b_.emit(op::Abs, {b_.emit(op::Sub, {keys, places_})});
+      return masks_[window] = b_.emit(op::LessOrEqual, {apart, whole(DType::kI64, window)});
+    }
+    const ValueId ends = b_.emit(op::Add, {keys, whole(DType::kI64, window)});
+    return masks_[window] = b_.emit(op::Greater, {ends, places_});
   }
 
   /// [T, heads * value width]
@@ -398,30 +356,27 @@ class Decoder {
          {attr::kv_heads, at.kv_heads},
          {attr::scale, n_.attention_scale},
          {attr::softcap, n_.attention_cap},
-         {attr::causal, std::string("bottom_right")}});
+         {attr::causal, std::string(row_.is_encoder ? "none" : "bottom_right")}});
     return b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
   }
 
   void describe() {
-    b_.note("keys and values of " + std::to_string(n_.context) + " tokens are kept as state, " +
-            std::to_string(cache_bytes_) + " bytes (trained on " +
-            std::to_string(n_.trained_context) + "; --context N sets the bound)");
+    if (is_pooled())
+      b_.note("a text has " + std::to_string(n_.context) + " tokens at most (trained on " +
+              std::to_string(n_.trained_context) + "; --context N sets the bound)");
+    else
+      b_.note("keys and values of " + std::to_string(n_.context) + " tokens are kept as state, " +
+              std::to_string(cache_bytes_) + " bytes (trained on " +
+              std::to_string(n_.trained_context) + "; --context N sets the bound)");
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +
               " tokens that the model was trained on: its answers may lose sense behind them");
-    net_.model.metadata["ingot.typical.position"] = "0";
+    if (!is_pooled()) net_.model.metadata["ingot.typical.position"] = "0";
     net_.model.metadata["ingot.decoder.architecture"] = row_.name;
     net_.model.metadata["ingot.decoder.context"] = std::to_string(n_.context);
   }
 
-  DecoderNumbers n_;
-  const Architecture& row_;
-  const importer::ImportOptions options_;
-  layers::Network net_;
-  aten::Builder& b_;
-  Weights weights_;
-  std::map<std::pair<ValueId, BlockType>, ValueId> quantized_;
   Dim length_;
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
   Angles angles_[2];
@@ -434,7 +389,7 @@ class Decoder {
 
 importer::Program build(const DecoderNumbers& numbers, const TensorSource& tensors,
                         const std::string& format, const importer::ImportOptions& options) {
-  return Decoder(numbers, tensors, format, options).run();
+  return Decoder(numbers, tensors, format, with_bounds(options, tensors.file(), numbers)).run();
 }
 
 }  // namespace ingot::decoder

@@ -154,10 +154,11 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   if (period == 0 && each.empty())
     keys.refuse("attention.sliding_window", "is " + std::to_string(window),
                 "no window for this architecture");
+  const int64_t whole = n->row->is_encoder ? 0 : period - 1;  // that layer of a period has none
   for (size_t i = 0; i < n->layers.size(); i++) {
     const bool has_window =
-        each.empty() ? period == 1 || int64_t(i) % period != period - 1 : each[i] != 0;
-    if (has_window) n->layers[i].window = window;
+        each.empty() ? period == 1 || int64_t(i) % period != whole : each[i] != 0;
+    if (has_window) n->layers[i].window = n->row->is_encoder ? window / 2 : window;
   }
 }
 
@@ -232,11 +233,24 @@ void refuse_others(Keys& keys) {
     keys.refuse("attention.clamp_kqv", "is not 0", "0");
   if (keys.number("attention.max_alibi_bias", 0) != 0)
     keys.refuse("attention.max_alibi_bias", "is not 0", "0");
-  if (!keys.flag("attention.causal", true))
-    keys.refuse("attention.causal", "is false", "true: a decoder");
-  if (keys.integer("pooling_type", 0, -1, 100) > 0)
-    keys.refuse("pooling_type", "is not 0", "0: a decoder gives logits");
   keys.pass_over({"vocab_size", "tensor_data_layout"});
+}
+
+/// Whose vectors llama.cpp gives the length 1, as it is done here.
+void read_pooling(Keys& keys, DecoderNumbers* n) {
+  const bool is_encoder = n->row->is_encoder;
+  if (keys.flag("attention.causal", !is_encoder) == is_encoder)
+    keys.refuse("attention.causal", is_encoder ? "is true" : "is false",
+                is_encoder ? "false: an encoder" : "true: a decoder");
+  const int64_t type = keys.integer("pooling_type", 0, -1, 100);
+  constexpr Pooling kKnown[] = {Pooling::kNone, Pooling::kMean, Pooling::kFirst, Pooling::kLast};
+  if (type > 3 || (type < 1 && is_encoder) || (type == 2 && !is_encoder))
+    keys.refuse("pooling_type", "is " + std::to_string(type),
+                is_encoder ? "1 (the mean), 2 (the first token) or 3 (the last)"
+                           : "0 (logits), 1 (the mean) or 3 (the last token)");
+  n->pooling = kKnown[std::max<int64_t>(type, 0)];
+  n->is_normalized = true;
+  keys.pass_over({"token_type_count"});
 }
 
 const Architecture& architecture_of(const GgufFile& file) {
@@ -276,6 +290,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   read_rope(keys, &n);
   read_windows(keys, file, &n);
   read_experts(keys, &n);
+  read_pooling(keys, &n);
   refuse_others(keys);
   n.is_parallel =
       n.row->parallel == Parallel::kAlways ||

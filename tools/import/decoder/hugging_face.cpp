@@ -6,11 +6,12 @@
 
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/checkpoint/tensors/file_bytes.h"
-#include "tools/files/input_file.h"
+#include "tools/files/whole_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
@@ -22,18 +23,6 @@ namespace {
 using checkpoint::Checkpoint;
 using checkpoint::Tensor;
 
-constexpr size_t kMaxConfig = 1 << 20;
-
-std::string read_text(const std::string& path) {
-  host::InputStream file(path);
-  std::string text(kMaxConfig + 1, '\0');
-  file.read(text.data(), std::streamsize(text.size()));
-  text.resize(size_t(file.gcount()));
-  if (text.size() > kMaxConfig)
-    graph::fail_corrupt(path, "is longer than a configuration can be, expected 1 MB at most");
-  return text;
-}
-
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint)
@@ -44,6 +33,10 @@ class CheckpointTensors : public TensorSource {
       if (name.size() > 20 && name.find(".rotary_emb.inv_freq") != std::string::npos) continue;
       tensors_[name] = &tensor;
     }
+    name_as_expected();
+    if (find_architecture(row.architecture)->is_encoder)
+      for (auto at = tensors_.begin(); at != tensors_.end();)
+        at = is_left_out(at->first) ? tensors_.erase(at) : std::next(at);
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
@@ -66,6 +59,29 @@ class CheckpointTensors : public TensorSource {
   }
 
  private:
+  /// A model may be stored as a part of a larger one, "bert.", or without it, as "model." is.
+  void name_as_expected() {
+    const std::string expected = name(Role::kEmbedding, Part::kWeight, 0);
+    const auto ends = [](const std::string& whole, const std::string& part) {
+      return whole.size() > part.size() &&
+             whole.compare(whole.size() - part.size() - 1, std::string::npos, "." + part) == 0;
+    };
+    if (has(expected)) return;
+    for (const auto& [stored, tensor] : tensors_) {
+      const bool is_part = ends(stored, expected);
+      if (!is_part && !ends(expected, stored)) continue;
+      const std::string prefix = is_part ? stored.substr(0, stored.size() - expected.size())
+                                         : expected.substr(0, expected.size() - stored.size());
+      std::map<std::string, const Tensor*> named;
+      for (const auto& [own, each] : tensors_) {
+        const bool has_prefix = own.rfind(prefix, 0) == 0;
+        named[is_part ? (has_prefix ? own.substr(prefix.size()) : own) : prefix + own] = each;
+      }
+      tensors_ = std::move(named);
+      return;
+    }
+  }
+
   const std::string file_;
   const HuggingFaceRow& row_;
   const Checkpoint checkpoint_;
@@ -95,6 +111,15 @@ int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors)
   return rows;
 }
 
+void check_pooling(const std::string& file, const DecoderNumbers& n) {
+  if (n.row->is_encoder && n.pooling == Pooling::kNone)
+    graph::fail_unavailable(file,
+                            "has no modules.json beside it, which says how the rows of a text "
+                            "become one vector; get the whole folder of sentence-transformers");
+  if (!n.row->is_encoder && n.pooling == Pooling::kFirst)
+    graph::fail_unsupported(file, "it pools by the first token, which sees no other in a decoder");
+}
+
 }  // namespace
 
 uint64_t hugging_face_bytes(const std::string& config) {
@@ -109,10 +134,17 @@ bool is_hugging_face(const importer::OpenedFile& file) {
 importer::Program import_hugging_face(const importer::OpenedFile& file,
                                       const importer::ImportOptions& options) {
   return importer::with_errors_of(file.path, [&] {
-    const nlohmann::json config = checkpoint::parse_sorted_json(read_text(file.path), file.path);
+    const nlohmann::json config =
+        checkpoint::parse_sorted_json(read_config_text(file.path), file.path);
     if (!config.is_object()) graph::fail_corrupt(file.path, "is no JSON object");
     std::vector<std::string> notes;
-    DecoderNumbers numbers = read_config(config, file.path, options.context, &notes);
+    const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+    const SentenceModel sentence = read_sentence_model(folder.string());
+    ContextBounds context{options.context};
+    if (sentence.most_tokens > 0) context.usual = std::min(context.usual, sentence.most_tokens);
+    DecoderNumbers numbers = read_config(config, file.path, context, &notes);
+    numbers.pooling = sentence.pooling, numbers.is_normalized = sentence.is_normalized;
+    check_pooling(file.path, numbers);
     const std::string weights = weights_file(file.path);
     if (weights.empty())
       graph::fail_unavailable(file.path,
@@ -123,17 +155,19 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                     checkpoint::read_checkpoint(weights));
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto tied = config.find("tie_word_embeddings");
-    if (tied != config.end() && *tied == false &&
+    if (numbers.pooling == Pooling::kNone && tied != config.end() && *tied == false &&
         !tensors.has(tensors.name(Role::kHead, Part::kWeight, 0)))
       graph::fail_mismatch(file.path, "its head is not tied and '" +
                                           tensors.name(Role::kHead, Part::kWeight, 0) +
                                           "' is missing; get the whole folder");
     importer::Program program = build(numbers, tensors, "hugging face", options);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
-    const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+    for (const auto& [name, text] : sentence.prompts)
+      program.model.metadata["ingot.prompt." + name] = text;
     const std::string generation = (folder / "generation_config.json").string();
     if (std::error_code unknown; std::filesystem::exists(generation, unknown)) {
-      const nlohmann::json asked = checkpoint::parse_sorted_json(read_text(generation), generation);
+      const nlohmann::json asked =
+          checkpoint::parse_sorted_json(read_config_text(generation), generation);
       const auto draws = asked.find("do_sample");  // without it, the rest has no meaning
       for (const SamplingKey& key : kSamplingKeys)
         if (const auto found = asked.find(key.hugging_face);
@@ -143,8 +177,11 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const std::string tokenizer = (folder / "tokenizer.json").string();
     add_tokenizer(&program, tokenizer, [&]() -> std::optional<vocabulary::Vocabulary> {
       std::error_code unknown;
-      if (!std::filesystem::exists(tokenizer, unknown)) return {};
-      vocabulary::Vocabulary made = vocabulary::vocabulary_of_json(read_text(tokenizer), tokenizer);
+      const std::string json = std::filesystem::exists(tokenizer, unknown)
+                                   ? host::read_text(tokenizer)
+                                   : tokenizer_of_words(folder.string());
+      if (json.empty()) return {};
+      vocabulary::Vocabulary made = vocabulary::vocabulary_of_json(json, tokenizer);
       vocabulary::add_chat_of_folder(&made, folder.string());
       return made;
     });

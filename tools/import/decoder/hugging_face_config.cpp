@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "tools/files/suggest.h"
-#include "tools/graph/graph.h"
-#include "tools/import/decoder/gguf_metadata.h"
+#include "tools/import/decoder/config_reader.h"
 
 namespace ingot::decoder {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr HuggingFaceRow kRows[] = {
     {.model_type = "llama", .architecture = "llama"},
@@ -67,128 +63,11 @@ constexpr HuggingFaceRow kRows[] = {
      .up = "mlp.c_fc",
      .down = "mlp.c_proj"},
     {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
-};
-
-/// What says nothing about the computation.
-constexpr const char* kNoEffect[] = {"_name_or_path",
-                                     "architectures",
-                                     "attention_dropout",
-                                     "attn_implementation",
-                                     "auto_map",
-                                     "bos_token_id",
-                                     "cache_implementation",
-                                     "chunk_size_feed_forward",
-                                     "dtype",
-                                     "embd_pdrop",
-                                     "embedding_dropout",
-                                     "eos_token_id",
-                                     "hidden_dropout",
-                                     "id2label",
-                                     "initializer_range",
-                                     "is_decoder",
-                                     "is_encoder_decoder",
-                                     "is_llama_config",
-                                     "label2id",
-                                     "max_window_layers",
-                                     "model_type",
-                                     "norm_init",
-                                     "output_attentions",
-                                     "output_hidden_states",
-                                     "pad_token_id",
-                                     "pretraining_tp",
-                                     "problem_type",
-                                     "resid_pdrop",
-                                     "residual_dropout",
-                                     "return_dict",
-                                     "rope_interleaved",
-                                     "sliding_window_pattern",
-                                     "_sliding_window_pattern",
-                                     "torch_dtype",
-                                     "transformers_version",
-                                     "transformers.js_config",
-                                     "unk_token_id",
-                                     "use_cache",
-                                     "attention_bias",
-                                     "mlp_bias",
-                                     "use_bias",
-                                     "use_qkv_bias",
-                                     "attention_out_bias",
-                                     "tie_word_embeddings",
-                                     "norm_type",
-                                     "vocab_size"};
-
-/// Members of a configuration, which any text may be; what was read is noted.
-class Config {
- public:
-  Config(const Json& json, const std::string& file) : json_(json), file_(file) {}
-
-  /// Null where there is none, or it is null.
-  const Json* find(const char* key) {
-    read_.insert(key);
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  double number(const char* key, double otherwise) {
-    const Json* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_number() || !std::isfinite(value->get<double>())) refuse(key, "a number");
-    return value->get<double>();
-  }
-  int64_t integer(const char* key, int64_t otherwise, int64_t low, int64_t high) {
-    if (!find(key)) return otherwise;
-    const double x = number(key, 0);
-    if (!(x >= double(low) && x <= double(high)) || x != std::floor(x))
-      refuse(key, "a whole number of " + std::to_string(low) + " to " + std::to_string(high));
-    return int64_t(x);
-  }
-  int64_t need(const char* key, int64_t high) {
-    if (!find(key)) refuse(key, "a number, and it is missing");
-    return integer(key, 0, 1, high);
-  }
-  bool flag(const char* key, bool otherwise) {
-    const Json* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_boolean()) refuse(key, "true or false");
-    return value->get<bool>();
-  }
-  std::string text(const char* key, const std::string& otherwise) {
-    const Json* value = find(key);
-    if (!value) return otherwise;
-    if (!value->is_string()) refuse(key, "a text");
-    return value->get<std::string>();
-  }
-  std::vector<double> numbers(const char* key) {
-    std::vector<double> out;
-    const Json* value = find(key);
-    if (!value) return out;
-    if (!value->is_array()) refuse(key, "a list of numbers");
-    for (const Json& one : *value) {
-      if (!one.is_number()) refuse(key, "a list of numbers");
-      out.push_back(one.get<double>());
-    }
-    return out;
-  }
-  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
-    const auto found = json_.find(key);
-    std::string said = found == json_.end() ? "missing" : found->dump();
-    if (said.size() > 60) said = said.substr(0, 60) + "..";
-    graph::fail_unsupported(file_, "its '" + key + "' is " + said + ", expected " + expected);
-  }
-  std::vector<std::string> unread() const {
-    std::vector<std::string> all;
-    for (const auto& [key, value] : json_.items())
-      if (!read_.count(key) && !value.is_null() &&
-          std::none_of(std::begin(kNoEffect), std::end(kNoEffect),
-                       [&, &own = key](const char* one) { return own == one; }))
-        all.push_back(key);
-    return all;
-  }
-  const std::string& file() const { return file_; }
-
- private:
-  const Json& json_;
-  const std::string& file_;
-  std::set<std::string> read_;
+    {.model_type = "bert", .architecture = "bert"},
+    {.model_type = "roberta", .architecture = "bert"},
+    {.model_type = "xlm-roberta", .architecture = "bert"},
+    {.model_type = "nomic_bert", .architecture = "nomic-bert"},
+    {.model_type = "modernbert", .architecture = "modern-bert"},
 };
 
 /// Frequencies above one wave length stay, those below another are divided, between them is a ramp.
@@ -360,9 +239,11 @@ const HuggingFaceRow& hugging_face_row(const Json& config, const std::string& fi
                                     (near.empty() ? "" : "; the nearest is '" + near + "'"));
 }
 
-DecoderNumbers read_config(const Json& json, const std::string& file, int64_t context,
+DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
   const HuggingFaceRow& row = hugging_face_row(json, file);
+  if (find_architecture(row.architecture)->is_encoder)
+    return read_encoder_config(row, json, file, context, notes);
   Config config(json, file);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
   for (const char* key : experts)
@@ -378,7 +259,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, int64_t co
   n.order = row.order, n.norm_shift = row.norm_shift;
   n.width = config.need("hidden_size", 1 << 24);
   n.trained_context = config.need("max_position_embeddings", 1 << 24);
-  n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
+  n.context = context.of(n.trained_context);
   read_layers(config, &n);
   if (row.experts) read_experts(config, &n);
   check_activation(config, *n.row);
@@ -398,10 +279,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, int64_t co
   n.is_parallel = n.row->parallel == Parallel::kAlways;
   read_rope(config, &n);
   read_windows(config, row, &n);
-  const std::vector<std::string> unread = config.unread();
-  std::string list;
-  for (const std::string& key : unread) list += (list.empty() ? "" : ", ") + key;
-  if (!list.empty()) notes->push_back("config.json says what is not read: " + list);
+  config.note_unread(notes);
   return n;
 }
 
@@ -421,11 +299,15 @@ std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t la
 }
 
 std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
-  const bool is_before = find_architecture(row.architecture)->places == NormPlaces::kBefore;
+  const Architecture& architecture = *find_architecture(row.architecture);
+  if (architecture.is_encoder) return encoder_name(row, role, part, layer);
+  const bool is_before = architecture.places == NormPlaces::kBefore;
   const auto own = [&]() -> std::string {
     switch (role) {
       case Role::kEmbedding: return "model.embed_tokens";
       case Role::kPositions: return "model.positions";
+      case Role::kTypes: return "model.types";
+      case Role::kEmbeddingNorm: return "model.embedding_norm";
       case Role::kFinalNorm: return "model.norm";
       case Role::kHead: return "lm_head";
       case Role::kRopeDivisors: return "model.rope_divisors";

@@ -2,11 +2,13 @@
 // tools/import/decoder/hugging_face_config.h - the numbers of a decoder out of the config.json of a
 // Hugging Face folder, and what such a folder calls its tensors. Needs nlohmann-json.
 #pragma once
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tools/import/decoder/architecture.h"
+#include "tools/import/decoder/gguf_metadata.h"
 #include "tools/import/decoder/tensor_source.h"
 
 namespace ingot::decoder {
@@ -32,9 +34,21 @@ struct HuggingFaceRow {
 /// @throws graph::ConversionError kUnsupported: not known, with the nearest that is.
 const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::string& file);
 
+struct ContextBounds {
+  int64_t given = 0;  // as --context says; 0: not given
+  int64_t usual = kUsualContext;
+  int64_t of(int64_t trained) const { return given > 0 ? given : std::min(trained, usual); }
+};
 /// `notes`: keys of the configuration that nothing reads.
-DecoderNumbers read_config(const nlohmann::json& config, const std::string& file, int64_t context,
-                           std::vector<std::string>* notes);
+DecoderNumbers read_config(const nlohmann::json& config, const std::string& file,
+                           const ContextBounds& context, std::vector<std::string>* notes);
+/// The same of an encoder, and its names.
+DecoderNumbers read_encoder_config(const HuggingFaceRow& row, const nlohmann::json& config,
+                                   const std::string& file, const ContextBounds& context,
+                                   std::vector<std::string>* notes);
+std::string encoder_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer);
+/// What an encoder was trained with and its vector does not need, by its name.
+bool is_left_out(const std::string& tensor);
 std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer);
 /// Of the matrix of one expert.
 std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,

@@ -25,6 +25,8 @@ const char* gguf_name(Role role) {
   switch (role) {
     case Role::kEmbedding: return "token_embd";
     case Role::kPositions: return "position_embd";
+    case Role::kTypes: return "token_types";
+    case Role::kEmbeddingNorm: return "token_embd_norm";
     case Role::kFinalNorm: return "output_norm";
     case Role::kHead: return "output";
     case Role::kRopeDivisors: return "rope_freqs";
@@ -59,7 +61,8 @@ const char* gguf_name(Role role) {
 /// The tensors of a GGUF file, or of the parts of one that was split.
 class GgufTensors : public TensorSource {
  public:
-  explicit GgufTensors(const std::vector<GgufFile>& parts) : file_(parts[0].path()) {
+  GgufTensors(const std::vector<GgufFile>& parts, const Architecture& row)
+      : file_(parts[0].path()), norms_sum_(row.places == NormPlaces::kOfSum) {
     for (const GgufFile& part : parts)
       for (const GgufTensor& tensor : part.tensors())
         if (!tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
@@ -67,8 +70,10 @@ class GgufTensors : public TensorSource {
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
-    const std::string own =
-        std::string(gguf_name(role)) + (part == Part::kWeight ? ".weight" : ".bias");
+    const char* stem = gguf_name(role);
+    if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
+    if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
+    const std::string own = std::string(stem) + (part == Part::kWeight ? ".weight" : ".bias");
     return role < Role::kAttentionNorm ? own : "blk." + std::to_string(layer) + "." + own;
   }
   bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
@@ -89,6 +94,7 @@ class GgufTensors : public TensorSource {
     std::shared_ptr<const checkpoint::MappedFile> mapping;
   };
   const std::string file_;
+  const bool norms_sum_;
   std::map<std::string, Held> tensors_;
 };
 
@@ -149,8 +155,8 @@ importer::Program import_gguf(const importer::OpenedFile& file,
                               const importer::ImportOptions& options) {
   return importer::with_errors_of(file.path, [&] {
     const std::vector<GgufFile> parts = open_parts(file.path);
-    const GgufTensors tensors(parts);
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
+    const GgufTensors tensors(parts, *numbers.row);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
     importer::Program program = build(numbers, tensors, "gguf", options);
     if (const auto license = parts[0].text("general.license"))

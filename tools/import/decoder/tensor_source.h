@@ -15,6 +15,8 @@ namespace ingot::decoder {
 enum class Role : uint8_t {
   kEmbedding,
   kPositions,
+  kTypes,  // of the parts of a text: all tokens are of the first
+  kEmbeddingNorm,
   kFinalNorm,
   kHead,
   kRopeDivisors,       // of all contexts

@@ -86,6 +86,18 @@ class Weights {
     b_.model.values[size_t(id)].name = tensor.name;
     return id;
   }
+  /// Row 0 of a matrix of any number of rows: f32 [length].
+  graph::ValueId first_row(Role role, int64_t length) {
+    const std::string name = source_.name(role, Part::kWeight, 0);
+    const std::vector<int64_t> dims = source_.load(name).dims;
+    const SourceTensor tensor = fetch(name, {dims.empty() ? 1 : dims[0], length});
+    if (!tensor.bytes.data) return zeros({length});
+    const std::vector<uint8_t> rows = widen(source_, tensor, length, {});
+    const graph::ValueId id = b_.constant(
+        graph::make_constant(DType::kF32, {length}, reinterpret_cast<const float*>(rows.data())));
+    b_.model.values[size_t(id)].name = name;
+    return id;
+  }
   /// graph::kAbsent where the source has none and none is needed.
   graph::ValueId bias(Role role, int64_t layer, int64_t length, bool is_needed,
                       const std::vector<int64_t>& order = {}) {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/import/decoder/config_reader.h - a config.json of Hugging Face, key by key.
+// Errors   graph::ConversionError kUnsupported: a key that says something else than what is known.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tools/graph/graph.h"
+
+namespace ingot::decoder {
+
+using Json = nlohmann::json;
+
+/// What says nothing about the computation.
+inline constexpr const char* kNoEffect[] = {"_name_or_path",
+                                            "architectures",
+                                            "attention_dropout",
+                                            "attention_probs_dropout_prob",
+                                            "attn_implementation",
+                                            "auto_map",
+                                            "bos_token_id",
+                                            "cache_implementation",
+                                            "chunk_size_feed_forward",
+                                            "classifier_dropout",
+                                            "dtype",
+                                            "embd_pdrop",
+                                            "embedding_dropout",
+                                            "eos_token_id",
+                                            "gradient_checkpointing",
+                                            "hidden_dropout",
+                                            "hidden_dropout_prob",
+                                            "id2label",
+                                            "initializer_range",
+                                            "is_decoder",
+                                            "is_encoder_decoder",
+                                            "is_llama_config",
+                                            "label2id",
+                                            "max_window_layers",
+                                            "model_type",
+                                            "norm_init",
+                                            "output_attentions",
+                                            "output_hidden_states",
+                                            "pad_token_id",
+                                            "pretraining_tp",
+                                            "problem_type",
+                                            "resid_pdrop",
+                                            "residual_dropout",
+                                            "return_dict",
+                                            "rope_interleaved",
+                                            "sliding_window_pattern",
+                                            "_sliding_window_pattern",
+                                            "torch_dtype",
+                                            "transformers_version",
+                                            "transformers.js_config",
+                                            "unk_token_id",
+                                            "use_cache",
+                                            "attention_bias",
+                                            "mlp_bias",
+                                            "use_bias",
+                                            "use_qkv_bias",
+                                            "attention_out_bias",
+                                            "tie_word_embeddings",
+                                            "norm_type",
+                                            "vocab_size"};
+
+/// Members of a configuration, which any text may be; what was read is noted.
+class Config {
+ public:
+  Config(const Json& json, const std::string& file) : json_(json), file_(file) {}
+
+  /// Null where there is none, or it is null.
+  const Json* find(const char* key) {
+    read_.insert(key);
+    const auto found = json_.find(key);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  double number(const char* key, double otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_number() || !std::isfinite(value->get<double>())) refuse(key, "a number");
+    return value->get<double>();
+  }
+  int64_t integer(const char* key, int64_t otherwise, int64_t low, int64_t high) {
+    if (!find(key)) return otherwise;
+    const double x = number(key, 0);
+    if (!(x >= double(low) && x <= double(high)) || x != std::floor(x))
+      refuse(key, "a whole number of " + std::to_string(low) + " to " + std::to_string(high));
+    return int64_t(x);
+  }
+  int64_t need(const char* key, int64_t high) {
+    if (!find(key)) refuse(key, "a number, and it is missing");
+    return integer(key, 0, 1, high);
+  }
+  bool flag(const char* key, bool otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_boolean()) refuse(key, "true or false");
+    return value->get<bool>();
+  }
+  std::string text(const char* key, const std::string& otherwise) {
+    const Json* value = find(key);
+    if (!value) return otherwise;
+    if (!value->is_string()) refuse(key, "a text");
+    return value->get<std::string>();
+  }
+  std::vector<double> numbers(const char* key) {
+    std::vector<double> out;
+    const Json* value = find(key);
+    if (!value) return out;
+    if (!value->is_array()) refuse(key, "a list of numbers");
+    for (const Json& one : *value) {
+      if (!one.is_number()) refuse(key, "a list of numbers");
+      out.push_back(one.get<double>());
+    }
+    return out;
+  }
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    const auto found = json_.find(key);
+    std::string said = found == json_.end() ? "missing" : found->dump();
+    if (said.size() > 60) said = said.substr(0, 60) + "..";
+    graph::fail_unsupported(file_, "its '" + key + "' is " + said + ", expected " + expected);
+  }
+  std::vector<std::string> unread() const {
+    std::vector<std::string> all;
+    for (const auto& [key, value] : json_.items())
+      if (!read_.count(key) && !value.is_null() &&
+          std::none_of(std::begin(kNoEffect), std::end(kNoEffect),
+                       [&, &own = key](const char* one) { return own == one; }))
+        all.push_back(key);
+    return all;
+  }
+  /// In a sentence, if any.
+  void note_unread(std::vector<std::string>* notes) const {
+    std::string list;
+    for (const std::string& key : unread()) list += (list.empty() ? "" : ", ") + key;
+    if (!list.empty()) notes->push_back("config.json says what is not read: " + list);
+  }
+  const std::string& file() const { return file_; }
+
+ private:
+  const Json& json_;
+  const std::string& file_;
+  std::set<std::string> read_;
+};
+
+}  // namespace ingot::decoder

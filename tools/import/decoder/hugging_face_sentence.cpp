@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/import/decoder/hugging_face_sentence.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tools/checkpoint/tensors/bounded_json.h"
+#include "tools/files/input_file.h"
+#include "tools/graph/graph.h"
+
+namespace ingot::decoder {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxConfig = 1 << 20;
+
+/// Null where there is no such file.
+Json read_json(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return nullptr;
+  return checkpoint::parse_sorted_json(read_config_text(path), path);
+}
+
+std::string text_of(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// Earlier versions have a flag for each kind, later ones a name.
+Pooling read_pooling(const std::string& path) {
+  const Json json = read_json(path);
+  if (!json.is_object())
+    graph::fail_unavailable(path, "is missing or no JSON object; get the whole folder");
+  struct Known {
+    const char *flag, *name;
+    Pooling pooling;
+  };
+  constexpr Known kKnown[] = {{"pooling_mode_mean_tokens", "mean", Pooling::kMean},
+                              {"pooling_mode_cls_token", "cls", Pooling::kFirst},
+                              {"pooling_mode_lasttoken", "lasttoken", Pooling::kLast}};
+  const std::string name = text_of(json, "pooling_mode");
+  std::set<std::string> asked;
+  if (!name.empty()) asked.insert(name);
+  for (const auto& [key, value] : json.items()) {
+    if (key.rfind("pooling_mode_", 0) != 0 || value != true) continue;
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                    [&, &own = key](const Known& one) { return own == one.flag; });
+    asked.insert(known == std::end(kKnown) ? key : known->name);
+  }
+  Pooling found = Pooling::kNone;
+  std::string said;
+  for (const std::string& one : asked) {
+    said += (said.empty() ? "" : " and ") + one;
+    for (const Known& known : kKnown)
+      if (one == known.name) found = known.pooling;
+  }
+  if (asked.size() != 1 || found == Pooling::kNone)
+    graph::fail_unsupported(path, "it pools by " + (said.empty() ? "nothing" : said) +
+                                      ", expected one of mean, cls, lasttoken");
+  if (json.contains("include_prompt") && json["include_prompt"] == false)
+    graph::fail_unsupported(path, "its 'include_prompt' is false, expected true");
+  return found;
+}
+
+}  // namespace
+
+std::string read_config_text(const std::string& path) {
+  host::InputStream file(path);
+  std::string text(kMaxConfig + 1, '\0');
+  file.read(text.data(), std::streamsize(text.size()));
+  text.resize(size_t(file.gcount()));
+  if (text.size() > kMaxConfig)
+    graph::fail_corrupt(path, "is longer than a configuration can be, expected 1 MB at most");
+  return text;
+}
+
+std::string tokenizer_of_words(const std::string& folder) {
+  const std::filesystem::path beside = folder;
+  const std::string file = (beside / "vocab.txt").string();
+  if (std::error_code unknown; !std::filesystem::exists(file, unknown)) return "";
+  const std::string words = read_config_text(file);
+  Json vocabulary = Json::object(), added = Json::array(), marks = Json::object();
+  for (size_t at = 0, id = 0; at < words.size(); id++) {
+    const size_t end = std::min(words.find('\n', at), words.size());
+    std::string word = words.substr(at, end - at);
+    if (!word.empty() && word.back() == '\r') word.pop_back();
+    for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+      if (word == special) {
+        added.push_back({{"id", id}, {"content", word}, {"special", true}});
+        marks[word] = {{"id", word}, {"ids", {id}}, {"tokens", {word}}};
+      }
+    if (!vocabulary.emplace(word, id).second)
+      graph::fail_corrupt(file, "two lines are '" + word + "'; get it anew");
+    at = end + 1;
+  }
+  const Json config = read_json((beside / "tokenizer_config.json").string());
+  const bool keeps_case =
+      config.is_object() && config.contains("do_lower_case") && config["do_lower_case"] == false;
+  const auto mark = [](const char* name) {
+    return Json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+  };
+  const Json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  return Json{{"added_tokens", added},
+              {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", !keeps_case}}},
+              {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+              {"post_processor",
+               {{"type", "TemplateProcessing"},
+                {"single", {mark("[CLS]"), text, mark("[SEP]")}},
+                {"special_tokens", marks}}},
+              {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}}},
+              {"model",
+               {{"type", "WordPiece"},
+                {"unk_token", "[UNK]"},
+                {"continuing_subword_prefix", "##"},
+                {"max_input_chars_per_word", 100},
+                {"vocab", vocabulary}}}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+SentenceModel read_sentence_model(const std::string& folder) {
+  const std::filesystem::path beside = folder;
+  const std::string file = (beside / "modules.json").string();
+  const Json modules = read_json(file);
+  SentenceModel model;
+  if (modules.is_null()) return model;
+  if (!modules.is_array()) graph::fail_corrupt(file, "is no list of modules");
+  for (const Json& module : modules) {
+    const std::string type = text_of(module, "type"), own = type.substr(type.rfind('.') + 1),
+                      path = text_of(module, "path");
+    if (own == "Pooling")
+      model.pooling = read_pooling((beside / path / "config.json").string());
+    else if (own == "Normalize")
+      model.is_normalized = true;
+    else if (own != "Transformer" || !path.empty())
+      graph::fail_unsupported(file, "its module '" + type + "' in '" + path +
+                                        "' is not built, expected Transformer (in ''), Pooling and "
+                                        "Normalize");
+  }
+  if (model.pooling == Pooling::kNone)
+    graph::fail_unsupported(file, "has no module Pooling: no vector of a text");
+  const Json limits = read_json((beside / "sentence_bert_config.json").string());
+  if (limits.is_object() && limits.contains("max_seq_length") &&
+      limits["max_seq_length"].is_number_unsigned())
+    model.most_tokens = limits["max_seq_length"].get<int64_t>();
+  const Json own = read_json((beside / "config_sentence_transformers.json").string());
+  if (own.is_object() && own.contains("prompts") && own["prompts"].is_object())
+    for (const auto& [name, text] : own["prompts"].items())
+      if (text.is_string()) model.prompts[name] = text.get<std::string>();
+  return model;
+}
+
+}  // namespace ingot::decoder

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/import/decoder/parts.h - what layers of a language model are made of: products with its
+// weights, norms, activations.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tools/import/decoder/architecture.h"
+#include "tools/import/decoder/weights.h"
+#include "tools/import/layers/network.h"
+
+namespace ingot::decoder {
+
+using graph::Dim;
+using graph::Dims;
+using graph::kAbsent;
+using graph::ValueId;
+using Order = std::vector<int64_t>;
+
+class Parts {
+ public:
+  Parts(const DecoderNumbers& numbers, const TensorSource& tensors, const std::string& format,
+        const importer::ImportOptions& options)
+      : n_(numbers),
+        row_(*numbers.row),
+        net_(tensors.file(), format, options),
+        b_(net_.b),
+        weights_(tensors, b_, options.keep_blocks) {}
+
+ protected:
+  void begin(const char* op, const std::string& name) { b_.begin_node({name, op, name}); }
+  ValueId scaled(ValueId x, double by) {
+    return by == 1 ? x : b_.emit(op::Mul, {x, net_.scalar(by)});
+  }
+  ValueId capped(ValueId x, double cap) {
+    return cap == 0 ? x : scaled(b_.emit(op::Tanh, {b_.emit(op::Div, {x, net_.scalar(cap)})}), cap);
+  }
+  ValueId whole(DType dtype, int64_t value) {
+    const auto small = int32_t(value);
+    return b_.constant(dtype == DType::kI32 ? graph::make_constant(dtype, {}, &small)
+                                            : graph::make_constant(dtype, {}, &value));
+  }
+
+  static graph::Attributes typed(BlockType type) {
+    return {{attr::type, std::string(block_type_name(type))}};
+  }
+  ValueId rows(const Matrix& table, ValueId indices) {
+    if (table.blocks) return b_.emit(op::BlockGather, {table.id, indices}, typed(*table.blocks));
+    return b_.emit(op::Gather, {table.id, indices}, {{attr::axis, int64_t(0)}});
+  }
+
+  /// Once for all products of one input.
+  ValueId quantized(ValueId x, BlockType type) {
+    const auto [known, is_new] = quantized_.try_emplace({x, type}, kAbsent);
+    if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(type));
+    return known->second;
+  }
+  ValueId product(ValueId x, const Matrix& matrix, ValueId bias) {
+    if (matrix.blocks) {
+      std::vector<ValueId> operands = {quantized(x, *matrix.blocks), matrix.id};
+      if (bias != kAbsent) operands.push_back(bias);
+      return b_.emit(op::BlockLinear, std::move(operands), typed(*matrix.blocks));
+    }
+    std::vector<ValueId> operands = {x, matrix.id};
+    if (bias != kAbsent) operands.push_back(bias);
+    return b_.emit(op::Gemm, std::move(operands), {{attr::transB, int64_t(1)}});
+  }
+  ValueId linear(ValueId x, Role role, int64_t layer, int64_t out, int64_t in, Bias bias,
+                 const Order& order = {}) {
+    const Matrix matrix = weights_.matrix(role, layer, out, in, order);
+    return product(x, matrix, weights_.bias(role, layer, out, (row_.biases & bias) != 0, order));
+  }
+  ValueId norm(ValueId x, Role role, int64_t layer, int64_t length, const Order& order = {}) {
+    const ValueId scale = weights_.vector(role, Part::kWeight, layer, length, order, n_.norm_shift);
+    graph::Attributes how = {{attr::axis, int64_t(-1)}, {attr::epsilon, n_.epsilon}};
+    if (row_.norm == NormKind::kRms) return b_.emit(op::RMSNormalization, {x, scale}, how);
+    std::vector<ValueId> operands = {x, scale};
+    const ValueId bias = weights_.bias(role, layer, length, (row_.biases & kNormBias) != 0, order);
+    if (bias != kAbsent) operands.push_back(bias);
+    return b_.emit(op::LayerNormalization, std::move(operands), how);
+  }
+
+  ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
+    const ValueId open = activated(linear(x, gate, i, hidden, n_.width, kFeedForwardBias));
+    return b_.emit(op::Mul, {open, linear(x, up, i, hidden, n_.width, kFeedForwardBias)});
+  }
+
+  ValueId activated(ValueId x) {
+    switch (row_.activation) {
+      case Activation::kSilu: return b_.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
+      case Activation::kGelu:
+        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});
+      case Activation::kGeluTanh:
+        return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("tanh")}});
+      case Activation::kReluSquared: break;
+    }
+    const ValueId y = b_.emit(op::Relu, {x});
+    return b_.emit(op::Mul, {y, y});
+  }
+
+  DecoderNumbers n_;
+  const Architecture& row_;
+  layers::Network net_;
+  aten::Builder& b_;
+  Weights weights_;
+
+ private:
+  std::map<std::pair<ValueId, BlockType>, ValueId> quantized_;
+};
+
+}  // namespace ingot::decoder
