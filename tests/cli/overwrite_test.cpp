@@ -42,6 +42,7 @@ const std::map<std::string, Files> kCommands = {
     {"tokenize", {{"FILE", "--file"}, {}}},
     {"generate", {{"FILE", "--file", "--messages"}, {}}},
     {"chat", {{"FILE"}, {}}},
+    {"embed", {{"FILE", "--file"}, {"--output"}}},
     {"perplexity", {{"FILE", "--text"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one

@@ -51,6 +51,7 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
         "--repeat-penalty", "--repeat-last", "--presence-penalty", "--frequency-penalty",
         "--dry-multiplier", "--dry-base", "--dry-allowed-length", "--dry-last", "--bias", "--seed",
         "--stop"}},
+      {"embed", {"--text", "--file", "--output", "--prompt", "--prefix", "--json", "-o"}},
       {"perplexity", {"--text", "--window", "--stride", "--tokens", "--json"}},
       {"chat", {"--system", "--template-option", "--tokens", "--temperature", "--seed", "--stop"}},
   };

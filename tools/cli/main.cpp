@@ -178,6 +178,7 @@ constexpr Command kCommands[] = {
     {"tokenize", add_tokenize, kRun},
     {"generate", add_generate, kRun},
     {"chat", add_chat, kRun},
+    {"embed", add_embed, kRun},
 #ifndef INGOT_DEVICE_CLI
     {"perplexity", add_perplexity, kCheck},
     {"registry", add_registry, kFiles},
