@@ -236,7 +236,7 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
       {chat("\"frobnicate\":1"), 400, "'frobnicate' is not supported", "frobnicate"},
       {get(kChat), 405, "expected POST", ""},
       {post("/v1/models", ""), 405, "expected GET", ""},
-      {post("/v1/embeddings", "{}"), 404, "there are /v1/models", ""},
+      {post("/v1/none", "{}"), 404, "there are /v1/models", ""},
       {get("/v1/models/none"), 404, "model 'none' is unknown", "model"},
       {post(kChat, std::string(5 << 20, ' ')), 413, "are a request to any model here", ""},
       {post(kChat, bomb("8000000"), "Content-Encoding: gzip\r\n"), 413, "a compressed body of more",

@@ -52,6 +52,7 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
   }
   if (settings.slots.count)
     language_ = LanguageModel::open(model_, name_, settings.session, settings.slots, &no_language_);
+  embedding_ = EmbeddingModel::open(model_, &no_embedding_);
   start();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/serve/core/batch_session.h"
+#include "tools/serve/core/embedding_model.h"
 #include "tools/serve/core/job.h"
 #include "tools/serve/core/language_model.h"
 #include "tools/serve/core/model_ports.h"
@@ -55,6 +56,9 @@ class ServedModel {
   LanguageModel* language() const { return language_.get(); }
   /// Why it is null.
   const std::string& no_language() const { return no_language_; }
+  /// The same of an embedding model.
+  const EmbeddingModel* embedding() const { return embedding_.get(); }
+  const std::string& no_embedding() const { return no_embedding_; }
 
   /// Checks and queues; job->ended is called when it has ended. @throws ServeError, and the job is
   /// the caller's again
@@ -103,6 +107,8 @@ class ServedModel {
   uint64_t arena_bytes_ = 0;
   std::string no_language_ = "there are no slots for it: ingot serve --slots 0";
   std::unique_ptr<LanguageModel> language_;
+  std::string no_embedding_;
+  std::unique_ptr<EmbeddingModel> embedding_;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::thread> threads_;
   std::thread watch_;

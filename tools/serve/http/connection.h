@@ -20,6 +20,7 @@
 namespace ingot::serve {
 
 class Completion;
+struct Embeddings;
 
 using PlainStream = boost::beast::tcp_stream;
 using TlsStream = boost::asio::ssl::stream<boost::beast::tcp_stream>;
@@ -56,6 +57,8 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void infer(const InferPath& path);
   /// Decodes the body and gives it to the model. @throws ServeError
   void submit(const std::shared_ptr<ServedModel>& model);
+  /// The job is the model's until it calls `ended`. @throws ServeError
+  void lend_job(const std::shared_ptr<ServedModel>& model, void (*ended)(void*, Job*));
   bool decodes_apart() const;
   static void on_ended(void* user, Job* job);
   static bool is_gone(void* user);
@@ -85,6 +88,11 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void send_events(bool is_last);
   void on_events_sent(bool has_failed, bool is_last);
   void end_completion();
+  // Of an embedding model: embeddings_connection.cpp.
+  void embed();
+  /// Takes the vector of the job, where it has run, and runs the next.
+  void embed_next(bool has_run);
+  static void on_embedded(void* user, Job* job);
 
   Stream stream_;
   const ConnectionSettings& settings_;
@@ -105,6 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   std::optional<boost::asio::steady_timer> look_;
   bool has_head_ = false, is_sending_ = false;  // of events
   uint64_t sent_bytes_ = 0;
+  std::shared_ptr<Embeddings> embeddings_;
 };
 
 }  // namespace ingot::serve

@@ -43,7 +43,8 @@ void check_path(const std::vector<std::string>& path) {
   const bool is_models = path.size() > 1 && path.size() <= 3 && path[1] == "models";
   if (is_openai(path) && !is_models && completion_of(path) == Asked::kElse)
     refuse(Refusal::kNotFound,
-           "no such path; there are /v1/models, /v1/chat/completions and /v1/completions");
+           "no such path; there are /v1/models, /v1/chat/completions, /v1/completions and "
+           "/v1/embeddings");
   if (path.empty() || (path[0] != "v1" && path[0] != "v2" && path[0] != "metrics")) unknown_path();
 }
 
@@ -211,14 +212,17 @@ std::optional<InferPath> infer_path(const std::vector<std::string>& path) {
 Asked completion_of(const std::vector<std::string>& path) {
   if (!is_openai(path)) return Asked::kElse;
   if (path.size() == 2 && path[1] == "completions") return Asked::kText;
+  if (path.size() == 2 && path[1] == "embeddings") return Asked::kEmbeddings;
   return path.size() == 3 && path[1] == "chat" && path[2] == "completions" ? Asked::kChat
                                                                            : Asked::kElse;
 }
 
 uint64_t largest_completion(const Service& service) {
   uint64_t most = uint64_t{1} << 20;
-  for (const auto& model : service.repository.served())
+  for (const auto& model : service.repository.served()) {
     if (model->language()) most = std::max(most, model->language()->largest_body());
+    if (model->embedding()) most = std::max(most, model->embedding()->largest_body());
+  }
   return most;
 }
 

@@ -30,7 +30,7 @@ struct InferPath {
 };
 std::optional<InferPath> infer_path(const std::vector<std::string>& path);
 /// What a POST to the path asks of a language model.
-enum class Asked { kElse, kChat, kText };
+enum class Asked { kElse, kChat, kText, kEmbeddings };
 Asked completion_of(const std::vector<std::string>& path);
 /// Bytes of such a request at most, whatever model it is for.
 uint64_t largest_completion(const Service& service);

@@ -236,7 +236,7 @@ std::string openai_models(const Repository& repository) {
   std::string json = "{\"object\":\"list\",\"data\":[";
   std::string last;
   for (const auto& model : repository.served()) {
-    if (!model->language() || model->name() == last) continue;
+    if ((!model->language() && !model->embedding()) || model->name() == last) continue;
     if (!last.empty()) json += ',';
     last = model->name();
     append_model(last, &json);
@@ -245,7 +245,8 @@ std::string openai_models(const Repository& repository) {
 }
 
 std::string openai_model(const Repository& repository, const std::string& name) {
-  (void)find_language_model(repository, name);
+  const auto model = find_openai_model(repository, name);
+  if (!model->embedding()) (void)find_language_model(repository, name);
   std::string json;
   append_model(name, &json);
   return json;

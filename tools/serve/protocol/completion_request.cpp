@@ -12,6 +12,7 @@
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/failure.h"
 #include "tools/serve/protocol/chat_values.h"
+#include "tools/serve/protocol/openai_body.h"
 
 namespace ingot::serve {
 namespace {
@@ -61,19 +62,6 @@ bool is_ignored(const std::string& key) {
                            "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls"})
     if (key == name) return true;
   return false;
-}
-
-Json parse(std::string_view body) {
-  if (!text::is_utf8({reinterpret_cast<const uint8_t*>(body.data()), body.size()}))
-    refuse(Refusal::kInvalid, "the body is not UTF-8");
-  Json json;
-  try {
-    json = checkpoint::parse_bounded_json(body, "the body", 24);
-  } catch (const host::Failure& failure) {
-    refuse(Refusal::kInvalid, failure.message());
-  }
-  if (!json.is_object()) refuse(Refusal::kInvalid, "the body: expected a JSON object");
-  return json;
 }
 
 /// The setting of that name, or null.
@@ -333,16 +321,33 @@ class Reader {
 
 }  // namespace
 
-std::shared_ptr<ServedModel> find_language_model(const Repository& repository,
-                                                 const std::string& name) {
-  const size_t at = name.rfind('@');
-  std::shared_ptr<ServedModel> model;
+Json parse_openai_body(std::string_view body) {
+  if (!text::is_utf8({reinterpret_cast<const uint8_t*>(body.data()), body.size()}))
+    refuse(Refusal::kInvalid, "the body is not UTF-8");
+  Json json;
   try {
-    model = repository.find(name.substr(0, at), at == std::string::npos ? "" : name.substr(at + 1));
+    json = checkpoint::parse_bounded_json(body, "the body", 24);
+  } catch (const host::Failure& failure) {
+    refuse(Refusal::kInvalid, failure.message());
+  }
+  if (!json.is_object()) refuse(Refusal::kInvalid, "the body: expected a JSON object");
+  return json;
+}
+
+std::shared_ptr<ServedModel> find_openai_model(const Repository& repository,
+                                               const std::string& name) {
+  const size_t at = name.rfind('@');
+  try {
+    return repository.find(name.substr(0, at), at == std::string::npos ? "" : name.substr(at + 1));
   } catch (const ServeError& error) {
     const bool is_unknown = error.why() == Refusal::kNotFound;
     refuse(error.why(), error.text(), "model", is_unknown ? "model_not_found" : "");
   }
+}
+
+std::shared_ptr<ServedModel> find_language_model(const Repository& repository,
+                                                 const std::string& name) {
+  std::shared_ptr<ServedModel> model = find_openai_model(repository, name);
   if (!model->language())
     refuse(Refusal::kNotFound, "model '" + name + "' gives no text: " + model->no_language(),
            "model", "model_not_found");
@@ -351,7 +356,7 @@ std::shared_ptr<ServedModel> find_language_model(const Repository& repository,
 
 std::shared_ptr<ServedModel> read_completion(const Repository& repository, std::string_view body,
                                              CompletionForm* form, AnswerRequest* request) {
-  const Json json = parse(body);
+  const Json json = parse_openai_body(body);
   const auto name = json.find("model");
   if (name == json.end()) invalid("model", "is missing");
   form->model = text_of("model", *name);

@@ -18,7 +18,10 @@ struct CompletionForm {
   bool is_chat = false, streams = false, includes_usage = false, has_logprobs = false;
 };
 
-/// "NAME" or "NAME@TAG". @throws ServeError: unknown, not ready, no language model
+/// "NAME" or "NAME@TAG". @throws ServeError: unknown, not ready
+std::shared_ptr<ServedModel> find_openai_model(const Repository& repository,
+                                               const std::string& name);
+/// @throws ServeError, also where it is no language model
 std::shared_ptr<ServedModel> find_language_model(const Repository& repository,
                                                  const std::string& name);
 
