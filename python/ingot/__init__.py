@@ -9,6 +9,7 @@ docs/python.md of the project has ownership, threads, and what is copied.
 """
 
 from ._convert import convert
+from ._embedder import Embedder
 from ._errors import (
     CallerError,
     Cancelled,
@@ -34,6 +35,7 @@ __all__ = [
     "ConversionError",
     "DeadlineExceeded",
     "DeviceError",
+    "Embedder",
     "Error",
     "FileError",
     "InternalError",

@@ -77,8 +77,9 @@ def misaligned(array):
 
 
 @functools.lru_cache(maxsize=None)
-def chat_path(context=64):
-    """Of a small Llama with a tokenizer of letters and bytes, and a chat template."""
+def chat_path(context=64, **more):
+    """Of a small Llama with a tokenizer of letters and bytes, and a chat template; `more`: metadata
+    of it."""
     sys.path.append(str(ROOT / "tests/import/decoder"))
     from chat_test import TEMPLATE, tokenizer
     from decoder_test import small_llama
@@ -86,8 +87,14 @@ def chat_path(context=64):
 
     metadata, tensors = small_llama()
     own = {**tokenizer(), "tokenizer.chat_template": TEMPLATE, "llama.context_length": context}
-    source = pathlib.Path(_folder.name) / f"llama{context}.gguf"
+    own |= {f"llama.{key}": value for key, value in more.items()}
+    source = pathlib.Path(_folder.name) / f"llama{context}{''.join(more)}.gguf"
     write_gguf(source, {**metadata, **own}, tensors)
     path = source.with_suffix(".ingot")
     ingot.convert(source, path, context=context, dims={"T": (1, 8)})
     return path
+
+
+def embedding_path():
+    """The same as an embedding model: the row of the last token, of 8 at most."""
+    return chat_path(pooling_type=3)
