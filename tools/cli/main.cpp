@@ -179,6 +179,7 @@ constexpr Command kCommands[] = {
     {"generate", add_generate, kRun},
     {"chat", add_chat, kRun},
 #ifndef INGOT_DEVICE_CLI
+    {"grammar", add_grammar, kRun},
     {"perplexity", add_perplexity, kCheck},
     {"registry", add_registry, kFiles},
     {"serve", add_serve, kRun},
