@@ -76,6 +76,10 @@ dev_show() {
     chat-templates) show_needs jinja2 # [--only NAME]
       configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
+    constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
+      configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers \
+        --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;

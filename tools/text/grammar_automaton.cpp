@@ -13,6 +13,8 @@ namespace {
 /// The last code point of as many bytes in UTF-8.
 constexpr uint32_t kLastOfLength[] = {0x7f, 0x7ff, 0xffff, kMaxCode};
 
+constexpr uint64_t kStateWork = 128;  // of one that is made by the subset construction
+
 }  // namespace
 
 uint32_t Nfa::add_state() {
@@ -169,6 +171,7 @@ Automaton Nfa::determine(uint32_t end) {
     close(&states);
     const auto [at, is_new] = numbers.try_emplace(std::move(states), uint32_t(sets.size()));
     if (is_new) {
+      spend(kStateWork);
       if (budget_.states == 0) add_state();  // says why not
       budget_.states--;
       sets.push_back(&at->first);
