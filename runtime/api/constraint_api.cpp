@@ -21,7 +21,7 @@ Places take_places(const TextTables& text, uint8_t* base) {
   BumpAllocator bump(base);
   Places p;
   p.object = bump.take<TextConstraint>(1, 16);
-  p.memory = bump.take<uint8_t>(text::Constraint::measure(text.tokenizer), 16);
+  p.memory = bump.take<uint8_t>(text::TokenConstraint::measure(text.tokenizer), 16);
   p.used = bump.used();
   return p;
 }
@@ -32,7 +32,7 @@ Status make(const TextTables& text, const ObjectBlock& block, TextConstraint** o
   INGOT_TRY(
       check_memory({block.at, size_t(block.bytes)}, p.used, "memory of a constraint", detail));
   *out = new (p.object) TextConstraint;
-  const uint64_t bytes = text::Constraint::measure(text.tokenizer);
+  const uint64_t bytes = text::TokenConstraint::measure(text.tokenizer);
   return (*out)->constraint.place(text.tokenizer, {p.memory, size_t(bytes)}, detail);
 }
 

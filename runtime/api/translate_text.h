@@ -13,7 +13,7 @@ inline const TextTables* unwrap(const ingot_text* text) {
 }
 
 struct TextConstraint {
-  text::Constraint constraint;
+  text::TokenConstraint constraint;
   ObjectBlock block;
 };
 inline TextConstraint* unwrap(ingot_constraint* constraint) {

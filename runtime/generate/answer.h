@@ -10,7 +10,7 @@
 //
 // Owns     nothing: `memory` (16-byte aligned) and the tokenizer are the caller's and outlive it.
 //          Options are copied.
-// Errors   those of Sampler::open(), Sampler::sample() and Constraint; of stop texts kInvalidArgument (empty,
+// Errors   those of Sampler::open(), Sampler::sample() and TokenConstraint; of stop texts kInvalidArgument (empty,
 //          not UTF-8), kLimitExceeded.
 // Threads  one for an answer.
 #pragma once
@@ -37,10 +37,11 @@ enum class AnswerEnd : int32_t {
 struct AnswerOptions {
   text::SamplerOptions sampling;  // biases too; dry_breakers are the answer's own
   Span<const text::StopText> stop_texts;
-  text::Constraint* constraint = nullptr;  // of the same tokenizer, used until the answer has ended
-  uint32_t tokens = 0;                     // at most; 0: as many as fit
-  bool ignores_end = false;                // control tokens are tokens of the answer
-  bool shows_control = false;              // and printed
+  text::TokenConstraint* constraint =
+      nullptr;                 // of the same tokenizer, used until the answer has ended
+  uint32_t tokens = 0;         // at most; 0: as many as fit
+  bool ignores_end = false;    // control tokens are tokens of the answer
+  bool shows_control = false;  // and printed
 };
 
 struct AnswerToken {
@@ -76,7 +77,7 @@ class Answer {
   text::StopText* stop_texts_ = nullptr;
   uint8_t* out_ = nullptr;
   text::Sampler sampler_;
-  text::Constraint* constraint_ = nullptr;
+  text::TokenConstraint* constraint_ = nullptr;
   text::StopTexts stops_;
   text::Decoder decoder_;
   uint32_t most_ = 0, count_ = 0;

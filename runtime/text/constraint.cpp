@@ -32,7 +32,7 @@ uint32_t common_bytes(Span<const uint8_t> a, Span<const uint8_t> b) {
 
 }  // namespace
 
-struct Constraint::Places {
+struct TokenConstraint::Places {
   uint32_t *order, *first, *heads, *moved;
   uint16_t* common;
   Node* nodes;
@@ -44,7 +44,8 @@ struct Constraint::Places {
   uint32_t* dependent;
 };
 
-Constraint::Places Constraint::take_places(uint8_t* memory, uint64_t tokens, uint64_t* used) {
+TokenConstraint::Places TokenConstraint::take_places(uint8_t* memory, uint64_t tokens,
+                                                     uint64_t* used) {
   BumpAllocator bump(memory);
   const uint64_t mask = (tokens + 7) / 8;
   Places p;
@@ -66,19 +67,19 @@ Constraint::Places Constraint::take_places(uint8_t* memory, uint64_t tokens, uin
   return p;
 }
 
-uint64_t Constraint::measure(const TokenizerView& tokenizer) {
+uint64_t TokenConstraint::measure(const TokenizerView& tokenizer) {
   uint64_t used = 0;
   (void)take_places(nullptr, tokenizer.count, &used);
   return used;
 }
 
-Status Constraint::place(const TokenizerView& tokenizer, Span<uint8_t> memory,
-                         ErrorDetail* detail) {
+Status TokenConstraint::place(const TokenizerView& tokenizer, Span<uint8_t> memory,
+                              ErrorDetail* detail) {
   uint64_t used = measure(tokenizer);
   INGOT_TRY(check_memory(memory, used, "memory", detail));
   const uint64_t tokens = tokenizer.count;
   const Places p = take_places(memory.data, tokens, &used);
-  *this = Constraint();
+  *this = TokenConstraint();
   tokenizer_ = &tokenizer;
   order_ = p.order, common_ = p.common, first_ = p.first, heads_ = p.heads, moved_ = p.moved;
   nodes_ = p.nodes, threads_ = p.threads, last_ = p.last, levels_ = p.levels;
@@ -89,7 +90,7 @@ Status Constraint::place(const TokenizerView& tokenizer, Span<uint8_t> memory,
   return {};
 }
 
-void Constraint::sort_tokens() {
+void TokenConstraint::sort_tokens() {
   std::memset(control_, 0, mask_bytes());
   for (uint32_t id = 0; id < tokenizer_->count; id++) {
     const PieceKind kind = tokenizer_->kind(id);
@@ -114,7 +115,7 @@ void Constraint::sort_tokens() {
   while (byte <= 256) first_[byte++] = count_;
 }
 
-Status Constraint::set(Span<const uint8_t> form, ErrorDetail* detail) {
+Status TokenConstraint::set(Span<const uint8_t> form, ErrorDetail* detail) {
   if (!tokenizer_) return fail(detail, Code::kWrongState, "a constraint has memory");
   GrammarView grammar;
   INGOT_TRY(open_grammar(form, &grammar, detail));
@@ -125,7 +126,7 @@ Status Constraint::set(Span<const uint8_t> form, ErrorDetail* detail) {
   return status;
 }
 
-Status Constraint::restart(ErrorDetail* detail) {
+Status TokenConstraint::restart(ErrorDetail* detail) {
   if (!is_set()) return fail(detail, Code::kWrongState, "a grammar is set");
   for (uint32_t i = 0; i < kStackHeads; i++) heads_[i] = kNoStack;
   node_count_ = kFirstStack;
@@ -138,11 +139,11 @@ Status Constraint::restart(ErrorDetail* detail) {
   return {};
 }
 
-Status Constraint::limit(ErrorDetail* detail) const {
+Status TokenConstraint::limit(ErrorDetail* detail) const {
   return fail(detail, Code::kLimitExceeded, limit_);
 }
 
-void Constraint::depend(uint32_t place, Kept* keeps) const {
+void TokenConstraint::depend(uint32_t place, Kept* keeps) const {
   if (keeps->count == kTooMany) return;
   if (keeps->count == most_dependent(tokenizer_->count))
     keeps->count = kTooMany;
@@ -152,8 +153,8 @@ void Constraint::depend(uint32_t place, Kept* keeps) const {
 
 /// Sets the bits of tokens whose bytes the level's threads take, of all or of those at `places`.
 /// `keeps`: those that depend on what is below the stack.
-bool Constraint::walk(const Level& from, bool skips_space, const Span<const uint32_t>* places,
-                      uint8_t* bits, Kept* keeps) {
+bool TokenConstraint::walk(const Level& from, bool skips_space, const Span<const uint32_t>* places,
+                           uint8_t* bits, Kept* keeps) {
   const uint32_t count = places ? uint32_t(places->size) : count_;
   uint32_t depth = 0, failed = kNoByte;  // levels of the last token, and its byte that none took
   bool depends = false;
@@ -193,7 +194,7 @@ bool Constraint::walk(const Level& from, bool skips_space, const Span<const uint
 }
 
 /// What a state decides, whatever its stack.
-const Constraint::Kept* Constraint::look_up(uint32_t state) {
+const TokenConstraint::Kept* TokenConstraint::look_up(uint32_t state) {
   state = grammar_.like(state, longest_);
   for (uint32_t k = 0; k < used_kept_; k++)
     if (kept_[k].state == state) return work_.kept++, &kept_[k];
@@ -215,7 +216,7 @@ const Constraint::Kept* Constraint::look_up(uint32_t state) {
 }
 
 /// The tokens that one thread allows.
-bool Constraint::allow(const Thread& thread) {
+bool TokenConstraint::allow(const Thread& thread) {
   const Kept* const kept = look_up(thread.state);
   if (!kept) return false;
   Level from = base_;
@@ -228,7 +229,7 @@ bool Constraint::allow(const Thread& thread) {
 }
 
 /// The state is that of the last mask, and becomes it.
-bool Constraint::is_repeated(bool takes_end) {
+bool TokenConstraint::is_repeated(bool takes_end) {
   bool is_same = has_last_ && last_end_ == (takes_end && may_end()) && last_count_ == base_.end;
   for (uint32_t i = 0; i < base_.end; i++) {
     const Thread now = {grammar_.like(threads_[i].state, longest_), threads_[i].stack};
@@ -239,7 +240,7 @@ bool Constraint::is_repeated(bool takes_end) {
   return is_same;
 }
 
-Status Constraint::allowed(bool takes_end, Span<const uint8_t>* bits, ErrorDetail* detail) {
+Status TokenConstraint::allowed(bool takes_end, Span<const uint8_t>* bits, ErrorDetail* detail) {
   if (!is_set()) return fail(detail, Code::kWrongState, "a grammar is set");
   work_.masks++;
   *bits = {mask_, size_t(mask_bytes())};
@@ -265,7 +266,7 @@ Status Constraint::allowed(bool takes_end, Span<const uint8_t>* bits, ErrorDetai
   return {};
 }
 
-Status Constraint::accept(int32_t id, ErrorDetail* detail) {
+Status TokenConstraint::accept(int32_t id, ErrorDetail* detail) {
   if (!is_set()) return fail(detail, Code::kWrongState, "a grammar is set");
   const bool is_piece = id >= 0 && uint32_t(id) < tokenizer_->count &&
                         is_allowed_kind(tokenizer_->kind(uint32_t(id)));

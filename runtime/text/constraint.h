@@ -2,8 +2,8 @@
 // runtime/text/constraint.h - which tokens a grammar allows next: a pushdown automaton over the
 // bytes of tokens, and a bit for each token.
 //
-//   uint64_t bytes = Constraint::measure(tokenizer);
-//   Constraint constraint;             constraint.place(tokenizer, {memory, bytes}, detail);
+//   uint64_t bytes = TokenConstraint::measure(tokenizer);
+//   TokenConstraint constraint;             constraint.place(tokenizer, {memory, bytes}, detail);
 //   constraint.set(form, detail);      // runtime/text/grammar.h
 //   constraint.allowed(true, &bits, detail);    constraint.accept(id, detail);
 //
@@ -37,7 +37,7 @@ struct ConstraintWork {
   uint64_t walks = 0, kept = 0;      // of a state over the vocabulary, and states that were known
 };
 
-class Constraint {
+class TokenConstraint {
  public:
   static uint64_t measure(const TokenizerView& tokenizer);
   /// Sorts the tokens.

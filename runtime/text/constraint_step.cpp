@@ -14,13 +14,13 @@ static_assert(kStackHeads == 1u << 12, "head_of() has twelve bits");
 
 }  // namespace
 
-bool Constraint::refuse(const char* what) {
+bool TokenConstraint::refuse(const char* what) {
   limit_ = what;
   return false;
 }
 
 /// The stack `parent` with where a call comes back to; kNoStack: there is no room.
-uint32_t Constraint::push(uint32_t target, uint32_t parent) {
+uint32_t TokenConstraint::push(uint32_t target, uint32_t parent) {
   uint32_t& head = heads_[head_of(target, parent)];
   for (uint32_t n = head; n != kNoStack; n = nodes_[n].next) {
     if (nodes_[n].target == target && nodes_[n].parent == parent) return n;
@@ -32,14 +32,14 @@ uint32_t Constraint::push(uint32_t target, uint32_t parent) {
 }
 
 /// The last ones that were pushed stand first in their lists.
-void Constraint::pop_nodes(uint32_t count) {
+void TokenConstraint::pop_nodes(uint32_t count) {
   while (node_count_ > count) {
     const Node& node = nodes_[--node_count_];
     heads_[head_of(node.target, node.parent)] = node.next;
   }
 }
 
-bool Constraint::add(Level* level, uint32_t state, uint32_t stack) {
+bool TokenConstraint::add(Level* level, uint32_t state, uint32_t stack) {
   for (uint32_t i = level->first; i < level->end; i++)
     if (threads_[i].state == state && threads_[i].stack == stack) return true;
   if (level->end - level->first == kMaxGrammarThreads || level->end == kWalkThreads)
@@ -53,7 +53,7 @@ bool Constraint::add(Level* level, uint32_t state, uint32_t stack) {
 }
 
 /// Adds what the threads lead to without a byte.
-bool Constraint::close(Level* level) {
+bool TokenConstraint::close(Level* level) {
   for (uint32_t i = level->first; i < level->end; i++) {
     const Thread t = threads_[i];
     const uint32_t flags = grammar_.state(t.state);
@@ -82,7 +82,7 @@ bool Constraint::close(Level* level) {
 }
 
 /// Where the state goes with that byte; kNoStack: nowhere.
-uint32_t Constraint::target_of(uint32_t state, uint32_t flags, uint8_t byte) {
+uint32_t TokenConstraint::target_of(uint32_t state, uint32_t flags, uint8_t byte) {
   const uint32_t end = grammar_.first_edge(state + 1);
   for (uint32_t e = flags & kFirstEdgeMask; e < end; e++) {
     const GrammarEdge edge = grammar_.edge(e);
@@ -93,7 +93,7 @@ uint32_t Constraint::target_of(uint32_t state, uint32_t flags, uint8_t byte) {
   return kNoState;
 }
 
-bool Constraint::step(const Level& from, uint8_t byte, Level* to) {
+bool TokenConstraint::step(const Level& from, uint8_t byte, Level* to) {
   Level made;
   made.first = made.end = from.end;
   made.escapes = from.escapes;
@@ -114,7 +114,7 @@ bool Constraint::step(const Level& from, uint8_t byte, Level* to) {
 }
 
 /// Drops stacks that no thread has.
-void Constraint::compact() {
+void TokenConstraint::compact() {
   std::memset(moved_, 0, node_count_ * sizeof *moved_);
   for (uint32_t i = 0; i < base_.end; i++)
     for (uint32_t n = threads_[i].stack; n >= kFirstStack && !moved_[n]; n = nodes_[n].parent)
