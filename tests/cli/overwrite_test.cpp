@@ -40,8 +40,9 @@ const std::map<std::string, Files> kCommands = {
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"tokenize", {{"FILE", "--file"}, {}}},
-    {"generate", {{"FILE", "--file", "--messages"}, {}}},
-    {"chat", {{"FILE"}, {}}},
+    {"generate", {{"FILE", "--file", "--grammar", "--messages"}, {}}},
+    {"chat", {{"FILE", "--grammar"}, {}}},
+    {"grammar", {{"FILE"}, {"--output"}}},
     {"perplexity", {{"FILE", "--text"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one

@@ -43,9 +43,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> form =
       compile(data[0], {reinterpret_cast<const char*>(data) + 2, size - 2});
   const TokenizerView& t = tokenizer().tables();
-  static const uint64_t bytes = text::Constraint::measure(t);
+  static const uint64_t bytes = text::TokenConstraint::measure(t);
   static const vocabulary::AlignedBytes memory = vocabulary::aligned_bytes(bytes);
-  text::Constraint constraint;
+  text::TokenConstraint constraint;
   ErrorDetail detail;
   if (!constraint.place(t, {memory.get(), bytes}, &detail).ok()) abort();
   if (!constraint.set({form.data(), form.size()}, &detail).ok()) return 0;

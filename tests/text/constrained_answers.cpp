@@ -57,7 +57,7 @@ class Answers {
     settings.threads = threads;
     generation_.emplace(&engine_, settings, &text_);
     const TokenizerView& t = tokenizer_.tables();
-    const uint64_t bytes = text::Constraint::measure(t);
+    const uint64_t bytes = text::TokenConstraint::measure(t);
     memory_ = vocabulary::aligned_bytes(bytes);
     ErrorDetail detail;
     if (!masks_.place(t, {memory_.get(), bytes}, &detail).ok()) std::abort();
@@ -107,7 +107,7 @@ class Answers {
   const vocabulary::LoadedTokenizer tokenizer_;
   std::optional<cli::Generation> generation_;
   vocabulary::AlignedBytes memory_;
-  text::Constraint masks_;
+  text::TokenConstraint masks_;
 };
 
 }  // namespace

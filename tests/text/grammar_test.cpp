@@ -35,7 +35,7 @@ const Strings kPieces = {"\",\"", "\":",      "{\"",  "\"}",    "a\"",      "bc\
 struct Matcher {
   explicit Matcher(const Form& form, const Strings& pieces = {})
       : form(form), tokenizer(test::loaded(vocabulary_of(pieces))) {
-    const uint64_t bytes = text::Constraint::measure(tokenizer.tables());
+    const uint64_t bytes = text::TokenConstraint::measure(tokenizer.tables());
     memory = vocabulary::aligned_bytes(bytes);
     ErrorDetail detail;
     REQUIRE(constraint.place(tokenizer.tables(), {memory.get(), bytes}, &detail).ok());
@@ -55,7 +55,7 @@ struct Matcher {
   Form form;
   test::LoadedTokenizer tokenizer;
   vocabulary::AlignedBytes memory;
-  text::Constraint constraint;
+  text::TokenConstraint constraint;
   Status set;
 };
 
@@ -301,9 +301,9 @@ TEST_CASE("a token that begins with the space that is not printed") {
   const test::LoadedTokenizer tokenizer =
       test::loaded(test::scored_vocabulary({{" ab", -1}, {"ab", -2}, {" ", -3}}));
   const TokenizerView& t = tokenizer.tables();
-  const uint64_t bytes = text::Constraint::measure(t);
+  const uint64_t bytes = text::TokenConstraint::measure(t);
   const vocabulary::AlignedBytes memory = vocabulary::aligned_bytes(bytes);
-  text::Constraint constraint;
+  text::TokenConstraint constraint;
   ErrorDetail detail;
   REQUIRE(constraint.place(t, {memory.get(), bytes}, &detail).ok());
   const Form form = gbnf("root ::= \"abab\"");
@@ -350,9 +350,9 @@ TEST_CASE("a vocabulary's dead end is an error of its own") {
   test::Vocabulary v = vocabulary_of({});
   v.pieces['b'].kind = PieceKind::kUnused;
   const test::LoadedTokenizer tokenizer = test::loaded(v);
-  const uint64_t bytes = text::Constraint::measure(tokenizer.tables());
+  const uint64_t bytes = text::TokenConstraint::measure(tokenizer.tables());
   const vocabulary::AlignedBytes memory = vocabulary::aligned_bytes(bytes);
-  text::Constraint constraint;
+  text::TokenConstraint constraint;
   ErrorDetail detail;
   Span<const uint8_t> bits;
   CHECK(constraint.allowed(true, &bits, &detail).code() == Code::kWrongState);
