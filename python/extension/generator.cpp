@@ -26,11 +26,21 @@ class Generator::Use {
   Use& operator=(const Use&) = delete;
   ~Use() { generator_->is_used_ = false; }
   ingot_generator* get() const { return open_->generator; }
+  OpenGenerator& open() const { return *open_; }
 
  private:
   Generator* generator_;
   std::shared_ptr<OpenGenerator> open_;
 };
+
+ingot_constraint* OpenGenerator::constrain(nb::bytes compiled) {
+  if (compiled.size() == 0) return nullptr;
+  ingot_error error = {};
+  if (!constraint) check(ingot_constraint_create(text->text, nullptr, &constraint, &error), error);
+  grammar.assign(compiled.c_str(), compiled.size());
+  check(ingot_constraint_set(constraint, grammar.data(), grammar.size(), &error), error);
+  return constraint;
+}
 
 Generator::Generator(const Tokenizer& tokenizer, nb::dict options) {
   auto open = std::make_shared<OpenGenerator>();
@@ -44,7 +54,8 @@ Generator::Generator(const Tokenizer& tokenizer, nb::dict options) {
 }
 
 uint64_t Generator::begin(nb::handle given, nb::dict settings, uint64_t seed, nb::dict bias,
-                          nb::list stop, uint32_t tokens, uint32_t flags, nb::handle timeout) {
+                          nb::list stop, uint32_t tokens, uint32_t flags, nb::bytes grammar,
+                          nb::handle timeout) {
   const Use use(this);
   const std::vector<int32_t> ids = ids_of(given);
   std::vector<std::string> names, stops;
@@ -69,6 +80,7 @@ uint64_t Generator::begin(nb::handle given, nb::dict settings, uint64_t seed, nb
   options.stop_text_count = stop_texts.size();
   options.tokens = tokens;
   options.flags = flags;
+  options.constraint = use.open().constrain(grammar);
   const uint64_t deadline = deadline_of(timeout);
   uint64_t reused = 0;
   ingot_error error = {};
@@ -166,7 +178,7 @@ void bind_generator(nb::module_& m) {
       .def(nb::init<const Tokenizer&, nb::dict>(), nb::arg("tokenizer"), nb::arg("options"))
       .def("begin", &Generator::begin, nb::arg("ids").none(), nb::arg("settings"), nb::arg("seed"),
            nb::arg("bias"), nb::arg("stop"), nb::arg("tokens"), nb::arg("flags"),
-           nb::arg("timeout").none())
+           nb::arg("grammar"), nb::arg("timeout").none())
       .def("next", &Generator::next)
       .def("cancel", &Generator::cancel)
       .def("close", &Generator::close)

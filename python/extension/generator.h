@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "python/extension/session.h"
 #include "python/extension/tokenizer.h"
@@ -18,12 +19,19 @@ namespace ingot::python {
 
 struct OpenGenerator {
   ingot_generator* generator = nullptr;
+  ingot_constraint* constraint = nullptr;  // made for the first answer that has a grammar
+  std::string grammar;                     // of the answer
   std::shared_ptr<OpenSession> session;
   std::shared_ptr<OpenText> text;
   OpenGenerator() = default;
   OpenGenerator(const OpenGenerator&) = delete;
   OpenGenerator& operator=(const OpenGenerator&) = delete;
-  ~OpenGenerator() { ingot_generator_destroy(generator); }
+  ~OpenGenerator() {
+    ingot_generator_destroy(generator);
+    ingot_constraint_destroy(constraint);
+  }
+  /// Null without a grammar. The one before is no answer's any more.
+  ingot_constraint* constrain(nb::bytes compiled);
 };
 
 /// Of Python's `_ingot.Generator`. One thread at a time, as a Session; cancel() from any.
@@ -35,7 +43,7 @@ class Generator {
 
   /// @return how many tokens of the prompt the caches have already
   uint64_t begin(nb::handle ids, nb::dict settings, uint64_t seed, nb::dict bias, nb::list stop,
-                 uint32_t tokens, uint32_t flags, nb::handle timeout);
+                 uint32_t tokens, uint32_t flags, nb::bytes grammar, nb::handle timeout);
   /// (id, end, text, index of the stop text or -1)
   nb::tuple next();
   void cancel();

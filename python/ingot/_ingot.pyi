@@ -177,6 +177,7 @@ class Generator:
         stop: list[str],
         tokens: int,
         flags: int,
+        grammar: bytes,
         timeout: float | None,
     ) -> int: ...
     def next(self) -> tuple[int, int, str, int]: ...

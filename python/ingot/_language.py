@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 import numpy as np
 
-from . import _arguments, _ingot
+from . import _arguments, _grammar, _ingot
 from ._errors import caller_error
 from ._model import MemoryOptions, Model, completed, session_options
 
@@ -26,7 +26,7 @@ _UINT63 = (0, 2**63 - 1)
 _MAX_TOKENS = 2**32 - 1
 _MAX_BIAS = 1e9
 _DRAW = ("temperature", "top_k", "top_p", "min_p", "typical", "top_n_sigma")
-_ENDS = (None, "end", "stop", "tokens", "context")
+_ENDS = (None, "end", "stop", "tokens", "context", "grammar")
 _SETTINGS = {name: (low, high, whole) for name, _, _, low, high, whole in _ingot.settings()}
 
 
@@ -39,6 +39,8 @@ class AnswerOptions(TypedDict, total=False):
     bias: Mapping[int, float]
     ignore_end: bool
     show_control: bool
+    grammar: str | None
+    json_schema: Mapping[str, Any] | str | None
     timeout: float | None
     temperature: float
     top_k: int
@@ -103,6 +105,7 @@ def _begin_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         if most is None
         else _arguments.whole_number("max_new_tokens", most, 1, _MAX_TOKENS),
         "flags": flags,
+        "grammar": _grammar.compiled(options.get("grammar"), options.get("json_schema")),
         "timeout": options.get("timeout"),
     }
 
@@ -164,7 +167,7 @@ class Answer(Iterator[str], AsyncIterator[str]):
     text            what it says so far, as str(answer)
     tokens          ids of it
     stopped_by      None: it goes on; "end": a control token; "stop": stop_text; "tokens": the limit
-                    of max_new_tokens; "context": the caches are full
+                    of max_new_tokens; "context": the caches are full; "grammar": it allows no more
     stop_text       the one that ended it, or None
     seed            of the draw; None where the most probable tokens are taken
     prompt_tokens   ids of the prompt
@@ -340,6 +343,8 @@ class LanguageModel:
         bias             {id: number}, added to the logit; -math.inf: never this token
         ignore_end       a control token does not end the answer
         show_control     control tokens are text, too
+        grammar          the answer is a text of it, in llama.cpp's GBNF
+        json_schema      the answer is JSON of this schema: a dict, or its JSON (docs/llm.md)
         timeout          seconds from now, for all of it: then ingot.DeadlineExceeded
         temperature, top_k, top_p, min_p, typical, top_n_sigma, repeat_penalty, presence_penalty,
         frequency_penalty, repeat_last, dry_...   as docs/llm.md has them. Without the first six and
@@ -347,6 +352,8 @@ class LanguageModel:
                          1 unless it is given
         """
         ids = self._ids_of(prompt, tools, template_options)
+        if self._answer and {"grammar", "json_schema"} & options.keys():
+            self._answer = None  # it may have had the constraint
         answer = Answer(self, ids, options)
         self._answer = answer
         return answer

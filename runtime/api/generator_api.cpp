@@ -89,6 +89,7 @@ ingot_code read_answer(const ingot_answer_options* given, ReadAnswer* out, ingot
     out->stop_texts[i] = {reinterpret_cast<const uint8_t*>(text), std::strlen(text)};
   }
   to.stop_texts = {out->stop_texts, o.stop_text_count};
+  if (o.constraint) to.constraint = &api::unwrap(o.constraint)->constraint;
   to.tokens = o.tokens;
   to.ignores_end = (o.flags & INGOT_ANSWER_IGNORE_END) != 0;
   to.shows_control = (o.flags & INGOT_ANSWER_SHOW_CONTROL) != 0;

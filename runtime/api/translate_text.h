@@ -4,11 +4,20 @@
 #include "ingot/text.h"
 #include "runtime/api/translate.h"
 #include "runtime/generate/text_tables.h"
+#include "runtime/text/constraint.h"
 
 namespace ingot::api {
 
 inline const TextTables* unwrap(const ingot_text* text) {
   return reinterpret_cast<const TextTables*>(text);
+}
+
+struct TextConstraint {
+  text::TokenConstraint constraint;
+  ObjectBlock block;
+};
+inline TextConstraint* unwrap(ingot_constraint* constraint) {
+  return reinterpret_cast<TextConstraint*>(constraint);
 }
 
 inline ingot_code refuse_size(ingot_error* error) {

@@ -101,6 +101,11 @@ Status Answer::begin(const AnswerOptions& options, Span<const int32_t> prompt,
   INGOT_TRY(check_stop_texts(options.stop_texts, detail));
   uint64_t bytes = 0;
   INGOT_TRY(text::measure_sampler(sampling, vocabulary_, &bytes, detail));
+  if (options.constraint) {
+    if (options.constraint->tokenizer() != tokenizer_)
+      return fail(detail, Code::kInvalidArgument, "a constraint of the same text");
+    INGOT_TRY(options.constraint->restart(detail));
+  }
   // Everything is sound: from here on nothing fails.
   const uint32_t most = lookback(context_);
   if (sampling.repeat_last > most) sampling.repeat_last = most;
@@ -117,6 +122,7 @@ Status Answer::begin(const AnswerOptions& options, Span<const int32_t> prompt,
   }
   INGOT_TRY(sampler_.open(sampling, vocabulary_, sampler_memory_, detail));
   INGOT_TRY(stops_.open({stop_texts_, options.stop_texts.size}, stop_memory_, detail));
+  constraint_ = options.constraint;
   decoder_ = text::Decoder(options.shows_control);
   most_ = options.tokens, count_ = 0;
   ignores_end_ = options.ignores_end, has_ended_ = false;
@@ -146,15 +152,20 @@ Status Answer::choose(Span<const float> logits, bool is_last, AnswerToken* out,
                       ErrorDetail* detail) {
   *out = {};
   if (has_ended_) return fail(detail, Code::kWrongState, "the answer has ended; begin another");
-  INGOT_TRY(sampler_.sample(logits, &out->id, detail));
+  Span<const uint8_t> allowed;
+  if (constraint_) INGOT_TRY(constraint_->allowed(!ignores_end_, &allowed, detail));
+  INGOT_TRY(sampler_.sample(logits, &out->id, detail, allowed));
   const bool is_control = tokenizer_ && uint32_t(out->id) < tokenizer_->count &&
                           tokenizer_->kind(uint32_t(out->id)) == PieceKind::kControl;
   if (is_control && !ignores_end_) {
     out->end = AnswerEnd::kControl;
   } else {
+    if (constraint_) INGOT_TRY(constraint_->accept(out->id, detail));
     sampler_.accept(out->id);
     count_++;
-    if (count_ == most_)
+    if (constraint_ && constraint_->is_over())
+      out->end = AnswerEnd::kGrammar;
+    else if (count_ == most_)
       out->end = AnswerEnd::kLength;
     else if (is_last)
       out->end = AnswerEnd::kContext;

@@ -10,11 +10,12 @@
 //
 // Owns     nothing: `memory` (16-byte aligned) and the tokenizer are the caller's and outlive it.
 //          Options are copied.
-// Errors   those of Sampler::open() and Sampler::sample(); of stop texts kInvalidArgument (empty,
+// Errors   those of Sampler::open(), Sampler::sample() and TokenConstraint; of stop texts kInvalidArgument (empty,
 //          not UTF-8), kLimitExceeded.
 // Threads  one for an answer.
 #pragma once
 #include "runtime/format/text_part.h"
+#include "runtime/text/constraint.h"
 #include "runtime/text/sampler.h"
 #include "runtime/text/stop_texts.h"
 #include "runtime/text/tokenizer.h"
@@ -29,12 +30,15 @@ enum class AnswerEnd : int32_t {
   kControl,   // the token is one of control, and no part of the answer
   kStopText,  // a stop text is complete
   kLength,    // as many tokens as were asked for
-  kContext    // the caches are full
+  kContext,   // the caches are full
+  kGrammar    // the grammar ends with the token
 };
 
 struct AnswerOptions {
   text::SamplerOptions sampling;  // biases too; dry_breakers are the answer's own
   Span<const text::StopText> stop_texts;
+  text::TokenConstraint* constraint =
+      nullptr;                 // of the same tokenizer, used until the answer has ended
   uint32_t tokens = 0;         // at most; 0: as many as fit
   bool ignores_end = false;    // control tokens are tokens of the answer
   bool shows_control = false;  // and printed
@@ -73,6 +77,7 @@ class Answer {
   text::StopText* stop_texts_ = nullptr;
   uint8_t* out_ = nullptr;
   text::Sampler sampler_;
+  text::TokenConstraint* constraint_ = nullptr;
   text::StopTexts stops_;
   text::Decoder decoder_;
   uint32_t most_ = 0, count_ = 0;

@@ -46,6 +46,10 @@ Status check_options(const SamplerOptions& o, uint64_t vocabulary, ErrorDetail* 
   return {};
 }
 
+bool is_allowed(Span<const uint8_t> bits, size_t id) {
+  return bits.empty() || (id / 8 < bits.size && bits[id / 8] >> (id % 8) & 1);
+}
+
 /// The upper 64 bits of the product.
 uint64_t high_product(uint64_t a, uint64_t b) {
   const uint64_t a0 = uint32_t(a), a1 = a >> 32, b0 = uint32_t(b), b1 = b >> 32;
@@ -95,8 +99,9 @@ void Sampler::accept(int32_t id) {
   if (history_.capacity && id >= 0 && uint32_t(id) < vocabulary_) history_.add(id);
 }
 
-void Sampler::adjust(Span<const float> logits) {
-  for (uint32_t i = 0; i < vocabulary_; i++) logits_[i] = double(logits[i]), ids_[i] = i;
+void Sampler::adjust(Span<const float> logits, Span<const uint8_t> allowed) {
+  for (uint32_t i = 0; i < vocabulary_; i++)
+    logits_[i] = is_allowed(allowed, i) ? double(logits[i]) : -INFINITY, ids_[i] = i;
   for (const LogitBias& bias : options_.biases) logits_[bias.id] += bias.add;
   if (history_.size == 0) return;
   memset(order_, 0, vocabulary_ * sizeof *order_);
@@ -105,22 +110,24 @@ void Sampler::adjust(Span<const float> logits) {
     penalize_sequences(options_, history_, logits_, order_, matches_);
 }
 
-Status Sampler::sample(Span<const float> logits, int32_t* id, ErrorDetail* detail) {
+Status Sampler::sample(Span<const float> logits, int32_t* id, ErrorDetail* detail,
+                       Span<const uint8_t> allowed) {
   if (vocabulary_ == 0) return fail(detail, Code::kWrongState, "the sampler is open");
   if (logits.size != vocabulary_)
     return fail(detail, Code::kShapeMismatch, "logits", vocabulary_, logits.size);
   size_t best = 0;
+  float most = -INFINITY;
   for (size_t i = 0; i < logits.size; i++) {
     if (!(logits[i] < INFINITY))
       return fail(detail, Code::kInvalidArgument, "a logit is a number, or -infinity", 0, 0, i);
-    if (logits[i] > logits[best]) best = i;
+    if (logits[i] > most && is_allowed(allowed, i)) best = i, most = logits[i];
   }
   *id = int32_t(best);
   if (is_plain(options_)) {
-    if (logits[best] > -INFINITY) return {};
+    if (most > -INFINITY) return {};
     return fail(detail, Code::kNotFound, "a logit above -infinity");
   }
-  adjust(logits);
+  adjust(logits, allowed);
   Candidates c = {logits_, weights_, ids_, order_, vocabulary_};
   c.keep_possible();
   if (c.count == 0) return fail(detail, Code::kNotFound, "a logit above -infinity");

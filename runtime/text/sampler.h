@@ -71,12 +71,14 @@ class Sampler {
   /// The next token, of the prompt or of the answer. One that is none counts for nothing.
   void accept(int32_t id);
   /// @param logits one for each token of the vocabulary
-  Status sample(Span<const float> logits, int32_t* id, ErrorDetail* detail);
+  /// @param allowed a bit for each, lowest first; empty: all. What has no bit is not chosen
+  Status sample(Span<const float> logits, int32_t* id, ErrorDetail* detail,
+                Span<const uint8_t> allowed = {});
   /// Begins anew: no token was accepted, nothing drawn.
   void reset() { history_.size = history_.next = 0, draws_ = 0; }
 
  private:
-  void adjust(Span<const float> logits);
+  void adjust(Span<const float> logits, Span<const uint8_t> allowed);
 
   SamplerOptions options_;
   uint32_t vocabulary_ = 0;

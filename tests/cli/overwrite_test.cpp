@@ -40,9 +40,10 @@ const std::map<std::string, Files> kCommands = {
     {"diff", {{"A", "B"}, {}}},
     {"operators", {{}, {}}},
     {"tokenize", {{"FILE", "--file"}, {}}},
-    {"generate", {{"FILE", "--file", "--messages"}, {}}},
-    {"chat", {{"FILE"}, {}}},
+    {"generate", {{"FILE", "--file", "--grammar", "--messages"}, {}}},
+    {"chat", {{"FILE", "--grammar"}, {}}},
     {"embed", {{"FILE", "--file"}, {"--output"}}},
+    {"grammar", {{"FILE"}, {"--output"}}},
     {"perplexity", {{"FILE", "--text"}, {}}},
     {"extract", {{"FILE"}, {"--output"}}},
     {"registry", {{}, {}}},  // nothing is written over in one

@@ -50,8 +50,9 @@ TEST_CASE("--help: the spellings that are a contract are all there") {
        {"--greedy", "--temperature", "--top-k", "--top-p", "--min-p", "--typical", "--top-n-sigma",
         "--repeat-penalty", "--repeat-last", "--presence-penalty", "--frequency-penalty",
         "--dry-multiplier", "--dry-base", "--dry-allowed-length", "--dry-last", "--bias", "--seed",
-        "--stop"}},
+        "--stop", "--grammar", "--json-schema"}},
       {"embed", {"--text", "--file", "--output", "--prompt", "--prefix", "--json", "-o"}},
+      {"grammar", {"--json-schema", "--output", "-o"}},
       {"perplexity", {"--text", "--window", "--stride", "--tokens", "--json"}},
       {"chat", {"--system", "--template-option", "--tokens", "--temperature", "--seed", "--stop"}},
   };

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -62,6 +63,28 @@ class AnswerTest(unittest.TestCase):
             *"--prompt ab --tokens 9 --seed 7 --repeat-penalty 1.3 --ignore-end".split(),
         )
         self.check(self.model("ab", ignore_end=True), *"--prompt ab --ignore-end".split())
+
+    def test_answers_by_a_grammar_and_a_schema(self):
+        grammar = 'root ::= [x-z]{3} "!"?'
+        with tempfile.NamedTemporaryFile("w", suffix=".gbnf") as file:
+            file.write(grammar)
+            file.flush()
+            answer = self.model("ab", grammar=grammar)
+            self.check(answer, "--prompt", "ab", "--grammar", file.name)
+        schema = {"type": "array", "items": {"enum": [7, "ä"]}, "minItems": 2, "maxItems": 2}
+        for seed in range(4):
+            answer = self.model("ab", json_schema=schema, seed=seed, temperature=2.0)
+            self.assertEqual(answer.stopped_by, "grammar")
+            self.assertTrue(all(item in (7, "ä") for item in json.loads(answer.text)), answer.text)
+        self.assertEqual(self.model("ab", json_schema='{"const": 1}').text, "1")
+        for options, line in (
+            ({"grammar": "root ::= x"}, "line 1: there is no rule 'x'"),
+            ({"json_schema": {"not": {}}}, "#/not: 'not' is not supported"),
+            ({"json_schema": False}, "expected a dict"),
+            ({"grammar": "", "json_schema": {}}, "one of them"),
+        ):
+            with self.assertRaisesRegex((ValueError, TypeError), line):
+                self.model("ab", **options)
 
     def test_a_chat_is_that_of_the_command_line(self):
         answer = self.model(MESSAGES, max_new_tokens=6, template_options={"mood": "x"})

@@ -161,6 +161,74 @@ TEST_CASE("completions: one document, and the same answer as events") {
   CHECK(server.end() == 0);
 }
 
+const std::string kTool =
+    "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":"
+    "\"object\",\"properties\":{\"x\":{\"enum\":[12,null]}},\"required\":[\"x\"]}}}]";
+
+std::string schema_field(const std::string& schema) {
+  return "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":" + schema +
+         "}}";
+}
+
+/// By the model with room for it, the most probable tokens.
+std::string long_chat(const std::string& more) {
+  return post(kChat, "{\"model\":\"long\",\"temperature\":0," + kHi + "," + more + "}");
+}
+
+TEST_CASE("completions: answers by schemas and grammars, calls of tools") {
+  const LanguageModels models;
+  ServerProcess server({models.root});
+  const uint16_t port = server.port();
+  const auto content = [&](const std::string& more) {
+    const std::string answer = ask(port, long_chat(more));
+    CHECK(has(answer, "\"finish_reason\":\"stop\""));
+    return text_between(answer, "\"content\":", ",\"refusal\"");
+  };
+  CHECK(content(schema_field("{\"const\":\"ab\"}")) == "\"\\\"ab\\\"\"");
+  CHECK(content("\"grammar\":\"root ::= [x-z]{30}\"").size() == 32);
+  const std::string object = content(
+      "\"response_format\":{\"type\":\"json_object\"},\"max_tokens\":40,"
+      "\"logit_bias\":{\"158\":100}");  // }
+  CHECK(has(object, "}"));
+  // A call that is required, whole and streamed.
+  for (const char* choice :
+       {"\"required\"", "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"}) {
+    const std::string call = ask(port, long_chat(kTool + ",\"tool_choice\":" + choice));
+    CHECK(has(call, "\"content\":null,\"tool_calls\":[{\"id\":\"call_"));
+    CHECK(has(call, "\"function\":{\"name\":\"f\",\"arguments\":\"{"));
+    CHECK(has(call, "\"finish_reason\":\"tool_calls\""));
+    const std::string events =
+        ask(port, long_chat("\"stream\":true," + kTool + ",\"tool_choice\":" + choice));
+    CHECK(has(events, "\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"call_"));
+    CHECK(has(events, "\"finish_reason\":\"tool_calls\""));
+    CHECK(text_between(call, "\"arguments\":", ",\"refusal\"") ==
+          text_between(events, "\"arguments\":", ",\"logprobs\"")
+              .substr(0, text_between(call, "\"arguments\":", ",\"refusal\"").size()));
+  }
+  // One that the model wrote: what stands before it is content. Another name is content, too.
+  const auto wrote = [&](const std::string& text, const char* more) {
+    return ask(port, long_chat(kTool + more + ",\"grammar\":\"root ::= \\\"" + text + "\\\"\""));
+  };
+  const auto tagged = [](const std::string& name) {
+    return "ab<tool_call>{'name':'" + name + "','arguments':{}}</tool_call>";
+  };
+  const auto quoted = [](std::string text) {
+    for (size_t at = 0; (at = text.find('\'', at)) != std::string::npos;)
+      text.replace(at, 1, "\\\\\\\"");
+    return text;
+  };
+  const std::string called = wrote(quoted(tagged("f")), "");
+  CHECK(has(called, "\"content\":\"ab\",\"tool_calls\":"));
+  CHECK(has(called, "\"arguments\":\"{}\""));
+  const std::string events = wrote(quoted(tagged("f")), ",\"stream\":true");
+  CHECK(has(events, "\"delta\":{\"tool_calls\":"));
+  CHECK(!has(events, "<tool_call"));
+  CHECK(has(wrote(quoted(tagged("g")), ""), "\"content\":\"ab<tool_call>"));
+  CHECK(
+      has(wrote(quoted(tagged("f")), ",\"tool_choice\":\"none\""), "\"content\":\"ab<tool_call>"));
+  CHECK(server.end() == 0);
+}
+
 TEST_CASE("completions: what is wrong with a request has a number, a field and a line") {
   const LanguageModels models;
   ServerProcess server({models.root});
@@ -189,8 +257,8 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
       {post(kChat, "{\"model\":\"chat\",\"messages\":[]}"), 400, "a list of messages", "messages"},
       {post(kChat, "{\"model\":\"chat\",\"messages\":[{\"role\":\"user\"}]}"), 400, "is missing",
        "messages[0].content"},
-      {post(kChat, "{\"model\":\"chat\",\"messages\":[{\"role\":\"tool\",\"content\":\"\"}]}"), 400,
-       "tools are not supported", "messages[0].role"},
+      {post(kChat, "{\"model\":\"chat\",\"messages\":[{\"role\":\"tool\",\"tool_calls\":[{}]}]}"),
+       400, "calls of a function", "messages[0].tool_calls"},
       {post(kChat,
             "{\"model\":\"chat\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
             "\"image_url\"}]}]}"),
@@ -230,9 +298,17 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
       {chat("\"logit_bias\":{\"1\":101}"), 400, "-100 to 100", "logit_bias"},
       {chat("\"top_logprobs\":2"), 400, "expected 'logprobs'", "top_logprobs"},
       {chat("\"logprobs\":true,\"top_logprobs\":21"), 400, "0 to 20", "top_logprobs"},
-      {chat("\"tools\":[{}]"), 400, "'tools' is not supported", "tools"},
-      {chat("\"response_format\":{\"type\":\"json_object\"}"), 400, "not supported",
-       "response_format"},
+      {chat("\"tools\":[{}]"), 400, "functions with a name", "tools"},
+      {chat("\"tool_choice\":\"required\""), 400, "expected 'tools'", "tool_choice"},
+      {chat("\"tool_choice\":\"some\""), 400, "auto, none, required", "tool_choice"},
+      {chat(kTool + ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"g\"}}"), 400,
+       "there is no tool 'g'", "tool_choice"},
+      {chat("\"response_format\":{\"type\":\"xml\"}"), 400, "'xml' is none of", "response_format"},
+      {chat(schema_field("{\"not\":{}}")), 400, "#/not: 'not' is not supported", "response_format"},
+      {chat(schema_field("{\"$ref\":\"#\"}")), 400, "leads back to itself", "response_format"},
+      {chat(schema_field("false")), 400, "no text satisfies it", "response_format"},
+      {chat("\"grammar\":\"root ::= x\""), 400, "there is no rule 'x'", "grammar"},
+      {chat("\"ignore_eos\":true," + schema_field("{}")), 400, "expected false", "ignore_eos"},
       {chat("\"frobnicate\":1"), 400, "'frobnicate' is not supported", "frobnicate"},
       {get(kChat), 405, "expected POST", ""},
       {post("/v1/models", ""), 405, "expected GET", ""},

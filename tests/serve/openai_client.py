@@ -21,6 +21,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from testing import Checks, Ingot, ingot_parser, run, work_folder  # noqa: E402
 
 HI = [{"role": "user", "content": "hi"}]
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+
+
+CALL = 'root ::= "<tool_call>{\\"name\\":\\"f\\",\\"arguments\\":{}}"'
+
+
+def schema_of(schema):
+    return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}
 
 
 def has_client(folder):
@@ -101,6 +109,18 @@ def check_answers(checks, client, expected):
     checks.check("".join(p.choices[0].text for p in parts), "a stream of text")
     extra = ask(client, extra_body={"top_k": 1, "chat_template_kwargs": {"mood": "!"}})
     checks.check(extra.usage.prompt_tokens == 5, "a variable of the template")
+    formed = ask(client, response_format=schema_of({"enum": [7, "ab"]}), max_tokens=9).choices[0]
+    checks.check((formed.message.content in ('7', '"ab"'), formed.finish_reason) == (True, "stop"),
+                 "an answer by a schema", formed.message.content)
+    called = ask(client, tools=TOOLS, extra_body={"grammar": CALL}, max_tokens=40).choices[0]
+    checks.check(called.finish_reason == "tool_calls" and called.message.content is None,
+                 "a call in the text", str(called))
+    function = called.message.tool_calls[0].function
+    checks.check((function.name, function.arguments) == ("f", "{}"), "its name and arguments")
+    replies = [{"role": "assistant", "tool_calls": [t.model_dump() for t in
+                                                    called.message.tool_calls]},
+               {"role": "tool", "tool_call_id": "x", "content": "a"}]
+    checks.check(ask(client, messages=HI + replies).usage.completion_tokens == 5, "its answer")
 
 
 def check_refusals(checks, client):
@@ -108,10 +128,10 @@ def check_refusals(checks, client):
 
     for what, kind, more, param in (
         ("no such model", openai.NotFoundError, {"model": "none"}, "model"),
-        ("tools", openai.BadRequestError, {"tools": [{"type": "function", "function": {
-            "name": "f"}}]}, "tools"),
+        ("a tool that is none", openai.BadRequestError, {"tools": TOOLS, "tool_choice": {
+            "type": "function", "function": {"name": "g"}}}, "tool_choice"),
         ("two answers", openai.BadRequestError, {"n": 2}, "n"),
-        ("a schema", openai.BadRequestError, {"response_format": {"type": "json_object"}},
+        ("a schema", openai.BadRequestError, {"response_format": schema_of({"not": {}})},
          "response_format"),
         ("an unknown field", openai.BadRequestError, {"extra_body": {"frob": 1}}, "frob"),
     ):

@@ -180,6 +180,7 @@ constexpr Command kCommands[] = {
     {"chat", add_chat, kRun},
     {"embed", add_embed, kRun},
 #ifndef INGOT_DEVICE_CLI
+    {"grammar", add_grammar, kRun},
     {"perplexity", add_perplexity, kCheck},
     {"registry", add_registry, kFiles},
     {"serve", add_serve, kRun},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/session/generation.h"
 
+#include <cstring>
+
 #include "runtime/api/translate_text.h"
 
 namespace ingot::cli {
@@ -49,7 +51,18 @@ void Generation::check_biases(std::span<const ingot_logit_bias> biases) const {
                                 std::to_string(vocabulary()) + " tokens, from 0");
 }
 
-uint64_t Generation::begin(std::span<const int32_t> prompt, const ingot_answer_options& options) {
+void Generation::constrain(const Text& text, std::span<const uint8_t> grammar) {
+  if (grammar.empty()) return;
+  auto made = Constraint::create(text);
+  if (!made) fail_with(engine_->path(), made.error());
+  constraint_ = std::move(*made);
+  const auto is_set = constraint_.set(grammar.data(), grammar.size());
+  if (!is_set) fail_with("the grammar", is_set.error());
+}
+
+uint64_t Generation::begin(std::span<const int32_t> prompt, const ingot_answer_options& given) {
+  ingot_answer_options options = given;
+  options.constraint = constraint_.get();
   if (int64_t(prompt.size()) > context())
     fail(Exit::kMismatch, engine_->path() + ": a context of " + std::to_string(context()) +
                               " tokens, found " + std::to_string(prompt.size()) +
@@ -89,6 +102,8 @@ bool Generation::next(ingot_token* token) {
   }
   const Error& error = chosen.error();
   if (error.code == INGOT_CANCELLED) return false;
+  if (error.code == INGOT_NOT_FOUND && strstr(error.field, "grammar"))
+    fail(Exit::kMismatch, engine_->path() + ": a dead end of the grammar: no token fits it here");
   if (error.code == INGOT_NOT_FOUND)
     fail(Exit::kMismatch, engine_->path() + ": no token is left: the logit of each is -infinity");
   if (error.code == INGOT_INVALID_ARGUMENT)

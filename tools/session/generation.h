@@ -29,6 +29,8 @@ class Generation {
 
   /// @throws Failure kMismatch for one of a token that there is not
   void check_biases(std::span<const ingot_logit_bias> biases) const;
+  /// Answers are texts of the compiled grammar, which outlives them; none, if it is empty.
+  void constrain(const Text& text, std::span<const uint8_t> grammar);
   /// Begins an answer. @return tokens of the prompt that the caches hold already
   /// @throws Failure kMismatch where they do not fit the context, with both numbers
   uint64_t begin(std::span<const int32_t> prompt, const ingot_answer_options& options);
@@ -43,6 +45,7 @@ class Generation {
 
  private:
   Engine* engine_;
+  Constraint constraint_;
   Generator generator_;
 };
 

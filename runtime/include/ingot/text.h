@@ -193,6 +193,27 @@ typedef struct ingot_logit_bias {
   double add; /* to the logit; -infinity: never this token */
 } ingot_logit_bias;
 
+/** Which tokens a grammar allows: its state, and room to work for any grammar. The text must outlive
+    it; one answer uses it at a time. */
+typedef struct ingot_constraint ingot_constraint;
+
+/** Bytes of the block of ingot_constraint_create(). */
+INGOT_API ingot_code ingot_constraint_requirements(const ingot_text* text, uint64_t* out_bytes,
+                                                   ingot_error* error);
+/** `options` may be null. Allocates; nothing else here does. */
+INGOT_API ingot_code ingot_constraint_create(const ingot_text* text,
+                                             const ingot_block_options* options,
+                                             ingot_constraint** out_constraint,
+                                             ingot_error* error);
+/** @pre no answer uses it. */
+INGOT_API void ingot_constraint_destroy(ingot_constraint* constraint);
+/** The grammar of answers from now on, as `ingot grammar` writes it; the bytes must outlive their
+    use. All of it is validated: INGOT_NOT_INGOT, INGOT_UNSUPPORTED_VERSION, INGOT_TRUNCATED,
+    INGOT_STRUCTURE_INVALID, INGOT_LIMIT_EXCEEDED. The constraint has then no grammar, or the one
+    before. */
+INGOT_API ingot_code ingot_constraint_set(ingot_constraint* constraint, const void* grammar,
+                                          uint64_t bytes, ingot_error* error);
+
 /** Copied by ingot_generator_begin(). */
 typedef struct ingot_answer_options {
   size_t size;
@@ -205,6 +226,8 @@ typedef struct ingot_answer_options {
   size_t stop_text_count;        /* at most 256, 32,768 bytes together */
   uint32_t tokens;               /* at most; 0: until another end */
   uint32_t flags;                /* INGOT_ANSWER_... */
+  /* of the generator's text, with a grammar; the answer uses it until it ends. May be null */
+  ingot_constraint* constraint;
 } ingot_answer_options;
 enum {
   INGOT_ANSWER_IGNORE_END = 1,   /* a control token does not end the answer */
@@ -232,7 +255,8 @@ enum {
   INGOT_END_CONTROL = 1,   /* `id` ends answers, and is no part of this one */
   INGOT_END_STOP_TEXT = 2,
   INGOT_END_LENGTH = 3,    /* options.tokens */
-  INGOT_END_CONTEXT = 4    /* the caches are full */
+  INGOT_END_CONTEXT = 4,   /* the caches are full */
+  INGOT_END_GRAMMAR = 5    /* the grammar allows nothing behind it */
 };
 typedef struct ingot_token {
   size_t size;
@@ -245,7 +269,9 @@ typedef struct ingot_token {
   int32_t stop_text;       /* index of the one that is complete, or -1 */
 } ingot_token;
 /** Computes what is left, and chooses the next token. Errors are those of prefill, and
-    INGOT_WRONG_STATE: no answer is begun, or it has ended. */
+    INGOT_WRONG_STATE: no answer is begun, or it has ended; INGOT_NOT_FOUND: no token is left, by
+    the logits or, as error.field says, by the grammar; INGOT_LIMIT_EXCEEDED: the grammar nests
+    deeper, or can be read in more ways, than there is room for. */
 INGOT_API ingot_code ingot_generator_next(ingot_generator* generator, uint64_t deadline_ns,
                                           ingot_token* out_token, ingot_error* error);
 /** Called with each token; another answer than 0 ends the call (the answer may go on). */

@@ -81,6 +81,23 @@ class Text : public Owner<ingot_text, ingot_text_close> {
   }
 };
 
+/// Which tokens a grammar allows; answer_options().constraint takes it. The text must outlive it.
+class Constraint : public Owner<ingot_constraint, ingot_constraint_destroy> {
+ public:
+  using Owner::Owner;
+  static Result<Constraint> create(const Text& text) {
+    Error error;
+    ingot_constraint* constraint = nullptr;
+    if (ingot_constraint_create(text.get(), nullptr, &constraint, &error)) return error;
+    return Constraint(constraint);
+  }
+  /// As `ingot grammar` writes it; the bytes must outlive their use.
+  Result<void> set(const void* grammar, uint64_t bytes) {
+    return checked(
+        [&](ingot_error* e) { return ingot_constraint_set(object_, grammar, bytes, e); });
+  }
+};
+
 /// Tokens in the caches of a session, and the answer behind them. Session and text must outlive it.
 class Generator : public Owner<ingot_generator, ingot_generator_destroy> {
  public:

@@ -103,6 +103,7 @@ class Chat {
         conversation_(begun()),
         generation_(&engine_, a.session.session_settings(), &text_) {
     generation_.check_biases(sampling_.biases);
+    generation_.constrain(text_, sampling_.grammar);
   }
 
   /// What the line asks for. @throws Failure; the conversation is then as before.

@@ -52,6 +52,7 @@ const char* end_name(ingot_end end) {
     case INGOT_END_CONTROL: return "end";
     case INGOT_END_STOP_TEXT: return "stop";
     case INGOT_END_CONTEXT: return "context";
+    case INGOT_END_GRAMMAR: return "grammar";
     default: return "tokens";
   }
 }
@@ -82,6 +83,7 @@ int generate(const GenerateArguments& a) {
                                       (a.special ? uint32_t{INGOT_ANSWER_SHOW_CONTROL} : 0));
   answer.options.tokens = uint32_t(most);
   generation.check_biases(sampling.biases);
+  generation.constrain(tables, sampling.grammar);
   generation.begin(prompt, answer.options);
   const uint64_t began = ingot_clock_ns();
   (void)generation.prefill();
@@ -131,6 +133,7 @@ void add_generate(CLI::App& app, Action* chosen) {
       "  ingot generate smollm2.ingot --prompt 'A story:' --temperature 0.8 --top-p 0.95 --seed 1\n"
       "  ingot generate smollm2.ingot --chat --system 'Be brief.' --prompt 'Why is the sky blue?'\n"
       "  ingot generate smollm2.ingot --file question.txt --json\n"
+      "  ingot generate smollm2.ingot --chat --prompt 'A city' --json-schema schema.json\n"
       "  echo 'Once upon a time' | ingot generate smollm2.ingot",
       [a] { return generate(*a); });
   reads_file(

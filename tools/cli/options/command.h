@@ -54,6 +54,7 @@ void add_serve(CLI::App& app, Action* chosen);
 void add_extract(CLI::App& app, Action* chosen);
 void add_tokenize(CLI::App& app, Action* chosen);
 void add_embed(CLI::App& app, Action* chosen);
+void add_grammar(CLI::App& app, Action* chosen);
 void add_perplexity(CLI::App& app, Action* chosen);
 void add_doctor(CLI::App& app, Action* chosen);
 void add_completion(CLI::App& app, Action* chosen);

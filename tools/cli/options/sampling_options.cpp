@@ -8,7 +8,9 @@
 
 #include "runtime/text/stop_texts.h"
 #include "tools/files/failure.h"
+#include "tools/files/whole_file.h"
 #include "tools/session/arguments.h"
+#include "tools/text/json_schema.h"
 
 namespace ingot::cli {
 namespace {
@@ -74,6 +76,18 @@ void check_stops(const std::vector<std::string>& stops) {
 
 }  // namespace
 
+std::vector<uint8_t> compile_grammar_option(const std::string& command, const std::string& grammar,
+                                            const std::string& schema) {
+  if (!grammar.empty() && !schema.empty())
+    fail(Exit::kUsage, command + ": --grammar and --json-schema; name one of them");
+  if (!grammar.empty()) return grammar::compile_gbnf(host::read_text(grammar), grammar);
+  if (schema.empty()) return {};
+  const size_t first = schema.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && schema[first] == '{')
+    return grammar::compile_schema_text(schema, "--json-schema");
+  return grammar::compile_schema_text(host::read_text(schema), schema);
+}
+
 AnswerSettings::AnswerSettings(const Sampling& sampling, uint32_t flags) {
 #define INGOT_SAMPLER_OPTION(type, name, value, low, high, group, help) \
   settings.push_back({#name, double(sampling.options.name)});
@@ -118,6 +132,13 @@ void SamplingArguments::declare(CLI::App* app) {
       ->expected(1)
       ->take_all()
       ->group(kSampling);
+  reads_file(app->add_option("--grammar", grammar,
+                             "the answer is a text of this grammar, in llama.cpp's GBNF")
+                 ->type_name("FILE")
+                 ->group(kSampling));
+  app->add_option("--json-schema", schema, "the answer is JSON of this schema: a file, or {...}")
+      ->type_name("FILE|TEXT")
+      ->group(kSampling);
 }
 
 Sampling SamplingArguments::sampling() const {
@@ -153,6 +174,7 @@ Sampling SamplingArguments::sampling() const {
   if (s.draws() && !seed) o.seed = std::random_device()();
   check_stops(stops);
   s.stops = stops;
+  s.grammar = compile_grammar_option(command, grammar, schema);
   std::set<int32_t> ids;
   for (const std::string& text : biases) {
     s.biases.push_back(parse_bias(text));

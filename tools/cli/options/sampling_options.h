@@ -16,6 +16,7 @@ struct Sampling {
   text::SamplerOptions options;  // without the biases
   std::vector<ingot_logit_bias> biases;
   std::vector<std::string> stops;
+  std::vector<uint8_t> grammar;  // compiled; empty: none
   bool draws() const { return options.temperature > 0; }
 };
 
@@ -29,10 +30,15 @@ struct AnswerSettings {
   ingot_answer_options options = answer_options();
 };
 
+/// Of --grammar and --json-schema, of which one may be there. @throws Failure
+std::vector<uint8_t> compile_grammar_option(const std::string& command, const std::string& grammar,
+                                            const std::string& schema);
+
 struct SamplingArguments {
   std::map<std::string, std::string> numbers;  // what was said, by member of SamplerOptions
   std::optional<std::string> seed;
   std::vector<std::string> biases, stops;
+  std::string grammar, schema;
   bool greedy = false;
   std::string command;  // begins errors
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 namespace ingot::serve {
 namespace {
@@ -69,6 +70,7 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std
       return nullptr;
     }
     slot.generator = std::move(*generator);
+    made->add_constraint(&slot);
     uint64_t bytes = 0;
     ingot_generator_requirements(slot.session.get(), &bytes, nullptr);
     const ingot_requirements need = slot.session.requirements();
@@ -80,6 +82,16 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std
   made->vocabulary_ = summary.vocabulary;
   made->start();
   return made;
+}
+
+/// Room for any grammar; every slot has it from the start.
+void LanguageModel::add_constraint(Slot* slot) {
+  auto made = Constraint::create(text_);
+  if (!made) refuse(Refusal::kUnavailable, made.error().text());
+  slot->constraint = std::move(*made);
+  uint64_t bytes = 0;
+  ingot_constraint_requirements(text_.get(), &bytes, nullptr);
+  slot_bytes_ += bytes;
 }
 
 void LanguageModel::start() {
@@ -192,6 +204,11 @@ void LanguageModel::begin(Slot& slot, AnswerTask& task) {
   options.stop_text_count = stops.size();
   options.tokens = r.tokens;
   if (r.ignores_end) options.flags |= INGOT_ANSWER_IGNORE_END;
+  if (!r.grammar.empty()) {
+    const auto is_set = slot.constraint.set(r.grammar.data(), r.grammar.size());
+    if (!is_set) refuse_by(is_set.error());
+    options.constraint = slot.constraint.get();
+  }
   const auto reused = slot.generator.begin(r.prompt, options);
   if (!reused) refuse_by(reused.error());
   task.counts.prompt = r.prompt.size();
@@ -209,6 +226,8 @@ ingot_token LanguageModel::next(Slot& slot, AnswerTask& task) {
     slot.cached = slot.generator.summary().cached;
   }
   const auto token = slot.generator.next(run_deadline(task));
+  if (!token && token.error().code == INGOT_NOT_FOUND && strstr(token.error().field, "grammar"))
+    refuse(Refusal::kInvalid, "a dead end: no token of the model fits the form of the answer here");
   if (!token && token.error().code == INGOT_NOT_FOUND)
     refuse(Refusal::kInvalid, "no token is left: the logit of each is -infinity", "logit_bias");
   if (!token && token.error().code == INGOT_INVALID_ARGUMENT)

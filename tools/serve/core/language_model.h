@@ -74,6 +74,7 @@ class LanguageModel {
   struct Slot {
     Session session;
     Generator generator;
+    Constraint constraint;
     std::vector<ingot_logprob> logprobs;
     std::atomic<uint64_t> cached{0};   // tokens
     std::shared_ptr<AnswerTask> task;  // guarded by mutex_
@@ -83,6 +84,7 @@ class LanguageModel {
 
   LanguageModel(std::string name, const SessionSettings& session, const SlotSettings& settings)
       : name_(std::move(name)), max_run_ns_(session.max_run_ns), settings_(settings) {}
+  void add_constraint(Slot* slot);
   void start();
   void work(Slot& slot);
   void answer(Slot& slot, AnswerTask& task);

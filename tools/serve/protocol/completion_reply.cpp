@@ -174,30 +174,73 @@ void CompletionReply::add(const AnswerPiece& piece, std::string* out) {
   offset_ += characters(piece.text);
   said_ += piece.text;
   if (!form_.streams || (said_.empty() && logprobs_.empty())) return;
+  std::string held;  // what may be of a call
+  if (form_.tools.is_offered) {
+    const size_t before = bytes_before_call(said_, form_.tools);
+    if (before == 0) return;
+    held = said_.substr(before);
+    said_.resize(before);
+  }
+  std::string delta = form_.is_chat ? "\"delta\":{\"content\":" : "\"text\":";
+  append_json_string(said_, &delta);
+  if (form_.is_chat) delta += '}';
+  write_delta(delta, out);
+  for (std::string* text : {&said_, &logprobs_, &tokens_, &token_logprobs_, &offsets_})
+    text->clear();
+  said_ = std::move(held);
+}
+
+/// An event that is not the last.
+void CompletionReply::write_delta(const std::string& delta, std::string* out) {
   begin_event(out);
-  *out += form_.is_chat ? "{\"index\":0,\"delta\":{\"content\":" : "{\"index\":0,\"text\":";
-  append_json_string(said_, out);
-  if (form_.is_chat) *out += '}';
+  *out += "{\"index\":0," + delta;
   write_logprobs(out);
   *out += ",\"finish_reason\":null}]";
   *out += form_.includes_usage ? ",\"usage\":null}\n\n" : "}\n\n";
-  for (std::string* text : {&said_, &logprobs_, &tokens_, &token_logprobs_, &offsets_})
-    text->clear();
+}
+
+std::string CompletionReply::calls_of(const std::vector<ToolCall>& calls) const {
+  std::string json = "\"tool_calls\":[";
+  for (size_t i = 0; i < calls.size(); i++) {
+    const std::string number = std::to_string(i);
+    json += (i ? ",{" : "{") + (form_.streams ? "\"index\":" + number + ',' : std::string());
+    json += "\"id\":\"call_" + id_.substr(id_.find('-') + 1, 20) + number;
+    json += "\",\"type\":\"function\",\"function\":{\"name\":";
+    append_json_string(calls[i].name, &json);
+    json += ",\"arguments\":";
+    append_json_string(calls[i].arguments, &json);
+    json += "}}";
+  }
+  return json + ']';
 }
 
 void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string* out) {
-  const std::string reason = std::string(",\"finish_reason\":\"") + reason_of(why) + "\"}]";
+  std::vector<ToolCall> calls;
+  std::string_view content = said_;
+  if (form_.tools.is_offered) calls = find_tool_calls(said_, form_.tools, &content);
+  const std::string reason = std::string(",\"finish_reason\":\"") +
+                             (calls.empty() ? reason_of(why) : "tool_calls") + "\"}]";
   if (!form_.streams) {
     begin_object(form_.is_chat ? "chat.completion" : "text_completion", out);
     *out += form_.is_chat ? "{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":"
                           : "{\"index\":0,\"text\":";
-    append_json_string(said_, out);
+    if (!calls.empty() && content.empty())
+      *out += "null";
+    else
+      append_json_string(content, out);
+    if (!calls.empty()) *out += ',' + calls_of(calls);
     if (form_.is_chat) *out += ",\"refusal\":null}";
     write_logprobs(out);
     *out += reason + ',';
     append_usage(counts, out);
     *out += '}';
     return;
+  }
+  if (form_.tools.is_offered && !said_.empty()) {  // what was held back
+    std::string delta = "\"delta\":{\"content\":";
+    append_json_string(content, &delta);
+    write_delta(calls.empty() ? delta + '}' : "\"delta\":{" + calls_of(calls) + '}', out);
+    logprobs_.clear();
   }
   begin_event(out);
   *out += form_.is_chat ? "{\"index\":0,\"delta\":{},\"logprobs\":null"

@@ -28,6 +28,8 @@ class CompletionReply {
   void add_logprobs(const AnswerPiece& piece, std::string* out);
   void add_old_logprobs(const AnswerPiece& piece, std::string* out);
   void write_logprobs(std::string* out) const;
+  void write_delta(const std::string& delta, std::string* out);
+  std::string calls_of(const std::vector<ToolCall>& calls) const;
 
   CompletionForm form_;
   const Text* text_ = nullptr;

@@ -12,6 +12,7 @@
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/failure.h"
 #include "tools/serve/protocol/chat_values.h"
+#include "tools/serve/protocol/constraint_request.h"
 #include "tools/serve/protocol/openai_body.h"
 
 namespace ingot::serve {
@@ -88,6 +89,9 @@ class Reader {
       invalid("stream_options", "expected 'stream' beside it");
     if (top_logprobs_ && !form_.has_logprobs) invalid("top_logprobs", "expected 'logprobs'");
     if (form_.has_logprobs) request_.top_logprobs = int32_t(top_logprobs_);
+    constraint_.finish(model_.text(), &form_.tools, &request_.grammar);
+    if (!request_.grammar.empty() && request_.ignores_end)
+      invalid("ignore_eos", "expected false beside a form of the answer");
     const char* const source = form_.is_chat ? "messages" : "prompt";
     const auto found = body.find(source);
     if (found == body.end() || found->is_null()) invalid(source, "is missing");
@@ -102,6 +106,8 @@ class Reader {
     ingot_setting_range range;
     const bool is_own = key == "model" || key == (form_.is_chat ? "messages" : "prompt");
     if (is_own || is_ignored(key)) return;
+    const bool is_of_chats = key == "tools" || key == "tool_choice";
+    if ((form_.is_chat || !is_of_chats) && constraint_.read_field(key, value)) return;
     if (find_setting(key, &range)) return read_setting(range, value);
     if (key == "stream") {
       form_.streams = flag_of(key, value);
@@ -144,8 +150,6 @@ class Reader {
       if (!is_nothing(value)) unsupported(key);
     } else if (key == "tool_choice" || key == "function_call") {
       if (!is("none") && !is("auto")) unsupported(key);
-    } else if (key == "response_format") {
-      if (value != Json{{"type", "text"}}) unsupported(key, ": expected {\"type\": \"text\"}");
     } else if (key == "modalities") {
       if (value != Json::array({"text"})) unsupported(key, ": expected [\"text\"]");
     } else {
@@ -255,6 +259,7 @@ class Reader {
     for (size_t i = 0; i < value.size(); i++)
       messages.push_back(message_of("messages[" + std::to_string(i) + "]", value[i]));
     variables["messages"] = std::move(messages);
+    if (!constraint_.offered().empty()) variables["tools"] = constraint_.offered();
     ChatValues values;
     ingot_chat_options options = chat_options();
     options.variables = values.of(variables);
@@ -266,6 +271,10 @@ class Reader {
       std::copy(std::begin(parts), std::end(parts), options.now);
     }
     request_.prompt = model_.encode_chat(options);
+    if (!form_.tools.is_forced) return;
+    const std::vector<int32_t> begin =
+        model_.encode(forced_prefix(form_.tools.form), INGOT_ENCODE_BARE | INGOT_ENCODE_CONTROL);
+    request_.prompt.insert(request_.prompt.end(), begin.begin(), begin.end());
   }
 
   static Json message_of(const std::string& where, const Json& message) {
@@ -276,18 +285,41 @@ class Reader {
       const std::string field = where + "." + key;
       if (key == "role") {
         const std::string& role = text_of(field, value);
-        if (role == "tool" || role == "function") invalid(field, "tools are not supported");
         made[key] = role == "developer" ? "system" : role;
       } else if (key == "content") {
         made[key] = content_of(field, value);
-      } else if (key == "name") {
+      } else if (key == "name" || key == "tool_call_id") {
         made[key] = text_of(field, value);
+      } else if (key == "tool_calls") {
+        made[key] = calls_of(field, value);
       } else if (!is_nothing(value)) {
         unsupported(field);
       }
     }
+    if (made.contains("tool_calls") && !made.contains("content")) made["content"] = "";
     for (const char* key : {"role", "content"})
       if (!made.contains(key)) invalid(where + "." + key, "is missing");
+    return made;
+  }
+
+  /// Templates take arguments as values, clients give them as text.
+  static Json calls_of(const std::string& where, const Json& calls) {
+    if (!calls.is_array()) invalid(where, "expected a list");
+    Json made = calls;
+    for (Json& call : made) {
+      if (!call.is_object() || !call.contains("function") || !call["function"].is_object() ||
+          !call["function"].contains("name"))
+        invalid(where, "expected calls of a function with a name");
+      Json& function = call["function"];
+      if (!function.contains("arguments")) function["arguments"] = "{}";
+      if (!function["arguments"].is_string()) continue;
+      try {
+        function["arguments"] = checkpoint::parse_bounded_json(
+            function["arguments"].get_ref<const std::string&>(), "'" + where + "'", 24);
+      } catch (const host::Failure& failure) {
+        refuse(Refusal::kInvalid, failure.message(), where);
+      }
+    }
     return made;
   }
 
@@ -311,6 +343,7 @@ class Reader {
   }
 
   const LanguageModel& model_;
+  ConstraintRequest constraint_;
   CompletionForm& form_;
   AnswerRequest& request_;
   std::random_device random_;

@@ -10,12 +10,14 @@
 
 #include "tools/serve/core/answer_task.h"
 #include "tools/serve/core/repository.h"
+#include "tools/serve/protocol/tool_calls.h"
 
 namespace ingot::serve {
 
 struct CompletionForm {
   std::string model;  // as the client named it
   bool is_chat = false, streams = false, includes_usage = false, has_logprobs = false;
+  ToolUse tools;
 };
 
 /// "NAME" or "NAME@TAG". @throws ServeError: unknown, not ready
