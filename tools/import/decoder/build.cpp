@@ -18,6 +18,7 @@ using graph::kAbsent;
 using graph::ValueId;
 using Order = std::vector<int64_t>;
 
+/// Tokens of a run: those of the context at most, and one for each slot at least.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     int64_t context) {
   const auto [given, is_new] =
@@ -27,6 +28,10 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                                    std::to_string(given->second.high) + ": a run takes 1 to " +
                                    std::to_string(context) +
                                    " tokens, those of the context (--context)");
+  if (given->second.high < options.slots)
+    graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) + ": a run takes " +
+                                   std::to_string(given->second.high) +
+                                   " tokens at most (--dim T, --context), expected one for each");
   return options;
 }
 
@@ -72,14 +77,28 @@ class Decoder {
 
   void read_ports() {
     const ValueId tokens = net_.input("tokens", DType::kI32, {1, -1}, {"", "T"});
-    const ValueId position = net_.input("position", DType::kI64, {1}, {});
     length_ = b_.dims(tokens)[1];
     ids_ = not_from_end(b_.reshape(tokens, {length_}), whole(DType::kI32, INT32_MAX));
+    const ValueId one = whole(DType::kI64, 1);
+    if (options_.slots) {
+      rows_ = of_each("position"), slots_ = of_each("slot");
+      chosen_ = b_.slice(of_each("rows"), 0, Dim(0), min(length_, Dim(options_.slots)));
+      keys_ = b_.emit(op::Add, {rows_, one});
+      places_ = b_.emit(op::Concat, {column(slots_), column(rows_)}, {{attr::axis, int64_t(1)}});
+      return;
+    }
+    const ValueId position = net_.input("position", DType::kI64, {1}, {});
     rows_ = not_from_end(b_.emit(op::Add, {position, b_.counting(length_)}),
                          whole(DType::kI64, INT64_MAX));
-    keys_ = b_.emit(op::Add, {last(rows_), whole(DType::kI64, 1)});
-    places_ = b_.reshape(rows_, {length_, Dim(1)});
+    keys_ = b_.emit(op::Add, {last(rows_), one});
+    places_ = column(rows_);
   }
+  /// A number of each token of the run.
+  ValueId of_each(const std::string& name) {
+    const ValueId all = net_.input(name, DType::kI64, {1, -1}, {"", "T"});
+    return not_from_end(b_.reshape(all, {length_}), whole(DType::kI64, INT64_MAX));
+  }
+  ValueId column(ValueId x) { return b_.reshape(x, {length_, Dim(1)}); }
   /// Of frequencies, which some models have as tensors; which of two depends on the context.
   void read_divisors() {
     const int64_t pairs = n_.rope.width / 2;
@@ -98,7 +117,11 @@ class Decoder {
     const ValueId zero = whole(b_.dtype(index), 0);
     return b_.emit(op::Where, {b_.emit(op::Less, {index, zero}), most, index});
   }
-  ValueId last(ValueId x) { return b_.slice(x, 0, length_ - Dim(1), length_); }
+  /// Rows whose logits are asked for: the last one, or those that the input says.
+  ValueId last(ValueId x) {
+    if (options_.slots) return taken(x, chosen_);
+    return b_.slice(x, 0, length_ - Dim(1), length_);
+  }
 
   ValueId embed() {
     ValueId x = rows(weights_.matrix(Role::kEmbedding, 0, n_.vocabulary, n_.width), ids_);
@@ -359,14 +382,18 @@ class Decoder {
     return made;
   }
 
-  /// All rows of a cache [context, row] once `x` [T, row] stands at the run's positions.
+  /// All rows of a cache [context, row], or [slots, context, row], once `x` [T, row] stands at the
+  /// run's positions.
   ValueId cached(ValueId x, const std::string& name, int64_t row) {
-    const ValueId before = net_.state(name, {Dim(n_.context), Dim(row)});
+    Dims dims = {Dim(n_.context), Dim(row)};
+    if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
+    const ValueId before = net_.state(name, dims);
     const ValueId after =
         b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
     net_.keep(before, after);
-    cache_bytes_ += n_.context * row * int64_t(sizeof(float));
-    return b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
+    cache_bytes_ +=
+        std::max<int64_t>(options_.slots, 1) * n_.context * row * int64_t(sizeof(float));
+    return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
   }
 
   /// What a query sees of keys behind it [T, context]: those less than `window` before it.
@@ -375,8 +402,9 @@ class Decoder {
     if (made != masks_.end()) return made->second;
     std::vector<int64_t> ends(static_cast<size_t>(n_.context));
     for (int64_t j = 0; j < n_.context; j++) ends[size_t(j)] = j + window;
-    const ValueId mask =
-        b_.emit(op::Greater, {b_.reshape(b_.integers(ends), {Dim(1), Dim(n_.context)}), places_});
+    ValueId mask = b_.emit(
+        op::Greater, {b_.reshape(b_.integers(ends), {Dim(1), Dim(n_.context)}), column(rows_)});
+    if (options_.slots) mask = b_.reshape(mask, {length_, Dim(1), Dim(1), Dim(n_.context)});
     return masks_[window] = mask;
   }
 
@@ -391,26 +419,34 @@ class Decoder {
                   values = cached(in.v, "values." + number, at.kv_heads * n_.value_width);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
-    const ValueId y = b_.emit(
-        op::Attention,
-        {b_.reshape(q, {Dim(1), length_, Dim(at.heads * n_.key_width)}), keys, values, mask, keys_},
-        {{attr::heads, at.heads},
-         {attr::kv_heads, at.kv_heads},
-         {attr::scale, n_.attention_scale},
-         {attr::softcap, n_.attention_cap},
-         {attr::causal, std::string("bottom_right")}});
+    Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width)};
+    if (options_.slots)
+      std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
+    std::vector<ValueId> operands = {b_.reshape(q, dims), keys, values, mask, keys_};
+    if (options_.slots) operands.push_back(slots_);
+    const ValueId y =
+        b_.emit(op::Attention, std::move(operands),
+                {{attr::heads, at.heads},
+                 {attr::kv_heads, at.kv_heads},
+                 {attr::scale, n_.attention_scale},
+                 {attr::softcap, n_.attention_cap},
+                 {attr::causal, std::string(options_.slots ? "none" : "bottom_right")}});
     return b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
   }
 
   void describe() {
-    b_.note("keys and values of " + std::to_string(n_.context) + " tokens are kept as state, " +
+    b_.note("keys and values of " +
+            (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
+            std::to_string(n_.context) + " tokens are kept as state, " +
             std::to_string(cache_bytes_) + " bytes (trained on " +
             std::to_string(n_.trained_context) + "; --context N sets the bound)");
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +
               " tokens that the model was trained on: its answers may lose sense behind them");
-    net_.model.metadata["ingot.typical.position"] = "0";
+    for (const char* port : {"position", "slot", "rows"})
+      if (options_.slots || port == std::string("position"))
+        net_.model.metadata[std::string("ingot.typical.") + port] = "0";
     net_.model.metadata["ingot.decoder.architecture"] = row_.name;
     net_.model.metadata["ingot.decoder.context"] = std::to_string(n_.context);
   }
@@ -424,6 +460,7 @@ class Decoder {
   std::map<std::pair<ValueId, BlockType>, ValueId> quantized_;
   Dim length_;
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
+  ValueId slots_ = kAbsent, chosen_ = kAbsent;  // of each token; rows that the head computes
   Angles angles_[2];
   std::map<int64_t, ValueId> masks_;
   int64_t cache_bytes_ = 0;
