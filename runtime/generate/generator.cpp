@@ -15,22 +15,31 @@ struct Places {
   RunGenerator* generators;
   SlotRuns* shared;
   TokenPart* parts;
+};
+struct SlotPlaces {
   int32_t* ids;
-  uint8_t* answers;
-  uint64_t answer_bytes;  // of one
+  uint8_t* answer;
 };
 
 Places take_places(const TokenRun& run, BumpAllocator* from) {
   Places p;
-  const uint64_t slots = uint64_t(run.slots());
-  p.generators = from->take<RunGenerator>(slots, 16);
+  p.generators = from->take<RunGenerator>(uint64_t(run.slots()), 16);
   p.shared = from->take<SlotRuns>(1, 16);
-  p.parts = from->take<TokenPart>(slots, 16);
-  p.ids = from->take<int32_t>(slots * (uint64_t(run.context()) + 1));
-  p.answer_bytes =
-      (Answer::measure(uint64_t(run.vocabulary()), uint64_t(run.context())) + 15) / 16 * 16;
-  p.answers = from->take<uint8_t>(slots * p.answer_bytes, 16);
+  p.parts = from->take<TokenPart>(uint64_t(run.slots()));
   return p;
+}
+SlotPlaces take_slot(const TokenRun& run, BumpAllocator* from) {
+  SlotPlaces p;
+  p.ids = from->take<int32_t>(uint64_t(run.context()) + 1);
+  p.answer =
+      from->take<uint8_t>(Answer::measure(uint64_t(run.vocabulary()), uint64_t(run.context())), 16);
+  return p;
+}
+uint64_t bytes_of(const TokenRun& run) {
+  BumpAllocator bump(nullptr);
+  (void)take_places(run, &bump);
+  for (int64_t i = 0; i < run.slots(); i++) (void)take_slot(run, &bump);
+  return bump.used();
 }
 
 // What is saved: this, the number of tokens, the tokens, zeros up to 16 bytes; then the state.
@@ -45,9 +54,7 @@ uint64_t state_place(uint64_t tokens) {
 Status measure_generator(RunSession* session, uint64_t* bytes, ErrorDetail* detail) {
   TokenRun run;
   INGOT_TRY(run.open(session, detail));
-  BumpAllocator bump(nullptr);
-  (void)take_places(run, &bump);
-  *bytes = bump.used();
+  *bytes = bytes_of(run);
   return {};
 }
 
@@ -55,20 +62,20 @@ Status make_generator(RunSession* session, const TextTables* tables, Span<uint8_
                       RunGenerator** out, ErrorDetail* detail) {
   TokenRun run;
   INGOT_TRY(run.open(session, detail));
+  INGOT_TRY(check_memory(memory, bytes_of(run), "memory of a generator", detail));
   BumpAllocator bump(memory.data);
   const Places p = take_places(run, &bump);
-  INGOT_TRY(check_memory(memory, bump.used(), "memory of a generator", detail));
   SlotRuns* const shared = new (p.shared) SlotRuns;
   shared->run = run, shared->generators = p.generators, shared->parts = p.parts;
   for (int64_t i = 0; i < run.slots(); i++) {
+    const SlotPlaces own = take_slot(run, &bump);
     new (p.parts + i) TokenPart;
     RunGenerator* const g = new (p.generators + i) RunGenerator;
     g->shared_ = shared, g->slot_ = i;
     g->tables_ = tables;
-    g->ids_ = p.ids + i * (run.context() + 1);
-    INGOT_TRY(g->answer_.place(p.answers + uint64_t(i) * p.answer_bytes,
-                               tables ? &tables->tokenizer : nullptr, uint64_t(run.vocabulary()),
-                               uint64_t(run.context()), detail));
+    g->ids_ = own.ids;
+    INGOT_TRY(g->answer_.place(own.answer, tables ? &tables->tokenizer : nullptr,
+                               uint64_t(run.vocabulary()), uint64_t(run.context()), detail));
   }
   *out = p.generators;
   return {};

@@ -76,6 +76,9 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   if (!r.binding_bytes && most_ != 1)
     return fail(detail, Code::kWrongState,
                 "a session of a language model is made with INGOT_REBINDABLE, or for one token");
+  if (slots_ < 1 || slots_ > kMaxSlots)
+    return fail(detail, Code::kLimitExceeded, "slots of a language model", uint64_t(kMaxSlots),
+                uint64_t(slots_));
   if (most_ > context_) most_ = context_;
   if (most_ < slots_)
     return fail(detail, Code::kShapeMismatch, "tokens of a run: one for each slot at least",

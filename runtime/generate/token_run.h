@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/generate/token_run.h - the ports of a language model's session (docs/llm.md): tokens of
 // one sequence, or of several slots, into their caches, and the logits of the last ones.
-// Errors   kNotFound, kDtypeMismatch, kShapeMismatch{name: the port}: the program is no language
-//          model; kWrongState: several tokens fit a run, and the session is not rebindable; those
-//          of rebind_session() and run_session().
+// Errors   kNotFound, kDtypeMismatch, kShapeMismatch{name: the port}, kLimitExceeded: the program
+//          is no language model, or has more than kMaxSlots; kWrongState: several tokens fit a run,
+//          and the session is not rebindable; those of rebind_session() and run_session().
 #pragma once
 #include "runtime/session/session.h"
 
 namespace ingot {
+
+constexpr int64_t kMaxSlots = 256;
 
 /// Tokens of one slot in a run.
 struct TokenPart {
