@@ -147,7 +147,12 @@ ingot_code ingot_generator_create(ingot_session* session, const ingot_text* text
 }
 
 void ingot_generator_destroy(ingot_generator* generator) {
-  if (generator) drop_block(unwrap(generator)->block);
+  if (generator && unwrap(generator)->block.at) drop_block(unwrap(generator)->block);
+}
+
+ingot_generator* ingot_generator_slot(ingot_generator* generator, uint32_t slot) {
+  if (!generator || slot >= unwrap(generator)->runs().slots()) return nullptr;
+  return reinterpret_cast<ingot_generator*>(unwrap(generator)->slot(slot));
 }
 
 ingot_code ingot_generator_summarize(const ingot_generator* generator,
@@ -161,6 +166,7 @@ ingot_code ingot_generator_summarize(const ingot_generator* generator,
   s.tokens = g.sequence().data;
   s.token_count = g.sequence().size;
   s.cached = uint64_t(g.position());
+  s.slots = uint64_t(g.runs().slots());
   return wrote(write_sized(s, out_summary));
 }
 
@@ -181,6 +187,13 @@ ingot_code ingot_generator_prefill(ingot_generator* generator, uint64_t deadline
   if (!generator) return refuse_argument("generator is null", error);
   ErrorDetail detail;
   return report(unwrap(generator)->prefill(deadline_ns, out_left, &detail), detail, error);
+}
+
+ingot_code ingot_generator_step(ingot_generator* generator, uint64_t deadline_ns,
+                                uint64_t* out_left, ingot_error* error) {
+  if (!generator) return refuse_argument("generator is null", error);
+  ErrorDetail detail;
+  return report(unwrap(generator)->step(deadline_ns, out_left, &detail), detail, error);
 }
 
 ingot_code ingot_generator_next(ingot_generator* generator, uint64_t deadline_ns,

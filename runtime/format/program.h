@@ -158,6 +158,7 @@ struct ProgramDef {
   bool has_images = false;             // feature "picture"
   bool has_empty_rows = false;         // feature "empty_rows"
   bool has_quantized_weights = false;  // feature "quantized_weights"
+  bool has_key_batches = false;        // feature "key_batches"
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;
   uint32_t max_operands = 0;               // inputs and outputs of the instruction that has most

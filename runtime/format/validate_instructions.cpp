@@ -111,6 +111,11 @@ Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
           detail, Code::kMeaningInvalid,
           "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
           program->program_offset + i->table_offset);
+    if (i->op == OpCode::kAttention && i->input_count > 5 && !program->has_key_batches)
+      return fail_instruction(
+          detail, Code::kMeaningInvalid,
+          "instructions[]: Attention.key_batches without the feature \"key_batches\"", index, 0, 0,
+          program->program_offset + i->table_offset);
     if (i->op == OpCode::kLinear && i->input_count > linear_weights::kScales &&
         !program->has_quantized_weights)
       return fail_instruction(detail, Code::kMeaningInvalid,

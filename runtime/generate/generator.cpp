@@ -12,18 +12,34 @@ namespace ingot {
 namespace {
 
 struct Places {
-  RunGenerator* generator;
+  RunGenerator* generators;
+  SlotRuns* shared;
+  TokenPart* parts;
+};
+struct SlotPlaces {
   int32_t* ids;
   uint8_t* answer;
 };
 
 Places take_places(const TokenRun& run, BumpAllocator* from) {
   Places p;
-  p.generator = from->take<RunGenerator>(1, 16);
+  p.generators = from->take<RunGenerator>(uint64_t(run.slots()), 16);
+  p.shared = from->take<SlotRuns>(1, 16);
+  p.parts = from->take<TokenPart>(uint64_t(run.slots()));
+  return p;
+}
+SlotPlaces take_slot(const TokenRun& run, BumpAllocator* from) {
+  SlotPlaces p;
   p.ids = from->take<int32_t>(uint64_t(run.context()) + 1);
   p.answer =
       from->take<uint8_t>(Answer::measure(uint64_t(run.vocabulary()), uint64_t(run.context())), 16);
   return p;
+}
+uint64_t bytes_of(const TokenRun& run) {
+  BumpAllocator bump(nullptr);
+  (void)take_places(run, &bump);
+  for (int64_t i = 0; i < run.slots(); i++) (void)take_slot(run, &bump);
+  return bump.used();
 }
 
 // What is saved: this, the number of tokens, the tokens, zeros up to 16 bytes; then the state.
@@ -38,9 +54,7 @@ uint64_t state_place(uint64_t tokens) {
 Status measure_generator(RunSession* session, uint64_t* bytes, ErrorDetail* detail) {
   TokenRun run;
   INGOT_TRY(run.open(session, detail));
-  BumpAllocator bump(nullptr);
-  (void)take_places(run, &bump);
-  *bytes = bump.used();
+  *bytes = bytes_of(run);
   return {};
 }
 
@@ -48,28 +62,63 @@ Status make_generator(RunSession* session, const TextTables* tables, Span<uint8_
                       RunGenerator** out, ErrorDetail* detail) {
   TokenRun run;
   INGOT_TRY(run.open(session, detail));
+  INGOT_TRY(check_memory(memory, bytes_of(run), "memory of a generator", detail));
   BumpAllocator bump(memory.data);
   const Places p = take_places(run, &bump);
-  INGOT_TRY(check_memory(memory, bump.used(), "memory of a generator", detail));
-  RunGenerator* const g = new (p.generator) RunGenerator;
-  g->run_ = run;
-  g->tables_ = tables;
-  g->ids_ = p.ids;
-  INGOT_TRY(g->answer_.place(p.answer, tables ? &tables->tokenizer : nullptr,
-                             uint64_t(run.vocabulary()), uint64_t(run.context()), detail));
-  *out = g;
+  SlotRuns* const shared = new (p.shared) SlotRuns;
+  shared->run = run, shared->generators = p.generators, shared->parts = p.parts;
+  for (int64_t i = 0; i < run.slots(); i++) {
+    const SlotPlaces own = take_slot(run, &bump);
+    new (p.parts + i) TokenPart;
+    RunGenerator* const g = new (p.generators + i) RunGenerator;
+    g->shared_ = shared, g->slot_ = i;
+    g->tables_ = tables;
+    g->ids_ = own.ids;
+    INGOT_TRY(g->answer_.place(own.answer, tables ? &tables->tokenizer : nullptr,
+                               uint64_t(run.vocabulary()), uint64_t(run.context()), detail));
+  }
+  *out = p.generators;
   return {};
+}
+
+Status SlotRuns::compute(uint64_t deadline_ns, ErrorDetail* detail) {
+  size_t count = 0;
+  for (int64_t i = 0; i < run.slots(); i++) {
+    RunGenerator& g = generators[i];
+    g.logits_ = {};
+    if (g.part_ > 0)
+      parts[count++] = {{g.ids_ + g.position_, size_t(g.part_)},
+                        i,
+                        g.position_,
+                        g.position_ + g.part_ == g.count_};
+  }
+  const Status status = run.run({parts, count}, deadline_ns, detail);
+  int64_t row = 0;
+  for (int64_t i = 0; i < run.slots(); i++) {
+    RunGenerator& g = generators[i];
+    if (status.ok() && g.part_ > 0) {
+      g.position_ += g.part_;
+      if (g.position_ == g.count_) g.logits_ = run.logits(row++);
+    }
+    g.part_ = 0;
+  }
+  return status;
+}
+
+Status SlotRuns::rest(ErrorDetail* detail) {
+  for (int64_t i = 0; i < run.slots(); i++) generators[i].logits_ = {};
+  return run.bind(1, detail);
 }
 
 Status RunGenerator::check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const {
   if (ids.empty()) return fail(detail, Code::kInvalidArgument, "tokens: at least", 1, 0);
-  if (ids.size > size_t(run_.context()))
+  if (ids.size > size_t(runs().context()))
     return fail(detail, Code::kInvalidArgument, "tokens: the context has room for at most",
-                uint64_t(run_.context()), ids.size);
+                uint64_t(runs().context()), ids.size);
   for (size_t i = 0; i < ids.size; i++)
-    if (ids[i] < 0 || ids[i] >= run_.vocabulary()) {
+    if (ids[i] < 0 || ids[i] >= runs().vocabulary()) {
       const Status status = fail(detail, Code::kInvalidArgument, "a token: at most",
-                                 uint64_t(run_.vocabulary()) - 1, uint64_t(int64_t{ids[i]}));
+                                 uint64_t(runs().vocabulary()) - 1, uint64_t(int64_t{ids[i]}));
       if (detail) detail->operand = int32_t(i);
       return status;
     }
@@ -92,25 +141,54 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
   position_ = same;
   count_ = int64_t(prompt.size);
   std::memmove(ids_, prompt.data, prompt.size * sizeof *ids_);  // it may be sequence()
-  has_logits_ = false;
+  logits_ = {};
   cancel_.store(0, std::memory_order_relaxed);
-  run_.session()->cancel.store(0, std::memory_order_relaxed);
+  if (runs().slots() == 1) runs().session()->cancel.store(0, std::memory_order_relaxed);
   if (reused) *reused = uint64_t(same);
   return {};
 }
 
+/// Tokens that are not computed, the last one again where its logits are lost.
+int64_t RunGenerator::find_behind() {
+  if (position_ == count_ && position_ > 0 && logits_.empty()) position_--;
+  return count_ - position_;
+}
+
 Status RunGenerator::prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail) {
-  if (position_ == count_ && position_ > 0 && !has_logits_) position_--;
-  if (left) *left = uint64_t(count_ - position_);
+  const int64_t behind = find_behind();
+  if (left) *left = uint64_t(behind);
   INGOT_TRY(check_cancel(detail));
-  int64_t part = count_ - position_;
-  if (part == 0) return {};
-  if (part > run_.most()) part = run_.most();
-  has_logits_ = false;
-  INGOT_TRY(run_.run({ids_ + position_, size_t(part)}, position_, deadline_ns, detail));
-  position_ += part;
-  has_logits_ = position_ == count_;
+  if (behind == 0) return {};
+  part_ = behind < runs().most() ? behind : runs().most();
+  INGOT_TRY(shared_->compute(deadline_ns, detail));
   if (left) *left = uint64_t(count_ - position_);
+  return {};
+}
+
+Status RunGenerator::step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail) {
+  const int64_t slots = runs().slots();
+  const auto behind_of = [](RunGenerator* g) {
+    const bool takes_part = !g->answer_.has_ended() && !g->cancel_.load(std::memory_order_relaxed);
+    return takes_part ? g->find_behind() : 0;
+  };
+  int64_t room = runs().most(), all = 0;
+  for (int64_t i = 0; i < slots; i++) {
+    const int64_t behind = behind_of(slot(i));
+    slot(i)->part_ = behind > 0;
+    room -= behind > 0, all += behind;
+  }
+  if (left) *left = uint64_t(all);
+  if (all == 0) return {};
+  int64_t computed = runs().most() - room;
+  for (int64_t k = 0; k < slots && room > 0; k++) {
+    RunGenerator* const g = slot((shared_->first + k) % slots);
+    if (g->part_ == 0) continue;
+    const int64_t more = g->count_ - g->position_ - 1, some = more < room ? more : room;
+    g->part_ += some, room -= some, computed += some;
+  }
+  shared_->first = (shared_->first + 1) % slots;
+  INGOT_TRY(shared_->compute(deadline_ns, detail));
+  if (left) *left = uint64_t(all - computed);
   return {};
 }
 
@@ -122,28 +200,28 @@ Status RunGenerator::next(uint64_t deadline_ns, AnswerToken* out, ErrorDetail* d
   } while (position_ < count_);
   Span<float> of_last;
   INGOT_TRY(logits(&of_last, detail));
-  INGOT_TRY(answer_.choose({of_last.data, of_last.size}, position_ == run_.context(), out, detail));
+  INGOT_TRY(
+      answer_.choose({of_last.data, of_last.size}, position_ == runs().context(), out, detail));
   if (out->end != AnswerEnd::kControl) ids_[count_++] = out->id;
   return {};
 }
 
 Status RunGenerator::logits(Span<float>* out, ErrorDetail* detail) const {
-  if (!has_logits_) return fail(detail, Code::kWrongState, "no logits: nothing was computed");
-  *out = run_.logits();
+  if (logits_.empty()) return fail(detail, Code::kWrongState, "no logits: nothing was computed");
+  *out = logits_;
   return {};
 }
 
 void RunGenerator::cancel() {
   cancel_.store(1, std::memory_order_relaxed);
-  cancel_session(run_.session());
+  if (runs().slots() == 1) cancel_session(runs().session());
 }
 
 Status RunGenerator::save(uint8_t* out, uint64_t capacity, uint64_t* bytes, ErrorDetail* detail) {
   const uint64_t tokens = uint64_t(position_), at = state_place(tokens);
-  has_logits_ = false;  // a state of another binding would not be the same bytes
-  INGOT_TRY(run_.bind(1, detail));
+  INGOT_TRY(shared_->rest(detail));
   uint64_t state = 0;
-  INGOT_TRY(save_state(run_.session(), nullptr, 0, &state, detail));
+  INGOT_TRY(save_state(runs().session(), nullptr, 0, &state, detail, state_part()));
   *bytes = at + state;
   if (capacity == 0) return {};
   if (capacity < *bytes)
@@ -153,16 +231,16 @@ Status RunGenerator::save(uint8_t* out, uint64_t capacity, uint64_t* bytes, Erro
   store_little<uint64_t>(out + sizeof kSavedMagic, tokens);
   for (uint64_t i = 0; i < tokens; i++)
     store_little<uint32_t>(out + kSavedHead + 4 * i, uint32_t(ids_[i]));
-  return save_state(run_.session(), out + at, state, &state, detail);
+  return save_state(runs().session(), out + at, state, &state, detail, state_part());
 }
 
 Status RunGenerator::restore(Span<const uint8_t> saved, ErrorDetail* detail) {
   if (saved.size < kSavedHead || std::memcmp(saved.data, kSavedMagic, sizeof kSavedMagic) != 0)
     return fail(detail, Code::kNotIngot, "a saved conversation");
   const uint64_t tokens = load_little<uint64_t>(saved.data + sizeof kSavedMagic);
-  if (tokens > uint64_t(run_.context()))
+  if (tokens > uint64_t(runs().context()))
     return fail(detail, Code::kStateMismatch, "tokens: the context has room for at most",
-                uint64_t(run_.context()), tokens);
+                uint64_t(runs().context()), tokens);
   const uint64_t at = state_place(tokens);
   if (saved.size < at)
     return fail(detail, Code::kTruncated, "a saved conversation", at, saved.size);
@@ -170,12 +248,12 @@ Status RunGenerator::restore(Span<const uint8_t> saved, ErrorDetail* detail) {
     return int32_t(load_little<uint32_t>(saved.data + kSavedHead + 4 * i));
   };
   for (uint64_t i = 0; i < tokens; i++)
-    if (id_at(i) < 0 || id_at(i) >= run_.vocabulary())
-      return fail(detail, Code::kStateMismatch, "a token: at most", uint64_t(run_.vocabulary()) - 1,
-                  uint64_t(int64_t{id_at(i)}));
-  INGOT_TRY(run_.bind(1, detail));
-  has_logits_ = false;
-  INGOT_TRY(restore_state(run_.session(), saved.data + at, saved.size - at, detail));
+    if (id_at(i) < 0 || id_at(i) >= runs().vocabulary())
+      return fail(detail, Code::kStateMismatch, "a token: at most",
+                  uint64_t(runs().vocabulary()) - 1, uint64_t(int64_t{id_at(i)}));
+  INGOT_TRY(shared_->rest(detail));
+  INGOT_TRY(
+      restore_state(runs().session(), saved.data + at, saved.size - at, detail, state_part()));
   for (uint64_t i = 0; i < tokens; i++) ids_[i] = id_at(i);
   position_ = count_ = int64_t(tokens);
   answer_.stop();

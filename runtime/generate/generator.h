@@ -11,12 +11,15 @@
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
 // it differs from the tokens in the caches, and computes what follows.
 //
+// A session of several slots has a generator for each (slot()). They share runs: step() computes a
+// token of every answer in one, and as much of new prompts as there is room for.
+//
 // Owns     nothing: it lies in `memory` (16-byte aligned); session and tables outlive it. The
 //          session is run through it alone.
 // Errors   those of TokenRun and Answer; kInvalidArgument (no token, one that is none of the
 //          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
 //          run the caches hold what they held before it, and a later call goes on from there.
-// Threads  one at a time, except cancel(): any.
+// Threads  one at a time for all generators of a session, except cancel(): any.
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"
@@ -25,9 +28,26 @@
 
 namespace ingot {
 
+class RunGenerator;
+
+/// What the generators of one session share.
+struct SlotRuns {
+  TokenRun run;
+  RunGenerator* generators = nullptr;  // one for each slot
+  TokenPart* parts = nullptr;          // of a run
+  int64_t first = 0;                   // whose prompt takes the room of the next run first
+
+  /// Computes RunGenerator::part_ of each.
+  Status compute(uint64_t deadline_ns, ErrorDetail* detail);
+  /// The session as it is bound while it is saved: its state's bytes depend on that.
+  Status rest(ErrorDetail* detail);
+};
+
 class RunGenerator {
  public:
-  const TokenRun& runs() const { return run_; }
+  const TokenRun& runs() const { return shared_->run; }
+  /// @pre below runs().slots()
+  RunGenerator* slot(int64_t index) const { return shared_->generators + index; }
   const TextTables* tables() const { return tables_; }
   /// Prompt and answer so far.
   Span<const int32_t> sequence() const { return {ids_, size_t(count_)}; }
@@ -41,15 +61,20 @@ class RunGenerator {
   /// Computes the next part of the sequence, at most runs().most() tokens; `*left` (may be null)
   /// are to come. Nothing where all is computed.
   Status prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
+  /// One run for all slots: the next token of each that is behind, then prompts. `*left` are to
+  /// come. Logits of other slots are lost, and computed again where they are asked for.
+  Status step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   /// Computes what is left, and chooses a token.
   Status next(uint64_t deadline_ns, AnswerToken* out, ErrorDetail* detail);
   /// What the next token is chosen from, or after next() what it was: they may be changed before,
   /// and a token of -infinity is not chosen. kWrongState where nothing is computed.
   Status logits(Span<float>* out, ErrorDetail* detail) const;
-  /// Any thread: calls are kCancelled until the next begin().
+  /// Any thread: calls are kCancelled until the next begin(), and step() leaves the slot out. A run
+  /// that other slots may take part in goes on.
   void cancel();
 
-  /// The tokens in the caches and the session's state (save_state()). capacity 0: only its size.
+  /// The tokens in the caches and their part of the session's state (save_state()). capacity 0:
+  /// only its size.
   Status save(uint8_t* out, uint64_t capacity, uint64_t* bytes, ErrorDetail* detail);
   /// The caches hold what was saved. An answer in the making is over; begin() finds the tokens.
   Status restore(Span<const uint8_t> saved, ErrorDetail* detail);
@@ -61,13 +86,17 @@ class RunGenerator {
                                ErrorDetail*);
   Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
   Status check_cancel(ErrorDetail* detail) const;
+  int64_t find_behind();
+  StatePart state_part() const { return {slot_, runs().slots()}; }
 
-  TokenRun run_;
+  friend struct SlotRuns;
+  SlotRuns* shared_ = nullptr;
+  int64_t slot_ = 0, part_ = 0;  // part: tokens in the next run
   const TextTables* tables_ = nullptr;
   Answer answer_;
   int32_t* ids_ = nullptr;  // of context + 1
   int64_t count_ = 0, position_ = 0;
-  bool has_logits_ = false;
+  Span<float> logits_;  // none: not computed
   std::atomic<uint32_t> cancel_{0};
 };
 

@@ -27,8 +27,9 @@ Status check_port(const Port* port, const char* name, DType dtype, uint64_t coun
   if (port->view.dtype != dtype)
     return refuse(Code::kDtypeMismatch, "a port of a language model", uint64_t(dtype),
                   uint64_t(port->view.dtype));
-  const uint64_t rows = uint64_t(port->view.rows()), one = uint64_t(dtype_bytes(dtype));
-  if (rows != 1 || !storage_bytes(port->view, &bytes))
+  const uint64_t one = uint64_t(dtype_bytes(dtype)), rows = uint64_t(port->view.rows());
+  const bool has_rows = dtype == DType::kF32;  // logits of several slots
+  if ((rows != 1 && !has_rows) || !storage_bytes(port->view, &bytes))
     return refuse(Code::kShapeMismatch, "rows of a language model's port", 1, rows);
   if (count ? bytes != count * one : bytes == 0)
     return refuse(Code::kShapeMismatch, "bytes of a language model's port",
@@ -42,19 +43,30 @@ Status check_port(const Port* port, const char* name, DType dtype, uint64_t coun
 
 Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   const ProgramDef& program = session->model->program;
+  const auto input = [&](const char* name) {
+    return find_port(program.inputs, session->tables.inputs, name);
+  };
   session_ = session;
-  tokens_ = find_port(program.inputs, session->tables.inputs, "tokens");
-  position_ = find_port(program.inputs, session->tables.inputs, "position");
+  tokens_ = input("tokens"), position_ = input("position"), slot_ = input("slot"),
+  rows_ = input("rows");
   logits_ = find_port(program.outputs, session->tables.outputs, "logits");
-  INGOT_TRY(check_port(tokens_, "tokens", DType::kI32, 0, detail));
-  INGOT_TRY(check_port(position_, "position", DType::kI64, 1, detail));
-  INGOT_TRY(check_port(logits_, "logits", DType::kF32, 0, detail));
+  INGOT_TRY(check_ports(detail));
   vocabulary_ = logits_->view.row_length();
   most_ = tokens_->view.row_length();
-  context_ = 0;
+  context_ = 0, slots_ = 1;
   for (size_t i = 0; i < program.states.size; i++) {  // rows of the largest cache
     const TensorType& type = session->tables.states[i].view;
-    if (type.rank > 0 && type.dims[0] > context_) context_ = type.dims[0];
+    const bool has_slots = slot_ && type.rank == 3;
+    const int64_t slots = has_slots ? int64_t{type.dims[0]} : 1,
+                  rows = type.rank ? int64_t{type.dims[has_slots]} : 0;
+    if (slot_ && i > 0 && (slots != slots_ || rows != context_)) {
+      const Status status = fail(detail, Code::kShapeMismatch, "slots of a language model's caches",
+                                 uint64_t(slots_), uint64_t(slots));
+      name_error(detail, program.states[i].name);
+      return status;
+    }
+    slots_ = slots;
+    if (rows > context_) context_ = rows;
   }
   if (context_ == 0)
     return fail(detail, Code::kNotFound, "a language model has caches, which are state");
@@ -64,25 +76,62 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   if (!r.binding_bytes && most_ != 1)
     return fail(detail, Code::kWrongState,
                 "a session of a language model is made with INGOT_REBINDABLE, or for one token");
+  if (slots_ < 1 || slots_ > kMaxSlots)
+    return fail(detail, Code::kLimitExceeded, "slots of a language model", uint64_t(kMaxSlots),
+                uint64_t(slots_));
   if (most_ > context_) most_ = context_;
+  if (most_ < slots_)
+    return fail(detail, Code::kShapeMismatch, "tokens of a run: one for each slot at least",
+                uint64_t(slots_), uint64_t(most_));
   return {};
+}
+
+/// @pre the ports are those of the binding
+Status TokenRun::check_ports(ErrorDetail* detail) const {
+  INGOT_TRY(check_port(tokens_, "tokens", DType::kI32, 0, detail));
+  const uint64_t each = slot_ ? uint64_t(tokens_->view.row_length()) : 1;
+  INGOT_TRY(check_port(position_, "position", DType::kI64, each, detail));
+  if (slot_) INGOT_TRY(check_port(slot_, "slot", DType::kI64, each, detail));
+  if (slot_) INGOT_TRY(check_port(rows_, "rows", DType::kI64, each, detail));
+  return check_port(logits_, "logits", DType::kF32, 0, detail);
 }
 
 Status TokenRun::bind(int64_t count, ErrorDetail* detail) {
   if (tokens_->view.row_length() == count) return {};
   const DimBinding binding = {kLength, count};
   INGOT_TRY(rebind_session(session_, {&binding, 1}, detail));
+  INGOT_TRY(check_ports(detail));
   return check_port(tokens_, "tokens", DType::kI32, uint64_t(count), detail);
 }
 
-Status TokenRun::run(Span<const int32_t> ids, int64_t position, uint64_t deadline_ns,
-                     ErrorDetail* detail) {
-  INGOT_TRY(bind(int64_t(ids.size), detail));
-  std::memcpy(tokens_->view.data, ids.data, ids.size * sizeof(int32_t));
-  std::memcpy(position_->view.data, &position, sizeof position);
+Status TokenRun::run(Span<const TokenPart> parts, uint64_t deadline_ns, ErrorDetail* detail) {
+  int64_t count = 0, wanted = 0;
+  for (const TokenPart& part : parts) {
+    count += int64_t(part.ids.size);
+    wanted += part.wants_logits;
+  }
+  INGOT_TRY(bind(count, detail));
+  if (logits_->view.rows() < wanted || logits_->view.row_length() != vocabulary_)
+    return fail(detail, Code::kShapeMismatch, "logits of a language model: rows", uint64_t(wanted),
+                uint64_t(logits_->view.rows()));
+  int32_t* const ids = tokens_->view.as<int32_t>();
+  int64_t* const position = position_->view.as<int64_t>();
+  int64_t* const rows = rows_ ? rows_->view.as<int64_t>() : nullptr;
+  int64_t at = 0, asked = 0;
+  for (const TokenPart& part : parts) {
+    const int64_t n = int64_t(part.ids.size);
+    std::memcpy(ids + at, part.ids.data, part.ids.size * sizeof(int32_t));
+    for (int64_t i = 0; i < (slot_ ? n : 1); i++) position[at + i] = part.position + i;
+    for (int64_t i = 0; slot_ && i < n; i++) slot_->view.as<int64_t>()[at + i] = part.slot;
+    at += n;
+    if (rows && part.wants_logits) rows[asked++] = at - 1;
+  }
+  for (; rows && asked < count; asked++) rows[asked] = 0;
   return run_session(session_, deadline_ns, detail);
 }
 
-Span<float> TokenRun::logits() const { return {logits_->view.as<float>(), size_t(vocabulary_)}; }
+Span<float> TokenRun::logits(int64_t i) const {
+  return {logits_->view.as<float>() + i * logits_->view.row_stride, size_t(vocabulary_)};
+}
 
 }  // namespace ingot

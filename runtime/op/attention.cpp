@@ -70,10 +70,18 @@ bool check_attention(const OpArguments& g, Violation* v) {
     return false;
   const Heads hq = attention::heads_of(q, t.heads), hk = attention::heads_of(k, t.kv_heads),
               hv = attention::heads_of(x, t.kv_heads), hy = attention::heads_of(y, t.heads);
-  if (hk.batch != hq.batch)
+  const TensorView* const batches = g.optional(5);
+  if (!batches && hk.batch != hq.batch)
     return refuse(v, "attention's operands have one batch", 1, hq.batch, hk.batch);
-  if (hv.batch != hq.batch)
-    return refuse(v, "attention's operands have one batch", 2, hq.batch, hv.batch);
+  if (hv.batch != hk.batch)
+    return refuse(v, "attention's operands have one batch", 2, hk.batch, hv.batch);
+  if (batches) {
+    if (!rules::is_index(batches->dtype))
+      return refuse(v, "attention's key batches are i32 or i64", 5, int64_t(DType::kI64),
+                    int64_t(batches->dtype));
+    if (batches->rank > 1 || batches->elements() != hq.batch)
+      return refuse(v, "attention's key batches are [B]", 5, hq.batch, batches->elements());
+  }
   if (hk.dim != hq.dim) return refuse(v, "heads of q and k are equally wide", 1, hq.dim, hk.dim);
   if (hv.length != hk.length)
     return refuse(v, "k and v have as many tokens", 2, hk.length, hv.length);
@@ -102,13 +110,13 @@ ScratchNeed attention_scratch(const OpArguments& g, int) {
   const Heads q = attention::heads_of(g.inputs[0], t.heads),
               k = attention::heads_of(g.inputs[1], t.kv_heads),
               v = attention::heads_of(g.inputs[2], t.kv_heads);
-  const int64_t rows = q.length * (t.heads / t.kv_heads);
+  const int64_t rows = attention::unit_rows(q, t, g.optional(5) != nullptr);
   return {uint64_t(attention::scratch_of(rows, k.length, q.dim, v.dim).total) * sizeof(float), 0};
 }
 
 }  // namespace
 
 const OpContract kAttentionContract = {
-    OpCode::kAttention, 1, 3, 5, 1, 1, check_attention, nullptr, attention_scratch, 0xfu, 0x1u};
+    OpCode::kAttention, 1, 3, 6, 1, 1, check_attention, nullptr, attention_scratch, 0xfu, 0x1u};
 
 }  // namespace ingot

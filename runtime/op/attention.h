@@ -5,6 +5,8 @@
 //           [mask], broadcast to [B, heads, Tq, Tk]: f32 added to the scores (the sum is rounded to
 //           f32: -1e9 alone makes all scores of a row the same), or bool8, true where a key is
 //           seen. 4 [key_counts, i32 or i64, [B] or one number]: keys from there on do not exist.
+//           5 [key_batches, i32 or i64, [B]]: the batch of k and v that each of q reads; they then
+//           have a number of batches of their own. Feature "key_batches".
 // Result    y [B, Tq, heads * Dv] or [B, heads, Tq, Dv].
 // Empty     a row that sees no key is zero; or NaN (zero where Tk is 0); or, where a bool mask
 //           hides every key that causal order and count leave, the mean of their values: hidden

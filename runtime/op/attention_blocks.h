@@ -34,6 +34,12 @@ struct Heads {
 /// @pre rank 3 with a last dimension that `heads` divides, or rank 4.
 Heads heads_of(const TensorType& t, int64_t heads);
 
+/// Rows of queries that share keys at most: heads of a group times queries of a batch, or of all
+/// batches where they choose theirs.
+constexpr int64_t unit_rows(const Heads& q, const AttentionAttributes& t, bool has_key_batches) {
+  return (has_key_batches ? q.batch : 1) * q.length * (t.heads / t.kv_heads);
+}
+
 /// A thread's scratch in floats from its start; every part begins at a multiple of 16.
 struct Scratch {
   int64_t keys = 0;                                // of a block, rounded up to 16

@@ -114,11 +114,16 @@ uint32_t count_unbound(const RunSession& session);
 /// Errors   kWrongState kNotFound kInvalidArgument kDimensionOutOfBounds kArenaTooSmall, and those
 ///          of bind_program().
 Status rebind_session(RunSession* session, Span<const DimBinding> bindings, ErrorDetail* detail);
+/// Of every variable one of `count` equal parts of its first dimension, which `count` divides.
+struct StatePart {
+  int64_t index = 0, count = 1;
+};
 /// A file of runtime/format/state_file.h. capacity 0: only its size.
 Status save_state(RunSession* session, uint8_t* out, uint64_t capacity, uint64_t* out_bytes,
-                  ErrorDetail* detail);
+                  ErrorDetail* detail, StatePart part = {});
 /// All or nothing, unless the device fails.
-Status restore_state(RunSession* session, const uint8_t* bytes, uint64_t size, ErrorDetail* detail);
+Status restore_state(RunSession* session, const uint8_t* bytes, uint64_t size, ErrorDetail* detail,
+                     StatePart part = {});
 /// kBadStateValue: an element is not a number.
 Status check_state(RunSession* session, ErrorDetail* detail);
 /// Gives back pages of activations and scratch; kWrongState where there are none to give.

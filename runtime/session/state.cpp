@@ -64,6 +64,14 @@ Status read_state(RunSession* s, const StateSlot& slot, uint64_t from, uint8_t* 
   return {};
 }
 
+StateSlot part_of(StateSlot slot, StatePart part) {
+  if (part.count == 1) return slot;
+  slot.view.dims[0] = slot.view.dims[0] / part.count;
+  slot.bytes /= uint64_t(part.count);
+  slot.home += uint64_t(part.index) * slot.bytes;
+  return slot;
+}
+
 Status refuse_while_running(const RunSession& s, const char* field, ErrorDetail* detail) {
   return s.is_running ? fail(detail, Code::kWrongState, field) : Status();
 }
@@ -130,15 +138,17 @@ Status reset_state(RunSession* s, ErrorDetail* detail, bool is_zero) {
 }
 
 Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_bytes,
-                  ErrorDetail* detail) {
+                  ErrorDetail* detail, StatePart only) {
   *out_bytes = 0;
   INGOT_TRY(refuse_while_running(*s, "save_state: the session is running", detail));
   INGOT_TRY(refuse_big_endian(detail));
   const ProgramDef& program = s->model->program;
   const PartEntry part = program_part(*s->model);
   StateWriter measure(nullptr, uint32_t(program.states.size), part.sha256);
-  for (size_t i = 0; i < program.states.size; i++)
-    measure.add(program.states[i].name, s->tables.states[i].view, s->tables.states[i].bytes);
+  for (size_t i = 0; i < program.states.size; i++) {
+    const StateSlot slot = part_of(s->tables.states[i], only);
+    measure.add(program.states[i].name, slot.view, slot.bytes);
+  }
   measure.finish();
   *out_bytes = measure.size();
   if (capacity == 0) return {};
@@ -146,7 +156,7 @@ Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_
     return fail(detail, Code::kInvalidArgument, "capacity: at least", measure.size(), capacity);
   StateWriter writer(out, uint32_t(program.states.size), part.sha256);
   for (size_t i = 0; i < program.states.size; i++) {
-    const StateSlot& slot = s->tables.states[i];
+    const StateSlot slot = part_of(s->tables.states[i], only);
     uint8_t* data = writer.add(program.states[i].name, slot.view, slot.bytes);
     INGOT_TRY(read_state(s, slot, 0, data, slot.bytes, detail));
     uint64_t element;
@@ -157,7 +167,8 @@ Status save_state(RunSession* s, uint8_t* out, uint64_t capacity, uint64_t* out_
   return {};
 }
 
-Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDetail* detail) {
+Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDetail* detail,
+                     StatePart only) {
   INGOT_TRY(refuse_while_running(*s, "restore_state: the session is running", detail));
   INGOT_TRY(refuse_big_endian(detail));
   const ProgramDef& program = s->model->program;
@@ -173,7 +184,7 @@ Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDe
   for (int pass = 0; pass < 2; pass++) {  // all is checked before anything changes
     uint64_t at = kStateHeaderBytes;
     for (size_t i = 0; i < program.states.size; i++) {
-      const StateSlot& slot = s->tables.states[i];
+      const StateSlot slot = part_of(s->tables.states[i], only);
       if (!next_state_record(file, &at, &record))
         return fail(detail, Code::kStructureInvalid, "state: a variable is not sound", file.count,
                     i, at);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/cpu_kernels.h"
 #include "tests/conformance/attention_case.h"
 #include "tests/conformance/runner.h"
 
@@ -139,6 +140,98 @@ TEST_CASE("attention: a count outside the keys is named") {
   }
 }
 
+TEST_CASE("attention: batches that choose their keys, alone and as runs of one sequence") {
+  struct Chosen {
+    const char* name;
+    std::vector<double> batches, counts;
+    int64_t queries = 1, keys = 300;
+    CausalMask causal = CausalMask::kNone;
+    MaskKind mask = MaskKind::kNone;
+  };
+  const Chosen cases[] = {
+      {"one", {1}, {300}},
+      {"each another", {2, 0, 1}, {17, 300, 0}},
+      {"a sequence, others between", {2, 0, 0, 0, 1, 0}, {5, 255, 256, 257, 40, 258}},
+      {"the same key twice", {1, 1, 1, 1}, {8, 9, 9, 10}},
+      {"masks", {0, 0, 0, 2, 2}, {11, 12, 13, 5, 6}, 1, 40, CausalMask::kNone, MaskKind::kBool},
+      {"masks of floats", {1, 1, 0}, {39, 40, 40}, 1, 40, CausalMask::kNone, MaskKind::kFloat},
+      {"several queries", {2, 2, 0}, {9, 10, 3}, 3, 40, CausalMask::kBottomRight},
+      {"one query in causal order", {1, 1, 1}, {1, 2, 3}, 1, 40, CausalMask::kBottomRight},
+      {"one query from the first", {1, 1, 1}, {1, 2, 3}, 1, 40, CausalMask::kTopLeft},
+  };
+  AttentionAttributes t;
+  t.heads = 4, t.kv_heads = 2, t.scale = 0.3f;
+  for (const Chosen& c : cases)
+    for (const int rank : {3, 4}) {
+      const int64_t b = int64_t(c.batches.size());
+      const AttentionCase shape = {
+          c.name, b, 4, 2, c.queries, c.keys, 8, 24, c.causal, {b, 1, 1, c.keys}, c.mask};
+      t.causal = c.causal;
+      Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+      test.inputs = {heads_tensor(rank, b, 4, c.queries, 8, 0).random(1),
+                     heads_tensor(3, 3, 2, c.keys, 8, 5).random(2),
+                     heads_tensor(3, 3, 2, c.keys, 24, 0).random(3),
+                     mask_tensor(shape),
+                     Tensor(DType::kI64, {b}).values(c.counts),
+                     Tensor(DType::kI32, {b}).values(c.batches)};
+      test.outputs = {heads_tensor(rank, b, 4, c.queries, 24, 3)};
+      run_case(test);
+    }
+  for (const double batch : {-1.0, 3.0}) {
+    const Tensor q(DType::kF32, {2, 1, 32}), k(DType::kF32, {3, 5, 16});
+    t.causal = CausalMask::kNone;
+    run_failing_case({"batch",
+                      OpCode::kAttention,
+                      &t,
+                      {q, k, k, Tensor(), Tensor(DType::kI64, {}).values({5}),
+                       Tensor(DType::kI64, {2}).values({0, batch})},
+                      {q},
+                      {},
+                      {}},
+                     Code::kBadIndexValue);
+  }
+}
+
+TEST_CASE("attention: a query has the same bits in a run of its sequence, alone, and by itself") {
+  constexpr int64_t kQueries = 90, kKeys = 400, kFirst = 250;
+  AttentionAttributes t;
+  t.heads = 6, t.kv_heads = 2, t.scale = 0.3f;
+  const Tensor q = Tensor(DType::kF32, {kQueries, 1, 48}).random(1),
+               k = Tensor(DType::kF32, {2, kKeys, 16}).random(2),
+               v = Tensor(DType::kF32, {2, kKeys, 16}).random(3);
+  for (const char* isa : {"scalar", "avx2", "avx512", "neon"}) {
+    const KernelTable* const table = cpu_kernels(isa);
+    if (!table) continue;
+    CAPTURE(isa);
+    const auto run = [&](const std::vector<TensorView>& inputs, TensorView y) {
+      const OpArguments a = {&t, inputs.data(), &y, uint16_t(inputs.size()), 1};
+      const KernelEntry* const kernel = find_kernel(*table, OpCode::kAttention, a);
+      REQUIRE(kernel != nullptr);
+      std::vector<double> scratch(kAttentionContract.scratch(a, 1).per_thread_bytes / 8 + 8);
+      Team team;
+      team.scratch = scratch.data();
+      REQUIRE(kernel->run(a, team).ok());
+    };
+    Tensor counts(DType::kI64, {kQueries}), ones(DType::kI64, {kQueries}),
+        all(DType::kF32, {kQueries, 1, 48}), none;
+    for (int64_t i = 0; i < kQueries; i++) counts.set(i, double(kFirst + i)), ones.set(i, 1);
+    const TensorView absent = none.view();
+    run({q.view(), k.view(), v.view(), absent, counts.view(), ones.view()}, all.view());
+    int64_t differ = 0;
+    for (int64_t i = 0; i < kQueries; i++) {
+      Tensor one(DType::kF32, {1, 1, 48}), y(DType::kF32, {1, 1, 48});
+      for (int64_t d = 0; d < 48; d++) one.set(d, q.at(i * 48 + d));
+      const Tensor count = Tensor(DType::kI64, {1}).values({double(kFirst + i)});
+      TensorView keys = k.view(), values = v.view();
+      keys.dims[0] = values.dims[0] = 1;  // the second batch by itself
+      keys.data = keys.as<float>() + kKeys * 16, values.data = values.as<float>() + kKeys * 16;
+      run({one.view(), keys, values, absent, count.view()}, y.view());
+      for (int64_t d = 0; d < 48; d++) differ += y.at(d) != all.at(i * 48 + d);
+    }
+    CHECK(differ == 0);
+  }
+}
+
 TEST_CASE("attention: the contract refuses") {
   struct Wrong {
     const char* rule;
@@ -218,7 +311,11 @@ TEST_CASE("attention: the contract refuses") {
       {"attention's key counts are i32 or i64", [](A&, Case& c) { c.inputs[4] = make({2}); }},
       {"attention's key counts are [B] or one number",
        [](A&, Case& c) { c.inputs[4] = Tensor(DType::kI64, {3}); }},
-      {"not too many inputs", [](A&, Case& c) { c.inputs.resize(6, c.inputs[0]); }},
+      {"attention's key batches are i32 or i64",
+       [](A&, Case& c) { c.inputs.push_back(make({2})); }},
+      {"attention's key batches are [B]",
+       [](A&, Case& c) { c.inputs.emplace_back(DType::kI64, std::vector<int64_t>{3}); }},
+      {"not too many inputs", [](A&, Case& c) { c.inputs.resize(7, c.inputs[0]); }},
   };
   for (const Wrong& w : wrongs) {
     AttentionAttributes t;

@@ -147,6 +147,16 @@ TEST_CASE("block_linear: a row has the same bits alone, among others, and on eve
       if (!table) continue;
       CAPTURE(isa);
       CAPTURE(int(type));
+      for (int64_t some = 2; some < rows; some++) {
+        Tensor first(DType::kF32, {some, k}), y(DType::kF32, {some, outputs});
+        for (int64_t i = 0; i < some * k; i++) first.set(i, x.at(i));
+        run_once(*table, OpCode::kBlockLinear, &t, {quantized(type, first).view(), w.view()},
+                 y.view());
+        int64_t differ = 0;
+        for (int64_t i = 0; i < some * outputs; i++) differ += y.at(i) != all.at(i);
+        CAPTURE(some);
+        CHECK(differ == 0);
+      }
       for (int64_t row = 0; row < rows; row++) {
         Tensor one(DType::kF32, {1, k}), y(DType::kF32, {1, outputs});
         for (int64_t i = 0; i < k; i++) one.set(i, x.at(row * k + i));

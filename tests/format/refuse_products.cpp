@@ -333,6 +333,20 @@ void add_attention(RefuseTable* t) {
   t->dtype("mean_with_floats", 3, DType::kF32);
   t->dims("mask_keys", 3, {1, 1, 3, 4});
   t->dims("y_width", 4, {1, 3, 8});
+  t->base("attention_batches", [] {
+    AttentionAttributes a;
+    convert::FileSpec f =
+        one_instruction(a,
+                        {input("q", {2, 1, 8}), input("k", {3, 5, 8}), input("v", {3, 5, 8}),
+                         input("batches", {2}, DType::kI64)},
+                        {output("y", {2, 1, 8})});
+    f.program.subprograms[0].instructions[0].inputs = {0, 1, 2, -1, -1, 3};
+    f.program.required_features = {"key_batches"};
+    return f;
+  });
+  t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
+  t->dims("of_another_number", 3, {3});
+  t->dtype("f32", 3, DType::kF32);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_chat_model FILE.ingot [CONTEXT [embedding]] - the model of small_chat_model.h, for programs
-// that take a file; embedding: it gives the vector of a text's last token.
+// write_chat_model FILE.ingot [CONTEXT [SLOTS|embedding]] - the model of small_chat_model.h, for
+// programs that take a file; embedding: it gives the vector of a text's last token.
 #include <cstdlib>
 
 #include "tests/generate/small_chat_model.h"
@@ -9,8 +9,9 @@ int main(int argc, char** argv) {
   using namespace ingot;
   if (argc < 2 || argc > 4) return 1;
   const int64_t context = argc > 2 ? std::atoll(argv[2]) : test::kChatContext;
+  const std::string what = argc > 3 ? argv[3] : "0";
   test::gguf::Source source = test::chat_source();
-  if (argc == 4) source.metadata["llama.pooling_type"] = test::gguf::whole(3);
-  convert::write_file(test::chat_model(source, context), argv[1]);
+  if (what == "embedding") source.metadata["llama.pooling_type"] = test::gguf::whole(3);
+  convert::write_file(test::chat_model(source, context, std::atoll(what.c_str())), argv[1]);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -16,10 +17,13 @@ using namespace ingot::serve;
 
 namespace {
 
+/// The model of small_chat_model.h; `words`: its context, and slots that share runs.
 struct ChatFile {
   cli_test::Folder folder;
   std::string file = folder / "chat.ingot";
-  ChatFile() { REQUIRE(std::system((INGOT_WRITE_CHAT_MODEL " " + file).c_str()) == 0); }
+  explicit ChatFile(const std::string& words = "") {
+    REQUIRE(std::system((INGOT_WRITE_CHAT_MODEL " " + file + words).c_str()) == 0);
+  }
   std::unique_ptr<ServedModel> serve(uint32_t slots, size_t queued = 1000) const {
     ModelSettings settings;
     settings.session.threads = 1;
@@ -44,7 +48,10 @@ class Told : public AnswerTask {
     changed_.notify_all();
     changed_.wait(lock, [&] { return is_open; });
   }
-  void add(const AnswerPiece& piece) override { ids.push_back(piece.id); }
+  void add(const AnswerPiece& piece) override {
+    ids.push_back(piece.id);
+    if (ids.size() == late_after) deadline_ns = 1;
+  }
   void end(ingot_end) override { finish(Refusal::kInternal, "ended"); }
   void fail(Refusal refusal, const std::string& text) override { finish(refusal, text); }
   bool is_gone() const override { return gone; }
@@ -63,6 +70,7 @@ class Told : public AnswerTask {
   }
 
   std::vector<int32_t> ids;
+  size_t late_after = 0;  // its time is over behind so many tokens
   std::atomic<bool> gone{false};
   bool is_open = true, has_begun = false;
   Refusal why = Refusal::kInternal;
@@ -112,6 +120,59 @@ TEST_CASE("slots: 400 answers of 4 slots are those of lone runs") {
   CHECK(s.cache_capacity == 4 * 48);
   CHECK(s.cache_tokens > 0);
   CHECK(s.bytes == 4 * alone->language()->statistics().bytes);
+}
+
+TEST_CASE("slots: 200 answers of 3 slots that share runs are those of lone runs") {
+  const ChatFile chat, slots(" 48 3");
+  const auto alone = chat.serve(1);
+  const auto model = slots.serve(1);
+  LanguageModel& language = *model->language();
+  CHECK(language.statistics().slots == 3);  // of the one session
+  CHECK(slots.serve(4)->language()->statistics().slots == 6);
+  std::vector<std::shared_ptr<Told>> tasks;
+  for (int i = 0; i < 200; i++) {
+    tasks.push_back(told(i));
+    if (i % 50 == 7) tasks.back()->gone = true;
+    language.submit(tasks.back());
+  }
+  for (int i = 0; i < 200; i++) {
+    const bool is_gone = tasks[size_t(i)]->gone;
+    CHECK(tasks[size_t(i)]->await_end() == (is_gone ? "the client has gone" : "ended"));
+    if (is_gone) continue;
+    const auto lone = told(i);
+    alone->language()->submit(lone);
+    CHECK(lone->await_end() == "ended");
+    CHECK(lone->ids == tasks[size_t(i)]->ids);
+  }
+  const AnswerStatistics s = language.statistics();
+  CHECK(s.ok == 196);
+  CHECK(s.cancelled == 4);
+  CHECK(s.queued + s.invalid + s.refused + s.failed + s.late == 0);
+  CHECK(s.cache_capacity == 3 * 48);
+}
+
+TEST_CASE("slots: an answer that fails or is late leaves the others of its run alone") {
+  const ChatFile slots(" 48 3");
+  const auto model = slots.serve(3);
+  LanguageModel& language = *model->language();
+  const auto late = told(3), invalid = told(4), sound = told(5);
+  late->late_after = 3;
+  late->request.ignores_end = true;
+  for (int32_t id = 0; id < 289; id++) invalid->request.biases.push_back({id, -INFINITY});
+  language.submit(late);
+  language.submit(invalid);
+  language.submit(sound);
+  CHECK(sound->await_end() == "ended");
+  CHECK(invalid->await_end() == "no token is left: the logit of each is -infinity");
+  CHECK(invalid->why == Refusal::kInvalid);
+  CHECK(late->await_end() == "the answer took longer than ingot serve --max-answer-seconds");
+  CHECK(late->why == Refusal::kDeadline);
+  CHECK(late->ids.size() == 3);
+  CHECK(language.statistics().late == 1);
+  const auto next = told(5);  // in a slot of one that failed, or not: the same answer
+  language.submit(next);
+  CHECK(next->await_end() == "ended");
+  CHECK(next->ids == sound->ids);
 }
 
 TEST_CASE("slots: a prompt goes to the idle slot whose caches hold most of it") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // generator_runner MODEL.ingot - an answer of a language model allocates nothing, takes no lock and
-// throws nothing: begin, prefill, each token, its text, and what a caller asks meanwhile.
+// throws nothing: begin, prefill, each token, its text, and what a caller asks meanwhile; of all
+// slots.
 #include <ingot/cpu.h>
 
 #include <cstdio>
@@ -47,24 +48,31 @@ int main(int argc, char** argv) {
   answer.flags = INGOT_ANSWER_IGNORE_END;
   answer.tokens = 24;
   ingot_generator* const g = generator->get();
+  const uint32_t slots = uint32_t(generator->summary().slots);
   unsigned long counts[kTrapCount];
   int tokens = 0;
   for (const bool is_armed : {false, true}) {
     tokens = 0;
     if (is_armed) arm_traps();
     ingot_token token = INGOT_INIT(ingot_token);
-    ingot_code code = ingot_generator_begin(g, prompt->data(), is_armed ? prompt->size() : 1,
-                                            &answer, nullptr, nullptr);
+    ingot_code code = INGOT_OK;
+    for (uint32_t i = 0; i < slots && code == INGOT_OK; i++)
+      code = ingot_generator_begin(ingot_generator_slot(g, i), prompt->data(),
+                                   is_armed ? prompt->size() : 1, &answer, nullptr, nullptr);
     while (code == INGOT_OK && token.end == INGOT_END_NONE) {
-      ingot_logprob best[5];
-      code = ingot_generator_next(g, 0, &token, nullptr);
-      if (code == INGOT_OK) code = ingot_generator_logprobs(g, token.id, best, 5, nullptr);
-      tokens++;
+      if (slots > 1) code = ingot_generator_step(g, 0, nullptr, nullptr);
+      for (uint32_t i = 0; i < slots && code == INGOT_OK; i++) {
+        ingot_logprob best[5];
+        ingot_generator* const slot = ingot_generator_slot(g, i);
+        code = ingot_generator_next(slot, 0, &token, nullptr);
+        if (code == INGOT_OK) code = ingot_generator_logprobs(slot, token.id, best, 5, nullptr);
+        tokens++;
+      }
     }
     if (is_armed) disarm_traps(counts);
     if (code != INGOT_OK) return fail(Error(code));
   }
-  int wrong = tokens != 24;
+  int wrong = tokens != 24 * int(slots);
   for (int t = 0; t < kTrapCount; t++) {
     if (counts[t] == 0) continue;
     std::fprintf(stderr, "generator_runner: %lu %s in %d tokens\n", counts[t], kTrapNames[t],

@@ -72,10 +72,10 @@ uint64_t Generation::begin(std::span<const int32_t> prompt, const ingot_answer_o
   return *reused;
 }
 
-bool Generation::prefill() {
+bool Generation::run_until_computed(bool of_all_slots) {
   for (uint64_t left = 1; left > 0;) {
     const bool has_run = engine_->run_unless_cancelled([&]() -> Result<void> {
-      const auto rest = generator_.prefill();
+      const auto rest = of_all_slots ? generator_.step() : generator_.prefill();
       if (!rest) return rest.error();
       left = *rest;
       return {};

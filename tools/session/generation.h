@@ -26,6 +26,7 @@ class Generation {
 
   int64_t context() const { return int64_t(generator_.summary().context); }
   int64_t vocabulary() const { return int64_t(generator_.summary().vocabulary); }
+  uint32_t slots() const { return uint32_t(generator_.summary().slots); }
 
   /// @throws Failure kMismatch for one of a token that there is not
   void check_biases(std::span<const ingot_logit_bias> biases) const;
@@ -35,7 +36,10 @@ class Generation {
   /// @throws Failure kMismatch where they do not fit the context, with both numbers
   uint64_t begin(std::span<const int32_t> prompt, const ingot_answer_options& options);
   /// Computes the prompt, a part at a time. False: cancelled.
-  bool prefill();
+  bool prefill() { return run_until_computed(false); }
+  /// Computes what the answers of all slots are behind, together. False: cancelled.
+  bool step() { return run_until_computed(true); }
+  SlotGenerator slot(uint32_t index) const { return generator_.slot(index); }
   /// Natural logarithm of the probability of a token behind the prompt. @pre prefill()
   double logprob(int32_t id);
   /// The next token. False: cancelled.
@@ -44,6 +48,8 @@ class Generation {
   void cancel() { generator_.cancel(); }
 
  private:
+  bool run_until_computed(bool of_all_slots);
+
   Engine* engine_;
   Constraint constraint_;
   Generator generator_;

@@ -309,12 +309,66 @@ void attention_chunk(AttentionJob& j, Range rows) {
   }
 }
 
+/// Number `i` of an index operand, or -1 where it is not one of 0 to `most`.
+inline int64_t index_up_to(const TensorView& indices, int64_t i, int64_t most) {
+  const int64_t n = indices.dtype == DType::kI64 ? indices.as<const int64_t>()[i]
+                                                 : indices.as<const int32_t>()[i];
+  return n < 0 || n > most ? -1 : n;
+}
 inline int64_t key_count(const TensorView* counts, int64_t b, int64_t keys) {
-  if (!counts) return keys;
-  const int64_t i = counts->elements() > 1 ? b : 0;
-  const int64_t n = counts->dtype == DType::kI64 ? counts->as<const int64_t>()[i]
-                                                 : counts->as<const int32_t>()[i];
-  return n < 0 || n > keys ? -1 : n;
+  return counts ? index_up_to(*counts, counts->elements() > 1 ? b : 0, keys) : keys;
+}
+
+/// Chunks of a unit: whole groups of 42, at most 252 rows; more of them where that gives every
+/// thread its share.
+inline int64_t chunks_of(int64_t rows, int64_t heads, int team) {
+  const int64_t groups = ceil_div(rows, attention::kQueryGroup);
+  int64_t chunks = ceil_div(rows, attention::kChunkRows);
+  while (chunks < groups && heads * chunks % team != 0 && heads * chunks < 4 * team) chunks++;
+  return chunks;
+}
+template <class V>
+void attention_part(AttentionJob& j, int64_t chunk, int64_t chunks) {
+  const Range some = part(ceil_div(j.rows(), attention::kQueryGroup), chunk, chunks);
+  const int64_t begin = some.begin * attention::kQueryGroup;
+  attention_chunk<V>(j, {begin, min_of(some.end * attention::kQueryGroup, j.rows())});
+}
+
+/// Batches of queries that say which keys they read. Batches of one query, each with one key more
+/// of the same sequence than the one before, are one batch in causal order: they share packed keys.
+template <class V>
+Status attention_of_key_batches(AttentionJob j, const OpArguments& g, const Team& team) {
+  const attention::Heads q = j.q, y = j.y;
+  const AttentionAttributes& own = *j.t;
+  AttentionAttributes joined = own;
+  joined.causal = CausalMask::kBottomRight;
+  const MaskView mask = j.mask.mask;
+  const auto from = [&](int64_t b) { return index_up_to(*g.optional(5), b, j.k.batch - 1); };
+  const auto count = [&](int64_t b) { return key_count(g.optional(4), b, j.k.length); };
+  const bool joins = q.length == 1 && own.causal != CausalMask::kTopLeft;
+  int64_t unit = 0;  // of all batches: threads take turns
+  bool good = true;
+  for (int64_t b = 0, n = 1; b < q.batch; b += n, n = 1) {
+    j.b = from(b), j.count = count(b);
+    if (j.b < 0 || j.count < 0) {
+      good = false;
+      continue;
+    }
+    while (joins && b + n < q.batch && from(b + n) == j.b && count(b + n) == j.count + n) n++;
+    j.t = n > 1 ? &joined : &own;
+    j.count += n - 1;
+    j.q_data = g.inputs[0].as<const float>() + b * q.batch_stride;
+    j.y_data = g.outputs[0].as<float>() + b * y.batch_stride;
+    j.q.length = n * q.length, j.q.token_stride = n > 1 ? q.batch_stride : q.token_stride;
+    j.y.token_stride = n > 1 ? y.batch_stride : y.token_stride;
+    j.q.batch_stride = j.y.batch_stride = 0;  // of j.b, which is that of the keys
+    j.mask.mask = mask.from_batch(b, n > 1);
+    const int64_t chunks = chunks_of(j.rows(), j.t->kv_heads, team.size);
+    for (j.kv_head = 0; j.kv_head < j.t->kv_heads; j.kv_head++)
+      for (int64_t chunk = 0; chunk < chunks; chunk++)
+        if (unit++ % team.size == team.id) attention_part<V>(j, chunk, chunks);
+  }
+  return good ? Status() : Status(Code::kBadIndexValue);
 }
 
 template <class V>
@@ -327,39 +381,32 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.v = attention::heads_of(v, j.t->kv_heads), j.y = attention::heads_of(y, j.t->heads);
   j.q_data = q.as<const float>(), j.k_data = k.as<const float>(), j.v_data = v.as<const float>();
   j.y_data = y.as<float>();
-  j.room = attention::scratch_of(j.rows(), j.k.length, j.q.dim, j.v.dim);
+  j.room = attention::scratch_of(attention::unit_rows(j.q, *j.t, g.optional(5) != nullptr),
+                                 j.k.length, j.q.dim, j.v.dim);
   j.scratch = static_cast<float*>(team.scratch);
   j.mask.mask = mask_view(g.optional(3)), j.mask.room = j.at(j.room.mask);
   j.mask.hidden = attention::hidden_score(*j.t), j.empty = attention::empty_value(*j.t, j.k.length);
+  if (g.optional(5)) return attention_of_key_batches<V>(j, g, team);
   bool good = true;
-  // Chunks are whole groups of 42, at most 252 rows; more of them where that gives every thread its
-  // share. Where all queries see the same keys a chunk may begin anywhere: then each thread takes
-  // some tokens of every head, as it did in the product before.
-  const int64_t heads = j.k.batch * int64_t(j.t->kv_heads),
-                groups = ceil_div(j.rows(), attention::kQueryGroup);
-  int64_t chunks = ceil_div(j.rows(), attention::kChunkRows);
-  while (chunks < groups && heads * chunks % team.size != 0 && heads * chunks < 4 * team.size)
-    chunks++;
+  // Where all queries see the same keys a chunk may begin anywhere: then each thread takes some
+  // tokens of every head, as it did in the product before.
+  const int64_t heads = j.k.batch * int64_t(j.t->kv_heads);
   const bool by_tokens =
       j.t->causal == CausalMask::kNone && j.rows() >= 2 * attention::kQueryGroup * team.size;
-  if (by_tokens) chunks = round_up(ceil_div(j.rows(), attention::kChunkRows), team.size);
+  const int64_t chunks = by_tokens ? round_up(ceil_div(j.rows(), attention::kChunkRows), team.size)
+                                   : chunks_of(j.rows(), heads, team.size);
   const Range mine = part(heads * chunks, team.id, team.size);
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t head = by_tokens ? i % heads : i / chunks,
                   chunk = by_tokens ? i / heads : i % chunks;
     j.b = head / j.t->kv_heads, j.kv_head = head % j.t->kv_heads;
     j.count = key_count(g.optional(4), j.b, j.k.length);
-    if (j.count < 0) {
+    if (j.count < 0)
       good = false;
-      continue;
-    }
-    if (by_tokens) {
+    else if (by_tokens)
       attention_chunk<V>(j, part(j.rows(), chunk, chunks));
-      continue;
-    }
-    const Range some = part(groups, chunk, chunks);
-    const int64_t begin = some.begin * attention::kQueryGroup;
-    attention_chunk<V>(j, {begin, min_of(some.end * attention::kQueryGroup, j.rows())});
+    else
+      attention_part<V>(j, chunk, chunks);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }

@@ -13,6 +13,16 @@ struct MaskView {
   const void* elements = nullptr;  // null: no mask
   bool is_bool = false;
   int64_t stride[4] = {};
+
+  /// That of batch b alone; `joined`: of the batches from b on, each of which is a query.
+  MaskView from_batch(int64_t b, bool joined) const {
+    MaskView m = *this;
+    if (elements)
+      m.elements = static_cast<const uint8_t*>(elements) + b * stride[0] * (is_bool ? 1 : 4);
+    m.stride[0] = 0;
+    if (joined) m.stride[2] = stride[0];
+    return m;
+  }
 };
 
 inline MaskView mask_view(const TensorView* mask) {

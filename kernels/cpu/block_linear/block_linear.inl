@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32
-// outputs go over the threads. Several rows read a panel that is expanded to bytes once for a chunk
-// of them; one row reads the file's bytes. Contract: runtime/op/block_linear.h.
+// outputs go over the threads. Many rows read a panel that is expanded to bytes once for a chunk of
+// them; a few read the file's bytes. Contract: runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
 #include "kernels/cpu/gemm/gemm.inl"
@@ -99,18 +99,25 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
   }
 }
 
+/// Rows from `row` on, R at a time, times a panel as it lies in the file.
+template <class V, BlockType t, int R>
+void file_tiles(const BlockJob& job, int64_t row, int64_t rows, int64_t panel) {
+  const uint8_t* const p = job.weights + panel * job.x.units * kOutputs * block_format(t).bytes;
+  for (; row + R <= rows; row += R) {
+    alignas(64) float sums[R * kOutputs];
+    rows_times_panel<V, t, R>(p, job.x, row, sums);
+    for (int r = 0; r < R; r++) finish_row<V>(job, row + r, panel, sums + r * kOutputs);
+  }
+  if constexpr (R > 1) file_tiles<V, t, R - 1>(job, row, rows, panel);
+}
+
 template <class V, BlockType t>
 void block_linear_of(const BlockJob& job, int64_t rows, const Team& team) {
-  constexpr BlockFormat f = block_format(t);
   const int64_t panels = ceil_div(job.outputs, kOutputs);
-  if (rows == 1) {
+  if (rows <= kFileRows) {
     const Range mine = part(panels, team.id, team.size);
-    for (int64_t panel = mine.begin; panel < mine.end; panel++) {
-      alignas(64) float sums[kOutputs];
-      const uint8_t* const p = job.weights + panel * job.x.units * kOutputs * f.bytes;
-      row_times_panel<V, t>(p, job.x, sums);
-      finish_row<V>(job, 0, panel, sums);
-    }
+    for (int64_t panel = mine.begin; panel < mine.end; panel++)
+      file_tiles<V, t, kFileTileRows>(job, 0, rows, panel);
     return;
   }
   Range mine{0, rows}, cut{0, panels};

@@ -16,7 +16,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kRestRows = 1;
+constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
 #if defined(INGOT_SIMD_VNNI)
 constexpr bool kDots = true;
 #else
@@ -265,14 +265,15 @@ INGOT_INLINE __m256i quarter_of(const uint8_t* c, const int8_t* q, __m256i start
 }
 
 /// One row times a panel as it lies in the file.
-template <class, BlockType t>
-void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+template <class, BlockType t, int R>
+void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
+  static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
-  const int8_t* q = x.codes(0);
-  const uint8_t* const scales = x.scales(0);
-  const uint8_t* words = x.words(0);
+  const int8_t* q = x.codes(row);
+  const uint8_t* const scales = x.scales(row);
+  const uint8_t* words = x.words(row);
   alignas(64) float own[kSubs * kOutputs], minima[kSubs * kOutputs];
   __m256 acc[4];
   INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_setzero_ps();

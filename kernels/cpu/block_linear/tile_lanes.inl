@@ -8,7 +8,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 1, kRestRows = 1;
+constexpr int kTileRows = 1, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
 
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
@@ -75,15 +75,16 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
 }
 
 /// One row times a panel as it lies in the file, block after block.
-template <class V, BlockType t>
-void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+template <class V, BlockType t, int R>
+void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
+  static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   alignas(64) uint8_t codes[f.unit * kOutputs];
   alignas(64) float scales[subs_of(f) * kOutputs], minima[subs_of(f) * kOutputs];
   std::memset(sums, 0, kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++) {
     expand_block<t>(p + unit * kOutputs * f.bytes, {codes, scales, minima}, 0);
-    tile<V, t, 1>({codes, scales, minima}, x, 0, unit, 1, sums);
+    tile<V, t, 1>({codes, scales, minima}, x, row, unit, 1, sums);
   }
 }
 

@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kRestRows = 1;
+constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
 
 #if defined(INGOT_SIMD_I8MM)
 constexpr bool kSignedCodes = false;
@@ -184,18 +184,19 @@ INGOT_INLINE void add_panel(const uint8_t* c, int8x16_t x, int32x4_t (&sums)[8])
 }
 
 /// One row times a panel as it lies in the file.
-template <class, BlockType t>
-void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+template <class, BlockType t, int R>
+void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
+  static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 2048;
-  const int8_t* q = x.codes(0);
-  const uint8_t* words = x.words(0);
+  const int8_t* q = x.codes(row);
+  const uint8_t* words = x.words(row);
   float own[kSubs * kOutputs], minima[kSubs * kOutputs], inner[kOutputs];
   std::memset(sums, 0, kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const float32x4_t scale = vdupq_n_f32(float_at(x.scales(0), unit));
+    const float32x4_t scale = vdupq_n_f32(float_at(x.scales(row), unit));
     std::memset(inner, 0, sizeof inner);
     float* const to = f.is_super() ? inner : sums;
     for (int i = 0; i < f.unit / 32; i++, q += 32) {

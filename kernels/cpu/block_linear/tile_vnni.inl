@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 6, kRestRows = 2;
+constexpr int kTileRows = 6, kRestRows = 2, kFileTileRows = 4, kFileRows = 8;
 
 INGOT_INLINE void dot(__m512i& sum, __m512i codes, __m512i x) {
   // the intrinsic makes GCC 12 keep the tile on the stack
@@ -164,59 +164,70 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
         _mm512_storeu_ps(sums + r * kOutputs + h * 16, acc[r][h]);
 }
 
-/// Groups [g, last) of the codes at c times those of a row.
-template <BlockType t, int g, int last>
-INGOT_INLINE void add_groups(const uint8_t* c, const int8_t* q, __m512i (&sums)[2]) {
-  const __m512i v = _mm512_set1_epi32(quad(q + g * 4));
-  dot(sums[0], codes_of<t, g, 0>(c), v), dot(sums[1], codes_of<t, g, 1>(c), v);
-  if constexpr (g + 1 < last) add_groups<t, g + 1, last>(c, q, sums);
+/// Groups [g, last) of the codes at c times those of R rows.
+template <BlockType t, int g, int last, int R>
+INGOT_INLINE void add_groups(const uint8_t* c, const int8_t* q, int64_t stride,
+                             __m512i (&sums)[R][2]) {
+  const __m512i w0 = codes_of<t, g, 0>(c), w1 = codes_of<t, g, 1>(c);
+  INGOT_UNROLL for (int r = 0; r < R; r++) {
+    const __m512i v = _mm512_set1_epi32(quad(q + r * stride + g * 4));
+    dot(sums[r][0], w0, v), dot(sums[r][1], w1, v);
+  }
+  if constexpr (g + 1 < last) add_groups<t, g + 1, last, R>(c, q, stride, sums);
 }
 
-/// One row times a panel as it lies in the file.
-template <class, BlockType t>
-void row_times_panel(const uint8_t* p, const BlockRows& x, float* sums) {
+/// R rows times a panel as it lies in the file: codes are taken apart once for all.
+template <class, BlockType t, int R>
+void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
   constexpr BlockFormat f = block_format(t);
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
-  const int8_t* q = x.codes(0);
-  const uint8_t* const scales = x.scales(0);
-  const uint8_t* words = x.words(0);
+  const int64_t stride = x.stride;
+  const int8_t* q = x.codes(row);
+  const uint8_t* const scales = x.scales(row);
+  const uint8_t* words = x.words(row);
   alignas(64) float own[kSubs * kOutputs], minima[kSubs * kOutputs];
-  __m512 acc[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+  __m512 acc[R][2];
+  INGOT_UNROLL for (int r = 0; r < R; r++) acc[r][0] = acc[r][1] = _mm512_setzero_ps();
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const __m512 scale = _mm512_set1_ps(float_at(scales, unit));
-    __m512 inner[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+    __m512 inner[R][2];
+    INGOT_UNROLL for (int r = 0; r < R; r++) inner[r][0] = inner[r][1] = _mm512_setzero_ps();
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
       const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
       constexpr int kRead = f.is_super() ? f.code_bytes() : kBytes;
       INGOT_UNROLL for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
       INGOT_UNROLL for (int j = 0; j < kIn32; j++, words += 4) {
-        __m512i products[2];
-        products[0] = products[1] =
-            f.has_min ? _mm512_setzero_si512() : _mm512_set1_epi32(integer_at(words, 0));
+        __m512i products[R][2];
+        INGOT_UNROLL for (int r = 0; r < R; r++) products[r][0] = products[r][1] =
+            f.has_min ? _mm512_setzero_si512()
+                      : _mm512_set1_epi32(integer_at(words + r * stride, 0));
         if constexpr (kIn32 == 1)
-          add_groups<t, 0, 8>(c, q, products);
+          add_groups<t, 0, 8, R>(c, q, stride, products);
         else if (j == 0)
-          add_groups<t, 0, 4>(c, q, products);
+          add_groups<t, 0, 4, R>(c, q, stride, products);
         else
-          add_groups<t, 4, 8>(c, q, products);
+          add_groups<t, 4, 8, R>(c, q, stride, products);
         const int at = (i * kIn32 + j) * kOutputs;
-        INGOT_UNROLL for (int h = 0; h < 2; h++) {
-          __m512& sum = f.is_super() ? inner[h] : acc[h];
+        INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int h = 0; h < 2; h++) {
+          __m512& sum = f.is_super() ? inner[r][h] : acc[r][h];
           __m512 s = _mm512_loadu_ps(own + at + h * 16);
-          if constexpr (!f.is_super()) s = _mm512_mul_ps(s, scale);
-          sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[h]), s, sum);
+          if constexpr (!f.is_super())
+            s = _mm512_mul_ps(s, _mm512_set1_ps(float_at(scales + r * stride, unit)));
+          sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[r][h]), s, sum);
           if constexpr (f.has_min)
             sum = _mm512_fmadd_ps(_mm512_loadu_ps(minima + at + h * 16),
-                                  _mm512_set1_ps(float_at(words, 0)), sum);
+                                  _mm512_set1_ps(float_at(words + r * stride, 0)), sum);
         }
       }
     }
     if constexpr (f.is_super())
-      INGOT_UNROLL for (int h = 0; h < 2; h++) acc[h] = _mm512_fmadd_ps(inner[h], scale, acc[h]);
+      INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int h = 0; h < 2; h++) acc[r][h] =
+          _mm512_fmadd_ps(inner[r][h], _mm512_set1_ps(float_at(scales + r * stride, unit)),
+                          acc[r][h]);
   }
-  _mm512_storeu_ps(sums, acc[0]), _mm512_storeu_ps(sums + 16, acc[1]);
+  INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int h = 0; h < 2; h++)
+      _mm512_storeu_ps(sums + r * kOutputs + h * 16, acc[r][h]);
 }
 
 }  // namespace blocks

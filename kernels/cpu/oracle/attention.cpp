@@ -29,6 +29,7 @@ struct Row {
   const OpArguments& g;
   Heads q, k, v, y;
   int64_t b, h, i, keys;  // keys that this query sees
+  int64_t kb;             // batch of k and v
 
   double score(int64_t j) const {
     const AttentionAttributes& t = g.as<AttentionAttributes>();
@@ -37,7 +38,7 @@ struct Row {
     const double bias = mask_at(g.optional(3), hidden, b, h, i, j);
     if (bias == hidden) return bias;
     const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
-    const float* pk = g.inputs[1].as<const float>() + k.at(b, h / (t.heads / t.kv_heads), j);
+    const float* pk = g.inputs[1].as<const float>() + k.at(kb, h / (t.heads / t.kv_heads), j);
     double sum = 0;
     for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * double(pk[d]);
     sum *= double(t.scale);
@@ -57,7 +58,7 @@ struct Row {
       double all = 0;
       for (int64_t j = 0; j < keys; j++)
         all += std::exp(score(j) - top) *
-               double(g.inputs[2].as<const float>()[v.at(b, h / (t.heads / t.kv_heads), j) + d]);
+               double(g.inputs[2].as<const float>()[v.at(kb, h / (t.heads / t.kv_heads), j) + d]);
       const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
       to[d] = sum != 0 ? float(all / sum) : is_nan ? NAN : 0.0f;
     }
@@ -77,12 +78,18 @@ Status attention(const OpArguments& g, const Team& team) {
           0,
           0,
           0,
+          0,
           0};
   for (row.b = 0; row.b < row.q.batch; row.b++) {
     int64_t count = row.k.length;
     if (const TensorView* counts = g.optional(4)) {
       count = read_integer(*counts, counts->elements() > 1 ? row.b : 0);
       if (count < 0 || count > row.k.length) return Code::kBadIndexValue;
+    }
+    row.kb = row.b;
+    if (const TensorView* batches = g.optional(5)) {
+      row.kb = read_integer(*batches, row.b);
+      if (row.kb < 0 || row.kb >= row.k.batch) return Code::kBadIndexValue;
     }
     for (row.h = 0; row.h < int64_t(t.heads); row.h++)
       for (row.i = 0; row.i < row.q.length; row.i++) {

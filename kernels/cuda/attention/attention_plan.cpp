@@ -16,8 +16,12 @@ Status plan_attention(const GpuWork& work) {
   return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
 }
 
+bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
+  return !a.optional(5);  // batches of keys that the data choose
+}
+
 constexpr GpuKernelEntry kAttentionTable[] = {
-    {OpCode::kAttention, "attention", nullptr, nullptr, plan_attention}};
+    {OpCode::kAttention, "attention", supports_attention, nullptr, plan_attention}};
 
 }  // namespace
 

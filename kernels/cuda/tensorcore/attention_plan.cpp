@@ -99,9 +99,9 @@ Status plan_tensor_attention(const GpuWork& work) {
   return launch(work, KernelId::attention_parts, blocks_for(fours, 128, work.traits), p);
 }
 
-bool supports_tensor_attention(const OpArguments&, const GpuTraits& traits,
+bool supports_tensor_attention(const OpArguments& a, const GpuTraits& traits,
                                GpuPrecision precision) {
-  return precision != GpuPrecision::kExact && traits.has_tensor_cores();
+  return !a.optional(5) && precision != GpuPrecision::kExact && traits.has_tensor_cores();
 }
 
 /// q, k and v all together, and y; of some of the three y alone, and all are asked again as f32.

@@ -15,7 +15,16 @@
  *
  * A text is immutable: any thread, any number at once, for all generators of its model. A generator
  * is used by one thread at a time, except ingot_generator_cancel(). Several sequences are several
- * sessions, each with a generator; weights are shared, state is not.
+ * sessions, each with a generator; weights are shared, state is not. Or they are the slots of one
+ * session, if the file has some (`ingot convert --slots N`): a run reads the weights once for all.
+ * One thread at a time uses the generators of a session:
+ *
+ *   for (i = 0; i < slots; i++) ingot_generator_begin(ingot_generator_slot(generator, i), ...);
+ *   while (one has not ended) {
+ *     ingot_generator_step(generator, 0, NULL, &error);
+ *     for each that has not ended, and whose summary has cached == token_count:
+ *       ingot_generator_next(ingot_generator_slot(generator, i), 0, &token, &error);
+ *   }
  */
 #ifndef INGOT_TEXT_H_
 #define INGOT_TEXT_H_
@@ -159,7 +168,11 @@ INGOT_API ingot_code ingot_generator_requirements(ingot_session* session, uint64
 INGOT_API ingot_code ingot_generator_create(ingot_session* session, const ingot_text* text,
                                             const ingot_block_options* options,
                                             ingot_generator** out_generator, ingot_error* error);
+/** With the generators of all slots, if it is that of slot 0; else it does nothing. */
 INGOT_API void ingot_generator_destroy(ingot_generator* generator);
+/** The generator of a slot of the same session; that of slot 0 is the one that was created. Null
+    beyond the last. */
+INGOT_API ingot_generator* ingot_generator_slot(ingot_generator* generator, uint32_t slot);
 
 typedef struct ingot_generator_summary {
   size_t size;
@@ -169,6 +182,7 @@ typedef struct ingot_generator_summary {
   /* prompt and answer so far, until the next call; the first `cached` of them are in the caches */
   const int32_t* tokens;
   uint64_t token_count, cached;
+  uint64_t slots;          /* of the session, each with a context of its own */
 } ingot_generator_summary;
 INGOT_API ingot_code ingot_generator_summarize(const ingot_generator* generator,
                                                ingot_generator_summary* out_summary);
@@ -249,6 +263,13 @@ INGOT_API ingot_code ingot_generator_begin(ingot_generator* generator, const int
 INGOT_API ingot_code ingot_generator_prefill(ingot_generator* generator, uint64_t deadline_ns,
                                              uint64_t* out_left, ingot_error* error);
 
+/** One run for all slots of the session: the next token of each answer that has not ended, and
+    parts of prompts; *out_left tokens (may be null) are to come. Answers are those of a lone run,
+    to the bit. Call next for each slot that has nothing left, or its last token is computed again.
+    A slot that was cancelled is left out. Errors are those of prefill, for all slots. */
+INGOT_API ingot_code ingot_generator_step(ingot_generator* generator, uint64_t deadline_ns,
+                                          uint64_t* out_left, ingot_error* error);
+
 typedef int32_t ingot_end;
 enum {
   INGOT_END_NONE = 0,
@@ -281,7 +302,7 @@ INGOT_API ingot_code ingot_generator_run(ingot_generator* generator, uint64_t de
                                          ingot_token_function function, void* user,
                                          ingot_end* out_end, ingot_error* error);
 /** Any thread, a signal handler too. The call in progress and later ones are INGOT_CANCELLED until
-    the next ingot_generator_begin(). */
+    the next ingot_generator_begin(). Of several slots a run in progress goes on. */
 INGOT_API void ingot_generator_cancel(ingot_generator* generator);
 
 /** f32 [vocabulary]: after prefill with nothing left, what the next token is chosen from; after
@@ -299,13 +320,13 @@ INGOT_API ingot_code ingot_generator_logprobs(ingot_generator* generator, int32_
                                               ingot_logprob* out, size_t count,
                                               ingot_error* error);
 
-/** The tokens in the caches and the session's state, as ingot_session_save_state(). With capacity 0
-    only *out_bytes is set (out may be null). */
+/** The tokens in the caches and their part of the session's state, as ingot_session_save_state().
+    With capacity 0 only *out_bytes is set (out may be null). */
 INGOT_API ingot_code ingot_generator_save(ingot_generator* generator, void* out, uint64_t capacity,
                                           uint64_t* out_bytes, ingot_error* error);
-/** What a generator of the same file saved: the next begin finds the tokens in the caches. An
-    answer in the making is over. Errors are those of ingot_session_restore_state(); all is then
-    as it was. */
+/** What a generator of the same file saved, of any slot: the next begin finds the tokens in the
+    caches. An answer in the making is over. Errors are those of ingot_session_restore_state(); all
+    is then as it was. */
 INGOT_API ingot_code ingot_generator_restore(ingot_generator* generator, const void* saved,
                                              uint64_t bytes, ingot_error* error);
 

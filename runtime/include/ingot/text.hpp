@@ -98,22 +98,13 @@ class Constraint : public Owner<ingot_constraint, ingot_constraint_destroy> {
   }
 };
 
-/// Tokens in the caches of a session, and the answer behind them. Session and text must outlive it.
-class Generator : public Owner<ingot_generator, ingot_generator_destroy> {
+/// What a generator does; Self has get().
+template <class Self>
+class GeneratorCalls {
  public:
-  using Owner::Owner;
-  /// @param text  null: tokens alone
-  static Result<Generator> create(const Session& session, const Text* text) {
-    Error error;
-    ingot_generator* generator = nullptr;
-    if (ingot_generator_create(session.get(), text ? text->get() : nullptr, nullptr, &generator,
-                               &error))
-      return error;
-    return Generator(generator);
-  }
   ingot_generator_summary summary() const {
     ingot_generator_summary summary = INGOT_INIT(ingot_generator_summary);
-    ingot_generator_summarize(object_, &summary);
+    ingot_generator_summarize(object(), &summary);
     return summary;
   }
   /// Gives the tokens of the prompt that are in the caches already.
@@ -121,7 +112,7 @@ class Generator : public Owner<ingot_generator, ingot_generator_destroy> {
                          const ingot_answer_options& options = answer_options()) {
     Error error;
     uint64_t reused = 0;
-    if (ingot_generator_begin(object_, ids.data(), ids.size(), &options, &reused, &error))
+    if (ingot_generator_begin(object(), ids.data(), ids.size(), &options, &reused, &error))
       return error;
     return reused;
   }
@@ -129,13 +120,13 @@ class Generator : public Owner<ingot_generator, ingot_generator_destroy> {
   Result<uint64_t> prefill(uint64_t deadline_ns = 0) {
     Error error;
     uint64_t left = 0;
-    if (ingot_generator_prefill(object_, deadline_ns, &left, &error)) return error;
+    if (ingot_generator_prefill(object(), deadline_ns, &left, &error)) return error;
     return left;
   }
   Result<ingot_token> next(uint64_t deadline_ns = 0) {
     Error error;
     ingot_token token = INGOT_INIT(ingot_token);
-    if (ingot_generator_next(object_, deadline_ns, &token, &error)) return error;
+    if (ingot_generator_next(object(), deadline_ns, &token, &error)) return error;
     return token;
   }
   /// take(const ingot_token&) for each token, until the end of the answer, which is given.
@@ -149,25 +140,65 @@ class Generator : public Owner<ingot_generator, ingot_generator_destroy> {
     }
   }
   /// Any thread.
-  void cancel() { ingot_generator_cancel(object_); }
+  void cancel() { ingot_generator_cancel(object()); }
   Result<Elements<float>> logits() {
     Error error;
     ingot_tensor tensor;
-    if (ingot_generator_logits(object_, &tensor, &error)) return error;
+    if (ingot_generator_logits(object(), &tensor, &error)) return error;
     return Elements<float>{static_cast<float*>(tensor.data), static_cast<size_t>(tensor.dims[0])};
   }
   Result<std::vector<uint8_t>> save() {
     Error error;
     uint64_t bytes = 0;
     std::vector<uint8_t> saved;
-    if (ingot_generator_save(object_, nullptr, 0, &bytes, &error)) return error;
+    if (ingot_generator_save(object(), nullptr, 0, &bytes, &error)) return error;
     saved.resize(static_cast<size_t>(bytes));
-    if (ingot_generator_save(object_, saved.data(), bytes, &bytes, &error)) return error;
+    if (ingot_generator_save(object(), saved.data(), bytes, &bytes, &error)) return error;
     return saved;
   }
   Result<void> restore(const void* saved, uint64_t bytes) {
     return checked(
-        [&](ingot_error* e) { return ingot_generator_restore(object_, saved, bytes, e); });
+        [&](ingot_error* e) { return ingot_generator_restore(object(), saved, bytes, e); });
+  }
+
+ private:
+  ingot_generator* object() const { return static_cast<const Self*>(this)->get(); }
+};
+
+/// The generator of a slot, which belongs to that of slot 0.
+class SlotGenerator : public GeneratorCalls<SlotGenerator> {
+ public:
+  explicit SlotGenerator(ingot_generator* generator) : object_(generator) {}
+  ingot_generator* get() const { return object_; }
+
+ private:
+  ingot_generator* object_;
+};
+
+/// Tokens in the caches of a session, and the answer behind them. Session and text must outlive it.
+class Generator : public Owner<ingot_generator, ingot_generator_destroy>,
+                  public GeneratorCalls<Generator> {
+ public:
+  using Owner::Owner;
+  /// @param text  null: tokens alone
+  static Result<Generator> create(const Session& session, const Text* text) {
+    Error error;
+    ingot_generator* generator = nullptr;
+    if (ingot_generator_create(session.get(), text ? text->get() : nullptr, nullptr, &generator,
+                               &error))
+      return error;
+    return Generator(generator);
+  }
+  /// @pre index < summary().slots
+  SlotGenerator slot(uint32_t index) const {
+    return SlotGenerator(ingot_generator_slot(object_, index));
+  }
+  /// One run for all slots; gives how many of their tokens are to come.
+  Result<uint64_t> step(uint64_t deadline_ns = 0) {
+    Error error;
+    uint64_t left = 0;
+    if (ingot_generator_step(object_, deadline_ns, &left, &error)) return error;
+    return left;
   }
 };
 

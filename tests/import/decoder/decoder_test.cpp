@@ -96,6 +96,24 @@ TEST_CASE("decoder: the context and the tokens of a run have bounds") {
   CHECK(notes.find("65 is beyond the 64") != std::string::npos);
 }
 
+TEST_CASE("decoder: with slots each token has a position and a slot, and caches are one a slot") {
+  importer::ImportOptions options;
+  options.slots = 3;
+  const importer::Program program = import(llama().bytes(), options);
+  const graph::Model& m = program.model;
+  const Dim t = Dim::symbol("T", 1, 64);
+  for (const char* port : {"position", "slot", "rows"}) {
+    CHECK(named(m, port).dtype == DType::kI64);
+    CHECK(named(m, port).dims == Dims{Dim(1), t});
+    CHECK(m.metadata.at("ingot.typical." + std::string(port)) == "0");
+  }
+  CHECK(named(m, "logits").dims == Dims{min(t, Dim(3)), Dim(10)});
+  CHECK(named(m, "keys.0").dims == Dims{Dim(3), Dim(64), Dim(4)});
+  CHECK(m.graph.inputs.size() == 8);
+  options.dims["T"] = {1, 2};
+  CHECK(refusal(llama(), options).find("--slots 3: a run takes 2 tokens") != std::string::npos);
+}
+
 TEST_CASE("decoder: rows of neighbors are put in the order of halves") {
   using decoder::halves_of_neighbors;
   CHECK(halves_of_neighbors(0, 1, 4, 4) == std::vector<int64_t>{0, 2, 1, 3});

@@ -87,6 +87,24 @@ def check_parts(checks, ingot, tokens):
     checks.check(np.array_equal(again(tokens), whole), "position 0 begins anew")
 
 
+def check_slots(checks, ingot, source, tokens, *words):
+    """Two of three slots in one run, row by row in turns, have the bits of lone runs."""
+    checks.report("convert", ingot.convert(source, *words).error)
+    prompts = {2: tokens, 0: tokens[::-1]}
+    lone = [Run(ingot, f"lone{slot}")(prompt) for slot, prompt in prompts.items()]
+    checks.report("convert with slots", ingot.convert(source, "--slots", 3, *words).error)
+    state = pathlib.Path(ingot.folder) / "slots.state"
+    last = len(tokens) - 1
+    for begin, end in ((0, last), (last, last + 1)):
+        rows = [(prompts[s][at], at, s) for at in range(begin, end) for s in prompts]
+        token, position, slot = np.array(rows, np.int64).T[:, None]
+        chosen = np.arange(len(rows))[None] - 2
+        fed = {"tokens": token.astype(np.int32), "position": position, "slot": slot}
+        logits = ingot.outputs({**fed, "rows": chosen % len(rows)}, state=state)["logits"]
+    for i, wanted in enumerate(lone):
+        checks.check(np.array_equal(logits[i : i + 1], wanted), f"slot {i}: the bits of a lone run")
+
+
 def check_bounds(checks, ingot):
     folder = pathlib.Path(ingot.folder)
 
@@ -250,6 +268,9 @@ def main():
         checks.report("version 2", ingot.convert(version2, "--context", CONTEXT).error)
         checks.check(np.array_equal(Run(ingot, "v2")(tokens), whole), "version 2 is the same model")
         check_split(checks, ingot, metadata, tensors, whole, tokens)
+        check_slots(checks, ingot, source, tokens[:12], "--context", CONTEXT)
+        refused = ingot.convert(source, "--context", CONTEXT, "--slots", CONTEXT + 1)
+        checks.report("more slots than tokens of a run", refused.refusal(5, "--slots 25", "24"))
         check_folder(checks, ingot, tensors, whole, tokens)
         checks.report(
             "--weights",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A small mixture of experts as GGUF, its experts in blocks of every type: logits near those of the
-same weights in f32, the same bits for a prompt in parts and for any number of threads.
+same weights in f32, the same bits for a prompt in parts, among slots and for any number of threads.
 
   experts_test.py --ingot BIN
 """
@@ -17,7 +17,7 @@ except ImportError:  # stage models has a Python with it
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
-from decoder_test import VOCABULARY, check_parts  # noqa: E402
+from decoder_test import VOCABULARY, check_parts, check_slots  # noqa: E402
 from gguf_writer import BLOCKS, RandomBlocks, write_gguf  # noqa: E402
 from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
@@ -75,6 +75,7 @@ def check_kind(checks, ingot, kind, tokens):
         same = np.array_equal(logits_of(ingot, tokens, "--threads", threads), found)
         checks.check(same, f"{kind}: the same bits on {threads} threads")
     check_parts(checks, ingot, tokens)
+    check_slots(checks, ingot, source, tokens)
 
 
 def main():

@@ -33,6 +33,24 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
+double best(const std::vector<double>& values) {
+  return *std::max_element(values.begin(), values.end());
+}
+
+/// Tokens a second of all slots together, each with the prompt and an answer of its own.
+double rate_of_slots(Generation& generation, const std::vector<int32_t>& prompt, int64_t tokens) {
+  std::vector<SlotGenerator> slots;
+  for (uint32_t i = 0; i < generation.slots(); i++) slots.push_back(generation.slot(i));
+  for (SlotGenerator& slot : slots) (void)slot.begin(prompt);
+  (void)generation.step();
+  const uint64_t began = ingot_clock_ns();
+  for (int64_t i = 0; i < tokens; i++) {
+    for (SlotGenerator& slot : slots) (void)slot.next();
+    if (!generation.step()) break;
+  }
+  const double seconds = seconds_since(began);
+  return double(slots.size()) * double(tokens) / seconds;
+}
 
 }  // namespace
 
@@ -48,7 +66,7 @@ int bench_generation(const GenerationBench& a) {
                                           "; convert it with a larger --context");
   std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
   Progress progress("bench");
-  std::vector<double> prompt_rates, generate_rates;
+  std::vector<double> prompt_rates, generate_rates, slot_rates;
   double first = 0;
   const uint64_t start = ingot_clock_ns();
   // three rounds at least, the first of which fills caches and counts for none
@@ -64,30 +82,36 @@ int bench_generation(const GenerationBench& a) {
     ingot_token token = INGOT_INIT(ingot_token);
     for (int64_t i = 0; i < a.generate && generation.next(&token); i++) (void)generation.prefill();
     const double generate_seconds = seconds_since(at);
+    const bool has_slots = generation.slots() > 1 && a.generate;
+    const double slots_rate = has_slots ? rate_of_slots(generation, prompt, a.generate) : 0;
     if (round == 0) continue;
+    if (has_slots) slot_rates.push_back(slots_rate);
     prompt_rates.push_back(double(a.prompt) / prompt_seconds);
     generate_rates.push_back(double(a.generate) / generate_seconds);
   }
   const ingot_placement placement = engine.placement();
   const ingot_requirements need = engine.requirements();
-  const Json report = {
-      {"file", a.file},
-      {"prompt", a.prompt},
-      {"generate", a.generate},
-      {"prompt_tps", median(prompt_rates)},
-      {"generate_tps", a.generate ? median(generate_rates) : 0},
-      {"prompt_tps_best", *std::max_element(prompt_rates.begin(), prompt_rates.end())},
-      {"generate_tps_best",
-       a.generate ? *std::max_element(generate_rates.begin(), generate_rates.end()) : 0},
-      {"rounds", prompt_rates.size()},
-      {"load_ms", load * 1e3},
-      {"first_token_ms", first * 1e3},
-      {"threads", placement.threads},
-      {"isa", placement.isa},
-      {"arena_bytes", need.arena_bytes},
-      {"memory", memory_json(need)},
-      {"file_bytes", engine.summary().file_bytes},
-      {"version", ingot_version()}};
+  Json report = {{"file", a.file},
+                 {"prompt", a.prompt},
+                 {"generate", a.generate},
+                 {"prompt_tps", median(prompt_rates)},
+                 {"generate_tps", a.generate ? median(generate_rates) : 0},
+                 {"prompt_tps_best", best(prompt_rates)},
+                 {"generate_tps_best", a.generate ? best(generate_rates) : 0},
+                 {"rounds", prompt_rates.size()},
+                 {"load_ms", load * 1e3},
+                 {"first_token_ms", first * 1e3},
+                 {"threads", placement.threads},
+                 {"isa", placement.isa},
+                 {"arena_bytes", need.arena_bytes},
+                 {"memory", memory_json(need)},
+                 {"file_bytes", engine.summary().file_bytes},
+                 {"version", ingot_version()}};
+  if (!slot_rates.empty()) {
+    report["slots"] = generation.slots();
+    report["slots_tps"] = median(slot_rates);
+    report["slots_tps_best"] = best(slot_rates);
+  }
   if (a.json) {
     printf("%s\n", json_text(report).c_str());
     return 0;
@@ -99,6 +123,8 @@ int bench_generation(const GenerationBench& a) {
   };
   row("prompt of " + std::to_string(a.prompt), "prompt_tps");
   if (a.generate) row(std::to_string(a.generate) + " generated", "generate_tps");
+  if (!slot_rates.empty())
+    row("in " + std::to_string(generation.slots()) + " slots together", "slots_tps");
   fputs(table.text().c_str(), stdout);
   printf("%s, %d thread%s; first token after %s; arena %s\n", placement.isa, placement.threads,
          placement.threads == 1 ? "" : "s", short_time(first * 1e3).c_str(),

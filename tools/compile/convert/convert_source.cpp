@@ -115,6 +115,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   for (const std::string& argument : options.arguments) importer::add_argument(wanted, argument);
   wanted.max_elements = options.max_elements;
   wanted.context = options.context;
+  wanted.slots = options.slots;
   wanted.keep_blocks = options.keep_blocks;
   wanted.expected_inputs = options.expected_inputs;
   wanted.signature = options.signature;

@@ -126,8 +126,8 @@ Program Source::import(const ImportOptions& options) const {
   const uint32_t takes = importer_->takes;
   refuse_unless(options.signature.empty() || takes & kSignature, Exit::kMismatch,
                 "--signature is for TFLite models; this one has none");
-  refuse_unless(options.context == 0 || takes & kContext, Exit::kMismatch,
-                "--context is for language models; this one has no cache of tokens");
+  refuse_unless((options.context == 0 && options.slots == 0) || takes & kContext, Exit::kMismatch,
+                "--context and --slots are for language models; this one has no cache of tokens");
   refuse_unless(takes & bit_of(options.exact_to), Exit::kMismatch,
                 std::string("--exact-to ") + importer::exact_to_name(options.exact_to) + ": " +
                     importer_->why_exact_to);

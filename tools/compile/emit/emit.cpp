@@ -118,6 +118,7 @@ class Emitter {
     }
     if (has_images_) program_.required_features.push_back("picture");
     if (has_empty_rows_) program_.required_features.push_back("empty_rows");
+    if (has_key_batches_) program_.required_features.push_back("key_batches");
     if (has_quantized_weights_) program_.required_features.push_back("quantized_weights");
     emit_data_dependent();
     if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
@@ -177,7 +178,8 @@ class Emitter {
       out.attributes = instruction.attributes;
       has_images_ = has_images_ || std::holds_alternative<ImageInputAttributes>(out.attributes);
       if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
-        has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero;
+        has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero,
+        has_key_batches_ = has_key_batches_ || instruction.inputs.size() > 5;
       has_quantized_weights_ =
           has_quantized_weights_ || (instruction.op() == OpCode::kLinear &&
                                      instruction.inputs.size() > linear_weights::kScales);
@@ -233,7 +235,8 @@ class Emitter {
   const LoweredProgram& lowered_;
   ProgramSpec program_;
   DimWriter dims_;
-  bool has_images_ = false, has_empty_rows_ = false, has_quantized_weights_ = false;
+  bool has_images_ = false, has_empty_rows_ = false, has_quantized_weights_ = false,
+       has_key_batches_ = false;
   std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };

@@ -38,7 +38,8 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     int64_t keys = e.has(node, 4)
                        ? int64_t(e.in(node, 4).at[e.in(node, 4).at.size() > 1 ? size_t(at[0]) : 0])
                        : k.length();
-    const int64_t count = keys;
+    const int64_t count = keys,
+                  batch = e.has(node, 5) ? int64_t(e.in(node, 5).at[size_t(at[0])]) : at[0];
     if (causal == "top_left") keys = std::min(keys, at[2] + 1);
     if (causal == "bottom_right")
       keys = std::max<int64_t>(0, std::min(keys, at[2] + 1 + count - q.length()));
@@ -49,7 +50,7 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     for (int64_t j = 0; j < keys; j++) {
       double score = 0;
       for (int64_t d = 0; d < q.dim(); d++)
-        score += q.x.at[q.at(at[0], at[1], at[2], d)] * k.x.at[k.at(at[0], at[1] / group, j, d)];
+        score += q.x.at[q.at(at[0], at[1], at[2], d)] * k.x.at[k.at(batch, at[1] / group, j, d)];
       score *= scale;
       if (cap > 0) score = cap * std::tanh(score / cap);
       if (e.has(node, 3)) {
@@ -64,7 +65,7 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     for (int64_t d = 0; d < v.dim(); d++) {
       double all = 0;
       for (int64_t j = 0; j < keys; j++)
-        all += weights[size_t(j)] * v.x.at[v.at(at[0], at[1] / group, j, d)];
+        all += weights[size_t(j)] * v.x.at[v.at(batch, at[1] / group, j, d)];
       y.at[out.at(at[0], at[1], at[2], d)] = sum != 0                           ? all / sum
                                              : empty == "nan" && k.length() > 0 ? double(NAN)
                                                                                 : 0;

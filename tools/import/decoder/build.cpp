@@ -11,9 +11,13 @@
 namespace ingot::decoder {
 namespace {
 
-/// An embedding needs all rows of its text in one run.
+/// Tokens of a run: those of the context at most, and one for each slot at least. An embedding needs
+/// all rows of its text in one.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     const DecoderNumbers& n) {
+  if (n.pooling != Pooling::kNone && options.slots)
+    graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) +
+                                   ": an embedding model keeps nothing between runs");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
   const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
   if (!is_new && (given->second.low < 1 || given->second.high > n.context))
@@ -21,6 +25,10 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                                    std::to_string(given->second.high) + ": a run takes 1 to " +
                                    std::to_string(n.context) +
                                    " tokens, those of the context (--context)");
+  if (given->second.high < options.slots)
+    graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) + ": a run takes " +
+                                   std::to_string(given->second.high) +
+                                   " tokens at most (--dim T, --context), expected one for each");
   return options;
 }
 
@@ -50,16 +58,30 @@ class Decoder : Parts {
 
   void read_ports() {
     const ValueId tokens = net_.input("tokens", DType::kI32, {1, -1}, {"", "T"});
-    const ValueId position = is_pooled() ? kAbsent : net_.input("position", DType::kI64, {1}, {});
     length_ = b_.dims(tokens)[1];
     ids_ = not_from_end(b_.reshape(tokens, {length_}), whole(DType::kI32, INT32_MAX));
+    const ValueId one = whole(DType::kI64, 1);
+    if (options_.slots) {
+      rows_ = of_each("position"), slots_ = of_each("slot");
+      chosen_ = b_.slice(of_each("rows"), 0, Dim(0), min(length_, Dim(options_.slots)));
+      keys_ = b_.emit(op::Add, {rows_, one});
+      places_ = b_.emit(op::Concat, {column(slots_), column(rows_)}, {{attr::axis, int64_t(1)}});
+      return;
+    }
     rows_ = b_.counting(length_);
     if (!is_pooled()) {
+      const ValueId position = net_.input("position", DType::kI64, {1}, {});
       rows_ = not_from_end(b_.emit(op::Add, {position, rows_}), whole(DType::kI64, INT64_MAX));
-      keys_ = b_.emit(op::Add, {last(rows_), whole(DType::kI64, 1)});
+      keys_ = b_.emit(op::Add, {last(rows_), one});
     }
-    places_ = b_.reshape(rows_, {length_, Dim(1)});
+    places_ = column(rows_);
   }
+  /// A number of each token of the run.
+  ValueId of_each(const std::string& name) {
+    const ValueId all = net_.input(name, DType::kI64, {1, -1}, {"", "T"});
+    return not_from_end(b_.reshape(all, {length_}), whole(DType::kI64, INT64_MAX));
+  }
+  ValueId column(ValueId x) { return b_.reshape(x, {length_, Dim(1)}); }
   /// Of frequencies, which some models have as tensors; which of two depends on the context.
   void read_divisors() {
     const int64_t pairs = n_.rope.width / 2;
@@ -78,7 +100,11 @@ class Decoder : Parts {
     const ValueId zero = whole(b_.dtype(index), 0);
     return b_.emit(op::Where, {b_.emit(op::Less, {index, zero}), most, index});
   }
-  ValueId last(ValueId x) { return b_.slice(x, 0, length_ - Dim(1), length_); }
+  /// Rows whose logits are asked for: the last one, or those that the input says.
+  ValueId last(ValueId x) {
+    if (options_.slots) return taken(x, chosen_);
+    return b_.slice(x, 0, length_ - Dim(1), length_);
+  }
   /// The rows that the answer is made of.
   ValueId chosen(ValueId x) {
     if (n_.pooling == Pooling::kMean) return x;
@@ -311,16 +337,19 @@ class Decoder : Parts {
     return made;
   }
 
-  /// All rows of a cache [context, row] once `x` [T, row] stands at the run's positions; `x` where
-  /// none is kept.
+  /// All rows of a cache [context, row], or [slots, context, row], once `x` [T, row] stands at the
+  /// run's positions; `x` where none is kept.
   ValueId cached(ValueId x, const std::string& name, int64_t row) {
     if (is_pooled()) return b_.reshape(x, {Dim(1), length_, Dim(row)});
-    const ValueId before = net_.state(name, {Dim(n_.context), Dim(row)});
+    Dims dims = {Dim(n_.context), Dim(row)};
+    if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
+    const ValueId before = net_.state(name, dims);
     const ValueId after =
         b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
     net_.keep(before, after);
-    cache_bytes_ += n_.context * row * int64_t(sizeof(float));
-    return b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
+    cache_bytes_ +=
+        std::max<int64_t>(options_.slots, 1) * n_.context * row * int64_t(sizeof(float));
+    return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
   }
 
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
@@ -329,13 +358,15 @@ class Decoder : Parts {
     const auto made = masks_.find(window);
     if (made != masks_.end()) return made->second;
     const Dim count = is_pooled() ? length_ : Dim(n_.context);
-    const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count});
+    const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count}), queries = column(rows_);
     if (row_.is_encoder) {
-      const ValueId apart = b_.emit(op::Abs, {b_.emit(op::Sub, {keys, places_})});
+      const ValueId apart = b_.emit(op::Abs, {b_.emit(op::Sub, {keys, queries})});
       return masks_[window] = b_.emit(op::LessOrEqual, {apart, whole(DType::kI64, window)});
     }
     const ValueId ends = b_.emit(op::Add, {keys, whole(DType::kI64, window)});
-    return masks_[window] = b_.emit(op::Greater, {ends, places_});
+    ValueId mask = b_.emit(op::Greater, {ends, queries});
+    if (options_.slots) mask = b_.reshape(mask, {length_, Dim(1), Dim(1), count});
+    return masks_[window] = mask;
   }
 
   /// [T, heads * value width]
@@ -349,36 +380,45 @@ class Decoder : Parts {
                   values = cached(in.v, "values." + number, at.kv_heads * n_.value_width);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
-    const ValueId y = b_.emit(
-        op::Attention,
-        {b_.reshape(q, {Dim(1), length_, Dim(at.heads * n_.key_width)}), keys, values, mask, keys_},
-        {{attr::heads, at.heads},
-         {attr::kv_heads, at.kv_heads},
-         {attr::scale, n_.attention_scale},
-         {attr::softcap, n_.attention_cap},
-         {attr::causal, std::string(row_.is_encoder ? "none" : "bottom_right")}});
+    Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width)};
+    if (options_.slots)
+      std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
+    std::vector<ValueId> operands = {b_.reshape(q, dims), keys, values, mask, keys_};
+    if (options_.slots) operands.push_back(slots_);
+    const bool sees_all = row_.is_encoder || options_.slots;
+    const ValueId y = b_.emit(op::Attention, std::move(operands),
+                              {{attr::heads, at.heads},
+                               {attr::kv_heads, at.kv_heads},
+                               {attr::scale, n_.attention_scale},
+                               {attr::softcap, n_.attention_cap},
+                               {attr::causal, std::string(sees_all ? "none" : "bottom_right")}});
     return b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
   }
 
   void describe() {
+    const std::string trained_on =
+        " (trained on " + std::to_string(n_.trained_context) + "; --context N sets the bound)";
     if (is_pooled())
-      b_.note("a text has " + std::to_string(n_.context) + " tokens at most (trained on " +
-              std::to_string(n_.trained_context) + "; --context N sets the bound)");
+      b_.note("a text has " + std::to_string(n_.context) + " tokens at most" + trained_on);
     else
-      b_.note("keys and values of " + std::to_string(n_.context) + " tokens are kept as state, " +
-              std::to_string(cache_bytes_) + " bytes (trained on " +
-              std::to_string(n_.trained_context) + "; --context N sets the bound)");
+      b_.note("keys and values of " +
+              (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
+              std::to_string(n_.context) + " tokens are kept as state, " +
+              std::to_string(cache_bytes_) + " bytes" + trained_on);
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +
               " tokens that the model was trained on: its answers may lose sense behind them");
-    if (!is_pooled()) net_.model.metadata["ingot.typical.position"] = "0";
+    for (const char* port : {"position", "slot", "rows"})
+      if (options_.slots || (!is_pooled() && port == std::string("position")))
+        net_.model.metadata[std::string("ingot.typical.") + port] = "0";
     net_.model.metadata["ingot.decoder.architecture"] = row_.name;
     net_.model.metadata["ingot.decoder.context"] = std::to_string(n_.context);
   }
 
   Dim length_;
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
+  ValueId slots_ = kAbsent, chosen_ = kAbsent;  // of each token; rows that the head computes
   Angles angles_[2];
   std::map<int64_t, ValueId> masks_;
   int64_t cache_bytes_ = 0;

@@ -58,25 +58,8 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std
   options.flags = INGOT_REBINDABLE;
   options.bindings = &one;
   options.binding_count = 1;
-  for (uint32_t i = 0; i < settings.count; i++) {
-    made->slots_.push_back(std::make_unique<Slot>());
-    Slot& slot = *made->slots_.back();
-    auto own = model.session(options);
-    if (!own) refuse(Refusal::kUnavailable, own.error().text());
-    slot.session = std::move(*own);
-    auto generator = Generator::create(slot.session, &made->text_);
-    if (!generator) {
-      *why_not = generator.error().text();
-      return nullptr;
-    }
-    slot.generator = std::move(*generator);
-    made->add_constraint(&slot);
-    uint64_t bytes = 0;
-    ingot_generator_requirements(slot.session.get(), &bytes, nullptr);
-    const ingot_requirements need = slot.session.requirements();
-    made->slot_bytes_ +=
-        need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes + bytes;
-  }
+  while (made->slots_.size() < settings.count)
+    if (!made->add_batch(model, options, why_not)) return nullptr;
   const ingot_generator_summary summary = made->slots_[0]->generator.summary();
   made->context_ = summary.context;
   made->vocabulary_ = summary.vocabulary;
@@ -94,8 +77,34 @@ void LanguageModel::add_constraint(Slot* slot) {
   slot_bytes_ += bytes;
 }
 
+bool LanguageModel::add_batch(const Model& model, const ingot_session_options& options,
+                              std::string* why_not) {
+  Batch& batch = *batches_.emplace_back(std::make_unique<Batch>());
+  auto session = model.session(options);
+  if (!session) refuse(Refusal::kUnavailable, session.error().text());
+  batch.session = std::move(*session);
+  auto generator = Generator::create(batch.session, &text_);
+  if (!generator) {
+    *why_not = generator.error().text();
+    return false;
+  }
+  batch.generator = std::move(*generator);
+  uint64_t bytes = 0;
+  ingot_generator_requirements(batch.session.get(), &bytes, nullptr);
+  const ingot_requirements need = batch.session.requirements();
+  slot_bytes_ +=
+      need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes + bytes;
+  const uint64_t count = batch.generator.summary().slots;
+  for (uint32_t i = 0; i < count; i++) {
+    slots_.push_back(
+        batch.slots.emplace_back(std::make_unique<Slot>(batch, batch.generator.slot(i))).get());
+    add_constraint(slots_.back());
+  }
+  return true;
+}
+
 void LanguageModel::start() {
-  for (auto& slot : slots_) slot->thread = std::thread([this, &slot] { work(*slot); });
+  for (auto& batch : batches_) batch->thread = std::thread([this, &batch] { work(*batch); });
   watch_ = std::thread([this] { watch(); });
 }
 
@@ -105,10 +114,10 @@ void LanguageModel::end_threads() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stops_ = true;
-    for (auto& slot : slots_) slot->wake.notify_one();
+    for (auto& batch : batches_) batch->wake.notify_one();
   }
-  for (auto& slot : slots_)
-    if (slot->thread.joinable()) slot->thread.join();
+  for (auto& batch : batches_)
+    if (batch->thread.joinable()) batch->thread.join();
   if (!watch_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -147,7 +156,7 @@ void LanguageModel::submit(const std::shared_ptr<AnswerTask>& task) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (Slot* const slot = idle_slot(*task)) {
     slot->task = task;
-    slot->wake.notify_one();
+    slot->batch.wake.notify_one();
   } else if (queue_.size() >= settings_.max_queued) {
     refuse(Refusal::kBusy, "model '" + name_ + "': " + std::to_string(queue_.size()) +
                                " requests wait for a slot already; try again later");
@@ -161,37 +170,89 @@ void LanguageModel::submit(const std::shared_ptr<AnswerTask>& task) {
 LanguageModel::Slot* LanguageModel::idle_slot(const AnswerTask& task) {
   Slot* best = nullptr;
   uint64_t most = 0;
-  for (const auto& slot : slots_) {
+  for (Slot* const slot : slots_) {
     if (slot->task) continue;
     const uint64_t common = common_tokens(slot->generator.summary(), task.request.prompt);
-    if (!best || common > most) best = slot.get(), most = common;
+    if (!best || common > most) best = slot, most = common;
   }
   return best;
 }
 
-void LanguageModel::work(Slot& slot) {
+void LanguageModel::work(Batch& batch) {
+  const auto has_task = [](const auto& slot) { return slot->task != nullptr; };
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    slot.wake.wait(lock, [&] { return slot.task || stops_; });
-    if (!slot.task) return;
-    const std::shared_ptr<AnswerTask> task = slot.task;
+    batch.wake.wait(lock, [&] {
+      return stops_ || std::any_of(batch.slots.begin(), batch.slots.end(), has_task);
+    });
+    if (std::none_of(batch.slots.begin(), batch.slots.end(), has_task)) return;
+    for (auto& slot : batch.slots)
+      if (slot->task && !slot->answer) slot->answer = slot->task.get(), slot->has_begun = false;
     lock.unlock();
-    answer(slot, *task);
+    step(batch);
     lock.lock();
-    slot.task.reset();
-    if (queue_.empty()) continue;
-    slot.task = std::move(queue_.front());
-    queue_.pop_front();
+    for (auto& slot : batch.slots) {
+      if (slot->answer || !slot->task) continue;
+      const std::shared_ptr<AnswerTask> ended = std::move(slot->task);
+      if (queue_.empty()) continue;
+      slot->task = std::move(queue_.front());
+      queue_.pop_front();
+    }
   }
 }
 
-uint64_t LanguageModel::run_deadline(const AnswerTask& task) const {
-  if (!max_run_ns_) return task.deadline_ns;
-  return std::min(task.deadline_ns, ingot_clock_ns() + max_run_ns_);
+/// Of a lone answer no run is longer than its own time.
+uint64_t LanguageModel::run_deadline(const Batch& batch) const {
+  uint64_t until = max_run_ns_ ? ingot_clock_ns() + max_run_ns_ : 0, answers = 0;
+  const AnswerTask* last = nullptr;
+  for (const auto& slot : batch.slots)
+    if (slot->answer) last = slot->answer, answers++;
+  if (answers == 1 && (!until || last->deadline_ns < until)) until = last->deadline_ns;
+  return until;
 }
 
-void LanguageModel::begin(Slot& slot, AnswerTask& task) {
+template <class What>
+void LanguageModel::guarded(Slot& slot, What&& what) {
+  AnswerTask& task = *slot.answer;
+  try {
+    what();
+    return;
+  } catch (const ServeError& error) {
+    const bool is_over = error.why() == Refusal::kDeadline && ingot_clock_ns() >= task.deadline_ns;
+    end(task, error.why(),
+        is_over ? "the answer took longer than ingot serve --max-answer-seconds" : error.text());
+  } catch (const std::exception&) {
+    end(task, Refusal::kBusy, "out of memory; try again later");
+  }
+  slot.generator.cancel();  // later runs leave it out
+  slot.answer = nullptr;
+}
+
+/// One run for all answers of the batch, and their tokens.
+void LanguageModel::step(Batch& batch) {
+  for (auto& slot : batch.slots)
+    if (slot->answer)
+      guarded(*slot, [&] {
+        if (!slot->has_begun) begin(*slot);
+        if (slot->answer->is_gone()) refuse(Refusal::kCancelled, "the client has gone");
+        if (slot->answer->deadline_ns <= ingot_clock_ns()) refuse(Refusal::kDeadline, "");
+      });
+  const auto left = batch.generator.step(run_deadline(batch));
+  for (auto& slot : batch.slots)
+    if (slot->answer)
+      guarded(*slot, [&] {
+        if (!left) refuse_by(left.error());
+        const ingot_generator_summary now = slot->generator.summary();
+        slot->cached = now.cached;
+        if (now.cached == now.token_count) add_token(*slot);
+      });
+}
+
+void LanguageModel::begin(Slot& slot) {
+  AnswerTask& task = *slot.answer;
   const AnswerRequest& r = task.request;
+  slot.began_ns = ingot_clock_ns();
+  slot.has_begun = slot.is_first = true;
   std::vector<const char*> stops;
   for (const std::string& text : r.stop_texts) stops.push_back(text.c_str());
   ingot_answer_options options = answer_options();
@@ -217,15 +278,8 @@ void LanguageModel::begin(Slot& slot, AnswerTask& task) {
   task.begin();
 }
 
-/// The prompt or a token, each run under a deadline of its own.
-ingot_token LanguageModel::next(Slot& slot, AnswerTask& task) {
-  for (uint64_t left = 1; left;) {
-    const auto rest = slot.generator.prefill(run_deadline(task));
-    if (!rest) refuse_by(rest.error());
-    left = *rest;
-    slot.cached = slot.generator.summary().cached;
-  }
-  const auto token = slot.generator.next(run_deadline(task));
+ingot_token LanguageModel::next(Slot& slot) {
+  const auto token = slot.generator.next();
   if (!token && token.error().code == INGOT_NOT_FOUND && strstr(token.error().field, "grammar"))
     refuse(Refusal::kInvalid, "a dead end: no token of the model fits the form of the answer here");
   if (!token && token.error().code == INGOT_NOT_FOUND)
@@ -242,48 +296,39 @@ ingot_token LanguageModel::next(Slot& slot, AnswerTask& task) {
   return *token;
 }
 
-void LanguageModel::answer(Slot& slot, AnswerTask& task) {
-  uint64_t began = ingot_clock_ns();
-  try {
-    begin(slot, task);
-    ingot_token token = INGOT_INIT(ingot_token);
-    for (bool is_first = true; token.end == INGOT_END_NONE; is_first = false) {
-      token = next(slot, task);
-      AnswerPiece piece;
-      piece.id = token.id;
-      piece.is_control = token.end == INGOT_END_CONTROL;
-      piece.text = {token.text, token.text_bytes};
-      piece.logprobs = slot.logprobs;
-      task.counts.generated += !piece.is_control;
-      const uint64_t now = ingot_clock_ns();
-      {
-        const std::lock_guard<std::mutex> lock(statistics_mutex_);
-        AnswerStatistics& s = statistics_;
-        s.generated_tokens += !piece.is_control;
-        s.later_tokens += !is_first;
-        (is_first ? s.prompt_ns : s.generation_ns) += now - began;
-        if (is_first) {
-          s.prompt_tokens += task.counts.prompt;
-          s.cached_tokens += task.counts.cached;
-          s.first_token.add(now - task.queued_ns);
-          s.first_tokens.add(now - task.queued_ns);
-        }
-      }
-      began = now;
-      task.add(piece);
+void LanguageModel::add_token(Slot& slot) {
+  AnswerTask& task = *slot.answer;
+  const ingot_token token = next(slot);
+  AnswerPiece piece;
+  piece.id = token.id;
+  piece.is_control = token.end == INGOT_END_CONTROL;
+  piece.text = {token.text, token.text_bytes};
+  piece.logprobs = slot.logprobs;
+  task.counts.generated += !piece.is_control;
+  const uint64_t now = ingot_clock_ns();
+  {
+    const std::lock_guard<std::mutex> lock(statistics_mutex_);
+    AnswerStatistics& s = statistics_;
+    s.generated_tokens += !piece.is_control;
+    s.later_tokens += !slot.is_first;
+    (slot.is_first ? s.prompt_ns : s.generation_ns) += now - slot.began_ns;
+    if (slot.is_first) {
+      s.prompt_tokens += task.counts.prompt;
+      s.cached_tokens += task.counts.cached;
+      s.first_token.add(now - task.queued_ns);
+      s.first_tokens.add(now - task.queued_ns);
     }
-    {
-      const std::lock_guard<std::mutex> lock(statistics_mutex_);
-      statistics_.ok++;
-    }
-    task.end(token.end);
-  } catch (const ServeError& error) {
-    const bool is_over = error.why() == Refusal::kDeadline && ingot_clock_ns() >= task.deadline_ns;
-    end(task, error.why(),
-        is_over ? "the answer took longer than ingot serve --max-answer-seconds" : error.text());
-  } catch (const std::exception&) {
-    end(task, Refusal::kBusy, "out of memory; try again later");
   }
+  slot.began_ns = now;
+  slot.is_first = false;
+  task.add(piece);
+  if (token.end == INGOT_END_NONE) return;
+  {
+    const std::lock_guard<std::mutex> lock(statistics_mutex_);
+    statistics_.ok++;
+  }
+  slot.answer = nullptr;
+  task.end(token.end);
 }
 
 void LanguageModel::end(AnswerTask& task, Refusal why, const std::string& text) {
@@ -296,12 +341,12 @@ void LanguageModel::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!watch_stops_) {
     const bool is_idle = queue_.empty() && std::none_of(slots_.begin(), slots_.end(),
-                                                        [](const auto& s) { return s->task; });
+                                                        [](const Slot* s) { return !!s->task; });
     if (is_idle) {
       watch_wake_.wait(lock);
       continue;
     }
-    for (const auto& slot : slots_)
+    for (Slot* const slot : slots_)
       if (slot->task && slot->task->is_gone()) slot->generator.cancel();
     std::vector<std::shared_ptr<AnswerTask>> ended;
     const uint64_t now = ingot_clock_ns();
@@ -349,7 +394,7 @@ AnswerStatistics LanguageModel::statistics() const {
   all.slots = slots_.size();
   all.bytes = slot_bytes_;
   all.cache_capacity = slots_.size() * context_;
-  for (const auto& slot : slots_) {
+  for (const Slot* const slot : slots_) {
     all.running += slot->task != nullptr;
     all.cache_tokens += slot->cached;
   }

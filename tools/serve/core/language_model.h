@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/serve/core/language_model.h - answers of a language model: its tokenizer and template, its
-// slots, and the queue before them. A slot is a session with caches of its own, made at the start:
-// no request takes more.
+// slots, and the queue before them. A slot has caches of its own, made at the start: no request
+// takes more. The slots of one session (`ingot convert --slots N`, else one) are a batch: a thread
+// computes the next token of each in one run, and parts of new prompts with them.
 // Threads  any, but for the destructor, which waits for the slots' own.
 #pragma once
 #include <atomic>
@@ -71,13 +72,24 @@ class LanguageModel {
   AnswerStatistics statistics() const;
 
  private:
+  struct Batch;
   struct Slot {
-    Session session;
-    Generator generator;
+    Slot(Batch& owner, SlotGenerator made) : batch(owner), generator(made) {}
+    Batch& batch;
+    SlotGenerator generator;
     Constraint constraint;
     std::vector<ingot_logprob> logprobs;
     std::atomic<uint64_t> cached{0};   // tokens
     std::shared_ptr<AnswerTask> task;  // guarded by mutex_
+    // of the batch's thread
+    AnswerTask* answer = nullptr;  // null: it has ended
+    bool has_begun = false, is_first = false;
+    uint64_t began_ns = 0;  // the token in the making
+  };
+  struct Batch {
+    Session session;
+    Generator generator;
+    std::vector<std::unique_ptr<Slot>> slots;
     std::condition_variable wake;
     std::thread thread;
   };
@@ -85,23 +97,30 @@ class LanguageModel {
   LanguageModel(std::string name, const SessionSettings& session, const SlotSettings& settings)
       : name_(std::move(name)), max_run_ns_(session.max_run_ns), settings_(settings) {}
   void add_constraint(Slot* slot);
+  /// False: `*why_not` says why the session is of no language model.
+  bool add_batch(const Model& model, const ingot_session_options& options, std::string* why_not);
   void start();
-  void work(Slot& slot);
-  void answer(Slot& slot, AnswerTask& task);
-  void begin(Slot& slot, AnswerTask& task);
-  ingot_token next(Slot& slot, AnswerTask& task);
+  void work(Batch& batch);
+  void step(Batch& batch);
+  void begin(Slot& slot);
+  void add_token(Slot& slot);
+  ingot_token next(Slot& slot);
+  /// Does it, and ends the answer where it fails.
+  template <class What>
+  void guarded(Slot& slot, What&& what);
   void watch();
   /// @pre mutex_ is held
   Slot* idle_slot(const AnswerTask& task);
   void end(AnswerTask& task, Refusal why, const std::string& text);
-  uint64_t run_deadline(const AnswerTask& task) const;
+  uint64_t run_deadline(const Batch& batch) const;
 
   const std::string name_;
   const uint64_t max_run_ns_;
   const SlotSettings settings_;
   Text text_;
   uint64_t context_ = 0, vocabulary_ = 0, slot_bytes_ = 0;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<std::unique_ptr<Batch>> batches_;
+  std::vector<Slot*> slots_;  // of all batches
   std::thread watch_;
 
   mutable std::mutex mutex_;  // of all below, and the slots' tasks
