@@ -78,17 +78,37 @@ TEST_CASE("--dtype: an embedded golden is held to the row of the table for that 
   CHECK(run({"check", folder / "m.ingot", "--golden", data("linear.npz")}).exit == 0);
 }
 
+namespace {
+void expect_golden(const std::string& source, const std::string& golden) {
+  CAPTURE(source);
+  const Folder folder;
+  for (const char* dtype : {"fp16", "bf16"}) {
+    CAPTURE(dtype);
+    const std::string file = folder / "m.ingot";
+    const Ran ran = run({"convert", source, "-o", file, "--golden", golden, "--dtype", dtype});
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    CHECK(run({"verify", file}).exit == 0);
+    const auto report = inspect(file);
+    const double weights = double(report["weights_bytes"].get<uint64_t>());
+    // of a small network the biases that stay f32 are more than a few hundredths
+    CHECK(double(report["storage"]["stored_bytes"].get<uint64_t>()) >
+          (weights > 16384 ? 0.97 : 0.7) * weights);
+  }
+}
+}  // namespace
+
 TEST_CASE(
     "--dtype: trained networks give their goldens, within the row of the table for that type") {
-  const Folder folder;
+  const std::string keras = kTests + "import/keras/samples/sequential",
+                    flux = kTests + "import/flux/samples/picture";
+  expect_golden(keras + ".keras", keras + ".npz");
+  expect_golden(flux + ".bson", flux + ".npz");
+}
+
+TEST_CASE("--dtype: trained networks of shared material" * doctest::test_suite("shared")) {
   const std::string models = (ingot::tests::shared_folder() / "models/").string(),
                     goldens = models + "golden/";
-  // The first two are in every checkout.
-  std::vector<std::pair<std::string, std::string>> networks = {
-      {kTests + "import/keras/samples/sequential.keras",
-       kTests + "import/keras/samples/sequential.npz"},
-      {kTests + "import/flux/samples/picture.bson", kTests + "import/flux/samples/picture.npz"}};
-  const char* const shared[][2] = {
+  const char* const networks[][2] = {
       {"xboot__libonnx/mnist_8/model.onnx", "xboot__libonnx__mnist_8__model.onnx.npz"},
       {"kraiskil__onnx2c/pytorch.onnx", "kraiskil__onnx2c__pytorch.onnx.npz"},
       {"breizhn__DTLN/model_1.onnx", "breizhn__DTLN__model_1.onnx.npz"},
@@ -99,25 +119,8 @@ TEST_CASE(
       {"Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx",
        "Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB__version-slim-320_simplified.onnx."
        "npz"}};
-  for (const auto& [source, golden] : shared)
-    if (std::filesystem::exists(models + source))
-      networks.emplace_back(models + source, goldens + golden);
-  for (const auto& network : networks) {
-    const std::string &source = network.first, &golden = network.second;
-    CAPTURE(source);
-    for (const char* dtype : {"fp16", "bf16"}) {
-      CAPTURE(dtype);
-      const std::string file = folder / "m.ingot";
-      const Ran ran = run({"convert", source, "-o", file, "--golden", golden, "--dtype", dtype});
-      REQUIRE_MESSAGE(ran.exit == 0, ran.err);
-      CHECK(run({"verify", file}).exit == 0);
-      const auto report = inspect(file);
-      const double weights = double(report["weights_bytes"].get<uint64_t>());
-      // of a small network the biases that stay f32 are more than a few hundredths
-      CHECK(double(report["storage"]["stored_bytes"].get<uint64_t>()) >
-            (weights > 16384 ? 0.97 : 0.7) * weights);
-    }
-  }
+  for (const auto& [source, golden] : networks)
+    if (std::filesystem::exists(models + source)) expect_golden(models + source, goldens + golden);
 }
 
 TEST_CASE("--dtype: --explain and inspect say what every weight costs") {

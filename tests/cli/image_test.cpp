@@ -194,7 +194,8 @@ TEST_CASE("image_input: a small network on frames answers as on prepared images"
 
 TEST_CASE(
     "image_input: a published face detector of shared material on frames answers as on prepared "
-    "images") {
+    "images" *
+    doctest::test_suite("shared")) {
   const std::string source =
       (ingot::tests::shared_folder() / "models").string() +
       "/Linzaer__Ultra-Light-Fast-Generic-Face-Detector-1MB/version-slim-320_simplified.onnx";

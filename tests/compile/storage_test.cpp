@@ -328,7 +328,8 @@ TEST_CASE(
 }
 
 // The case above has the project's own trained network, which every checkout has.
-TEST_CASE("storage: trained networks of shared material stay within the table") {
+TEST_CASE("storage: trained networks of shared material stay within the table" *
+          doctest::test_suite("shared")) {
   const std::string models = (tests::shared_folder() / "models/").string();
   for (const char* name :
        {"xboot__libonnx/mnist_8/model.onnx", "kraiskil__onnx2c/pytorch.onnx",

@@ -83,28 +83,15 @@ void check_complete(const graph::Model& model, const graph::Graph& graph) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("shared material: none means none") {
-  const char* const before = std::getenv("INGOT_SHARED");
-  const std::string kept = before ? before : "";
-  setenv("INGOT_SHARED", "none", 1);
-  CHECK_FALSE(fs::exists(tests::shared_folder()));
-  setenv("INGOT_SHARED", "/there", 1);
-  CHECK(tests::shared_folder() == "/there");
-  setenv("INGOT_SHARED", "", 1);
-  CHECK(tests::shared_folder().lexically_normal() ==
-        fs::path(INGOT_CHECKOUT).parent_path() / "shared");
-  before ? setenv("INGOT_SHARED", kept.c_str(), 1) : unsetenv("INGOT_SHARED");
-}
-
-TEST_CASE("models: those that must run import, with every shape known") {
+/// The rows whose models are shared material, or the others.
+void import_rows(bool shared) {
   size_t done = 0, absent = 0;
   for (const Row& row : rows()) {
+    if ((row.source.rfind("shared:", 0) == 0) != shared) continue;
     const fs::path path = locate(row.name, row.source);
     if (path.empty() || !fs::exists(path)) {
       absent++;
-      if (row.source.rfind("shared:", 0) == 0 && !row.replaced)
+      if (shared && !row.replaced)
         std::cout << "[skip] import of " << row.name << ": there is no shared material\n";
       continue;
     }
@@ -124,23 +111,47 @@ TEST_CASE("models: those that must run import, with every shape known") {
   std::cout << "models imported: " << done << ", not there: " << absent << "\n";
 }
 
-TEST_CASE("models: any other .onnx at hand imports or gives its whole list") {
+/// Any .onnx below `root` imports or gives its whole list.
+void import_below(const fs::path& root) {
+  if (!fs::exists(root)) return;
   size_t imported = 0, refused = 0;
-  for (const fs::path& root : {tests::shared_folder() / "models", fetched() / "pypi"}) {
-    if (!fs::exists(root)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
-      if (entry.path().extension() != ".onnx" || !entry.is_regular_file()) continue;
-      CAPTURE(entry.path().filename().string());
-      try {
-        onnx::import_onnx(entry.path().string());
-        imported++;
-      } catch (const graph::ConversionError& error) {
-        CAPTURE(error.message);
-        CHECK(error.exit_code == 4);
-        CHECK(!error.unsupported.empty());
-        refused++;
-      }
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".onnx" || !entry.is_regular_file()) continue;
+    CAPTURE(entry.path().filename().string());
+    try {
+      onnx::import_onnx(entry.path().string());
+      imported++;
+    } catch (const graph::ConversionError& error) {
+      CAPTURE(error.message);
+      CHECK(error.exit_code == 4);
+      CHECK(!error.unsupported.empty());
+      refused++;
     }
   }
   std::cout << "other models: " << imported << " imported, " << refused << " refused with a list\n";
+}
+
+}  // namespace
+
+TEST_CASE("shared material: none means none") {
+  const char* const before = std::getenv("INGOT_SHARED");
+  const std::string kept = before ? before : "";
+  setenv("INGOT_SHARED", "none", 1);
+  CHECK_FALSE(fs::exists(tests::shared_folder()));
+  setenv("INGOT_SHARED", "/there", 1);
+  CHECK(tests::shared_folder() == "/there");
+  setenv("INGOT_SHARED", "", 1);
+  CHECK(tests::shared_folder().lexically_normal() ==
+        fs::path(INGOT_CHECKOUT).parent_path() / "shared");
+  before ? setenv("INGOT_SHARED", kept.c_str(), 1) : unsetenv("INGOT_SHARED");
+}
+
+TEST_CASE("models: those that must run import, with every shape known") { import_rows(false); }
+TEST_CASE("models: those of shared material" * doctest::test_suite("shared")) { import_rows(true); }
+
+TEST_CASE("models: any other .onnx at hand imports or gives its whole list") {
+  import_below(fetched() / "pypi");
+}
+TEST_CASE("models: any other .onnx of shared material" * doctest::test_suite("shared")) {
+  import_below(tests::shared_folder() / "models");
 }

