@@ -82,7 +82,7 @@ struct Dot {
     a.high = _mm256_add_epi32(a.high, _mm256_madd_epi16(odd, w.odd[1]));
   }
 #endif
-  static constexpr bool kPacksFour = false, kFinishesBytes = false;
+  static constexpr bool kPacksFour = false, kFinishesBytes = true;
   static INGOT_INLINE void dot_pair(__m256i (&sums)[2], const uint8_t* a, const uint8_t* b,
                                     const int16_t* pair) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)),
@@ -92,14 +92,41 @@ struct Dot {
     sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, load(pair)));
     sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, load(pair + 16)));
   }
-  static INGOT_INLINE void store(uint8_t* p, const __m256i (&v)[2], int64_t n) {
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v[0], v[1]), 0xd8);
+  struct Finish {
+    __m256 multipliers[2], high;
+    __m256i zero;
+    __m128i low;
+  };
+  static INGOT_INLINE Finish finish_of(const float* multipliers, int32_t zero, int32_t low,
+                                       int32_t high) {
+    return {{_mm256_loadu_ps(multipliers), _mm256_loadu_ps(multipliers + 8)},
+            _mm256_set1_ps(float(high - zero)),
+            _mm256_set1_epi16(int16_t(zero)),
+            _mm_set1_epi8(int8_t(low))};
+  }
+  /// The minimum of a number and NaN is the number; what packs saturates, so that the lower limit
+  /// may come last.
+  static INGOT_INLINE __m128i finish_bytes(const __m256i (&sums)[2], const Finish& f) {
+    __m256i steps[2];
+    INGOT_UNROLL for (int i = 0; i < 2; i++) {
+      const __m256 step = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[i]), f.multipliers[i]);
+      steps[i] = _mm256_cvtps_epi32(_mm256_min_ps(step, f.high));
+    }
+    const __m256i words = _mm256_adds_epi16(_mm256_packs_epi32(steps[0], steps[1]), f.zero);
     const __m128i bytes =
         _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    return _mm_max_epu8(_mm_shuffle_epi32(bytes, 0xd8), f.low);
+  }
+  static INGOT_INLINE void store_bytes(uint8_t* p, __m128i bytes, int64_t n) {
     if (n >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
     alignas(16) uint8_t all[16];
     _mm_store_si128(reinterpret_cast<__m128i*>(all), bytes);
     std::memcpy(p, all, size_t(n));
+  }
+  static INGOT_INLINE void store(uint8_t* p, const __m256i (&v)[2], int64_t n) {
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v[0], v[1]), 0xd8);
+    store_bytes(
+        p, _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)), n);
   }
 };
 

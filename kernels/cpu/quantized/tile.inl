@@ -340,12 +340,15 @@ INGOT_INLINE void store_lanes(const Int8TileShape& x, Int8TileAt at, int32_t* su
     for (int i = 0; i < n * stride; i++)
       sums[i] -= int32_t(uint32_t(at.sums[i / stride]) * uint32_t(r.w_zero));
   if (r.mode == RequantMode::kFloatEven) {
-    for (int64_t o = 0; o < at.cols; o += kPanel)
+    for (int64_t o = 0; o < at.cols; o += kPanel) {
+      const Dot::Finish finish = finish_of<Dot>(r, at.output + o);
       for (int i = 0; i < n; i++) {
         const int32_t* const from = sums + i * stride + o;
-        typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
-        requantize_float<V>(r, numbers, at.output + o, at.out + i * out_stride + o, at.cols - o);
+        const typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
+        Dot::store_bytes(at.out + i * out_stride + o, Dot::finish_bytes(numbers, finish),
+                         at.cols - o);
       }
+    }
     return;
   }
   const int half = (n + 1) / 2;
