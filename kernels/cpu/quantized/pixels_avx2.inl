@@ -16,8 +16,8 @@ namespace {
 constexpr int kLanePixels = 16;        // of a tile
 constexpr int64_t kLaneBytes = 128;    // of each pixel that a tile packs at a time: 32 groups
 constexpr int64_t kLaneChunks = 64;    // of a panel: more are left to the other tiles
-constexpr int64_t kFewestPixels = 12;  // fewer are not worth the search
-constexpr int64_t kDenseUnsafe = 16;   // a group in four
+constexpr int64_t kFewestPixels = 32;  // fewer are not worth the search
+constexpr int64_t kDenseUnsafe = 40;   // a group in ten
 constexpr int kLanePanels = 2;         // that share what a tile has packed
 
 constexpr int kMaxUnsafe = 1024;  // groups of a panel
@@ -63,7 +63,7 @@ inline bool find_unsafe(const Int8TileShape& x, const int8_t* w, UnsafeGroups* f
         found->groups[level][counts[level] - 1] = uint16_t(g * kPanel + __builtin_ctz(outputs));
   };
   for_lane_chunks(x, [&](const Segment&, int64_t, int64_t n) {
-    for (int64_t g = 0; g < n / 4; g++, w += 4 * kPanel) {
+    for (int64_t g = 0; g < n / 4 && counts[0] + counts[1] <= most; g++, w += 4 * kPanel) {
       const uint32_t all = outputs_above(kSafeSum, w) | outputs_above(kSafeSum, w + 32) << 8;
       if (!all) continue;
       const uint32_t far = outputs_above(kNearlySafeSum, w) | outputs_above(kNearlySafeSum, w + 32)
