@@ -72,8 +72,7 @@ __attribute__((noinline)) void sum_short_windows(const QuantizedConv2dAttributes
       at.half = (p.count() + 1) / 2 * x.pixel_stride;
       at.b = reinterpret_cast<const int8_t*>(ones), at.raw = products;
       Int8Tiles<V>::kSingle.rows[p.count()](shape, at);
-      for (int64_t k = 0; k < p.count(); k++)
-        sums[y * cols + p.begin + k] = products[k * kPanel];
+      for (int64_t k = 0; k < p.count(); k++) sums[y * cols + p.begin + k] = products[k * kPanel];
     }
 }
 
@@ -106,9 +105,8 @@ void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Rang
   }
   const int64_t panel_bytes = kPanel * j.requantization->element_bytes();
   const int64_t down = int64_t(t.stride_h) * band.row_stride;
-  SignedStarts starts;
-  for_int8_panels(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
-    starts.fill(&shape, j.weights + p * shape.panel_stride, p * kPanel, count);
+  const int64_t pixels = rows.count() * cols.count();
+  const auto multiply = [&](int64_t p, int count, int64_t outputs) {
     const int64_t most = Int8Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;
@@ -119,6 +117,10 @@ void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Rang
       at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * panel_bytes;
       at.steps = &j.steps;
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
+#if defined(INGOT_PIXEL_LANES)
+      if (shape.unsafe)
+        return int8_lanes<V>(shape, at, {cols.count(), down, j.out.row_stride}, pixels);
+#endif
       if (step == 2 && y + 1 < rows.end) {
         at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
         Int8Tiles<V>::run(count, 2 * cols.count(), shape, at);
@@ -134,7 +136,8 @@ void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Rang
         Int8Tiles<V>::run(count, x.count(), shape, here);
       }
     }
-  });
+  };
+  for_int8_panels(&shape, j.weights, pixels, panels, j.out.c, multiply);
 }
 
 /// What every image of the batch shares.

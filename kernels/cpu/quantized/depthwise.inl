@@ -6,6 +6,9 @@
 #if defined(INGOT_SIMD_AVX512) && defined(INGOT_SIMD_VNNI)
 #include "kernels/cpu/quantized/depthwise_taps_avx512.inl"
 #define INGOT_DEPTHWISE3 1
+#elif defined(INGOT_SIMD_AVX2)
+#include "kernels/cpu/quantized/depthwise3_avx2.inl"
+#define INGOT_DEPTHWISE3 1
 #elif defined(INGOT_SIMD_DOTPROD) || defined(INGOT_SIMD_I8MM)
 #include "kernels/cpu/quantized/depthwise3_neon.inl"
 #define INGOT_DEPTHWISE3 1
@@ -123,7 +126,7 @@ struct DepthwiseSlice {
   /// One band; j is of these channels.
   void run(const Int8ConvJob& j, const Int8Band& band, Range y, Range x) {
 #if defined(INGOT_DEPTHWISE3)
-    if (is_three) return depthwise3_band(j, band, y, x, table);
+    if (is_three) return depthwise3_band<V>(j, band, y, x, table);
 #endif
     Segment* const segments = reinterpret_cast<Segment*>(j.memory);
     fill_tap_segments(*j.t, band, segments);

@@ -321,8 +321,9 @@ inline DepthwiseBlock depthwise_block(const Int8ConvJob& j, const Int8Band& band
   return b;
 }
 
-inline void depthwise3_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
-                            const DepthwiseTable& table) {
+template <class V>
+void depthwise3_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
+                     const DepthwiseTable& table) {
   const DepthwiseBlock b = depthwise_block(j, band, rows, cols);
   if (j.t->stride_w == 1)
     depthwise_channels<1>(b, table);

@@ -112,8 +112,9 @@ void depthwise_line3(const DepthwiseLine3& l, int64_t cols, const ThreeTaps& tap
 }
 
 /// One band of at most 64 channels.
-inline void depthwise3_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
-                            const DepthwiseTable& table) {
+template <class V>
+void depthwise3_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Range cols,
+                     const DepthwiseTable& table) {
   for (int64_t c = 0; c < j.in.c; c += kPanel)
     for (int64_t y = 0; y < rows.count(); y++) {
       DepthwiseLine3 l;

@@ -69,11 +69,11 @@ template <class V, int NP>
 INGOT_INLINE int64_t int8_row_panels(Int8TileShape& shape, Int8TileAt at, const int8_t* w,
                                      uint8_t* out, int64_t o, int64_t p, int64_t end) {
   const int64_t panel_bytes = kPanel * shape.requantization->element_bytes();
-  SignedStarts starts;
+  PanelState state;
   for (; p + NP <= end; p += NP) {
     at.b = w + p * shape.panel_stride, at.output = p * kPanel;
     at.out = out + p * panel_bytes, at.cols = min_of(o - p * kPanel, NP * kPanel);
-    starts.fill(&shape, at.b, at.output, NP);
+    state.fill(&shape, at.b, at.output, NP);
     run_int8_tile<V>(int8_tile<V, 1, NP>, shape, at, 1, NP);
   }
   return p;
@@ -104,22 +104,25 @@ void multiply_int8_rows(Int8TileShape shape, const TensorView& x, const TensorVi
       int8_row_panels<V, 1>(shape, at, w, to, o, p, panels.end);
       continue;
     }
-    SignedStarts starts;
-    for_int8_panels(panels, o, [&](int64_t p, int columns, int64_t outputs) {
-      starts.fill(&shape, w + p * shape.panel_stride, p * kPanel, columns);
+    const auto multiply = [&](int64_t p, int columns, int64_t outputs) {
+      at.b = w + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
+      at.out = to + p * kPanel * element;
+#if defined(INGOT_PIXEL_LANES)
+      if (shape.unsafe) return int8_lanes<V>(shape, at, {block.count(), 0, 0}, block.count());
+#endif
       const int64_t tiles = ceil_div(block.count(), Int8Tiles<V>::rows(columns));
       for (int64_t i = 0; i < tiles; i++) {
         const Range part_of = part(block.count(), i, tiles);
         const int64_t h = (part_of.count() + 1) / 2;
         Int8TileAt here = at;
         here.a += part_of.begin * from.stride, here.half = h * from.stride;
-        here.b = w + p * shape.panel_stride, here.output = p * kPanel, here.cols = outputs;
-        here.out = to + part_of.begin * y_row + p * kPanel * element, here.out_half = h * y_row;
+        here.out += part_of.begin * y_row, here.out_half = h * y_row;
         if (here.sums) here.sums += part_of.begin, here.sums_half = h;
         if (here.steps) here.steps += part_of.begin, here.steps_half = h;
         Int8Tiles<V>::run(columns, part_of.count(), shape, here);
       }
-    });
+    };
+    for_int8_panels(&shape, w, block.count(), panels, o, multiply);
   }
 }
 

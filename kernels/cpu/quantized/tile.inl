@@ -6,43 +6,14 @@
 // 16-bit pixels are two of bytes: x + 32768 = 256 * upper + lower, so that a tile runs over the
 // upper bytes, then over the lower ones, and both sums make one.
 #pragma once
-#include "kernels/cpu/gemm/tile.inl"
-#include "kernels/cpu/quantized/requantize.inl"
+#include "kernels/cpu/quantized/tile_shape.inl"
+#if defined(INGOT_SIMD_AVX2) && !defined(INGOT_SIMD_VNNI)
+#include "kernels/cpu/quantized/pixels_avx2.inl"
+#define INGOT_PIXEL_LANES 1
+#endif
 
 namespace ingot::cpu {
 namespace {
-
-/// What the tiles of one call share. Sizes in bytes.
-struct Int8TileShape {
-  const Segment* segments = nullptr;
-  int64_t segment_count = 0, segment_length = 0;  // length: a multiple of 4
-  int64_t pixel_stride = 0, panel_stride = 0, out_stride = 0;
-  int64_t plane = 0;  // of 16-bit pixels: lower bytes lie so far behind the upper ones; else 0
-  const Requantization* requantization = nullptr;
-  int64_t steps_stride = 0;  // between pixels; 0: one for all
-  const int32_t* signed_starts = nullptr;  // of Dot::kSigned, of the tile's first panel
-  const int32_t* starts(int64_t output) const {
-    if constexpr (Dot::kSigned) return signed_starts;
-    return requantization->starts(output);
-  }
-};
-
-/// Where one tile is. Pixels come in two halves, as in gemm_tile. `sums`: of the bytes of each
-/// pixel's window, where weights have a zero point; else null. `steps`: of to_float.
-struct Int8TileAt {
-  const uint8_t* a = nullptr;
-  int64_t half = 0;
-  const int8_t* b = nullptr;
-  int64_t output = 0;  // the first channel of it
-  uint8_t* out = nullptr;
-  int64_t out_half = 0;
-  const int32_t* sums = nullptr;
-  int64_t sums_half = 0;
-  const RowQuantParams* steps = nullptr;
-  int64_t steps_half = 0;
-  int64_t cols = 0;        // outputs of it that exist
-  int32_t* raw = nullptr;  // sums go there, a row of panels a pixel, and nothing else is done
-};
 
 constexpr int64_t kBytePrefetch = 2048;  // bytes ahead in a weight panel
 
@@ -126,8 +97,7 @@ INGOT_INLINE void add_group(const int8_t* w, int64_t panel, const typename D::X 
   typename D::W column[NP];
   load_column<V, MR, NP>(w + g * 4 * kPanel, panel, column);
   INGOT_UNROLL for (int i = 0; i < MR; i++) {
-    INGOT_UNROLL for (int p = 0; p < NP; p++)
-        D::template dot<g>(acc[i][p], pixels[i], column[p]);
+    INGOT_UNROLL for (int p = 0; p < NP; p++) D::template dot<g>(acc[i][p], pixels[i], column[p]);
   }
 }
 
@@ -316,8 +286,7 @@ constexpr int kTilePanels = int(max_of(max_of(Dot::kRows * Dot::kPanels, Dot::kT
 /// `rows` 16-bit pixels by `panels`.
 template <class V>
 __attribute__((noinline)) void int16_tile(Int8Tile tile, const Int8TileShape& x,
-                                          const Int8TileAt& t,
-                                         int rows, int panels) {
+                                          const Int8TileAt& t, int rows, int panels) {
   alignas(64) int32_t upper[kTilePanels * kPanel], lower[kTilePanels * kPanel];
   Int8TileAt at = t;
   at.raw = upper, tile(x, at);
@@ -360,28 +329,128 @@ struct Int8Tiles {
   }
 };
 
-/// What the sums of a tile's panels begin with where pixels are multiplied less 128: made once for
-/// all pixels of a call, as much work as one more pixel.
-struct SignedStarts {
+#if defined(INGOT_PIXEL_LANES)
+/// `n` pixels of one row of the image; `at` is where the first one is.
+template <class V>
+INGOT_INLINE void store_lanes(const Int8TileShape& x, Int8TileAt at, int32_t* sums, int n,
+                              int stride) {
+  const Requantization r = *x.requantization;
+  const int64_t out_stride = x.out_stride;
+  if (r.w_zero != 0)
+    for (int i = 0; i < n * stride; i++)
+      sums[i] -= int32_t(uint32_t(at.sums[i / stride]) * uint32_t(r.w_zero));
+  if (r.mode == RequantMode::kFloatEven) {
+    for (int64_t o = 0; o < at.cols; o += kPanel) {
+      const Dot::Finish finish = finish_of<Dot>(r, at.output + o);
+      for (int i = 0; i < n; i++) {
+        const int32_t* const from = sums + i * stride + o;
+        const typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
+        Dot::store_bytes(at.out + i * out_stride + o, Dot::finish_bytes(numbers, finish),
+                         at.cols - o);
+      }
+    }
+    return;
+  }
+  const int half = (n + 1) / 2;
+  at.out_half = half * out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
+  if (r.to_float()) return store_float_tile<V>(x, at, sums, n, stride);
+  store_fixed_tile<V>(x, at, sums, n, stride);
+}
+
+/// Pixels [r) as runs of one row of the image: f(the first one, how many, where it is).
+template <class F>
+INGOT_INLINE void for_pixel_runs(const Int8TileShape& x, const Int8TileAt& t, const PixelRows& rows,
+                                 Range r, F f) {
+  for (int64_t i = r.begin, n; i < r.end; i += n) {
+    const int64_t row = i / rows.row, column = i % rows.row;
+    n = min_of(r.end - i, rows.row - column);
+    Int8TileAt at = t;
+    at.a += row * rows.down + column * x.pixel_stride;
+    at.out += row * rows.out_down + column * x.out_stride;
+    if (at.sums) at.sums += i;
+    if (at.steps) at.steps += i * x.steps_stride;
+    f(i, int(n), at);
+  }
+}
+
+/// All pixels of a call by the panels of x.unsafe; `t` is where the first one is. Of eight or less
+/// at the end, a few are not worth a vector.
+template <class V>
+__attribute__((noinline)) void int8_lanes(const Int8TileShape& x, const Int8TileAt& t,
+                                          const PixelRows& rows, int64_t pixels) {
+  alignas(64) int32_t sums[kLanePixels * kLanePanels * kPanel];
+  const int stride = int(round_up(t.cols, kPanel));
+  const int64_t few = pixels % 8 <= Dot::kTall ? pixels % 8 : 0, end = pixels - few;
+  for (Range r = {0, 0}; r.begin < end; r.begin = r.end) {
+    r.end = min_of(end, r.begin + kLanePixels);
+    if (r.count() > 8)
+      multiply_pixels<2>(x, t, rows, r, sums);
+    else
+      multiply_pixels<1>(x, t, rows, r, sums);
+    for_pixel_runs(x, t, rows, r, [&](int64_t i, int n, const Int8TileAt& at) {
+      store_lanes<V>(x, at, sums + (i - r.begin) * stride, n, stride);
+    });
+  }
+  for_pixel_runs(x, t, rows, {end, pixels}, [&](int64_t, int n, Int8TileAt at) {
+    const int half = (n + 1) / 2;
+    at.half = half * x.pixel_stride, at.out_half = half * x.out_stride;
+    at.sums_half = half, at.steps_half = half * x.steps_stride;
+    for (; at.cols > 0; at.cols -= kPanel) {
+      Int8Tiles<V>::kSingle.rows[n](x, at);
+      at.b += x.panel_stride, at.output += kPanel;
+      at.out += kPanel * x.requantization->element_bytes();
+    }
+  });
+}
+#endif
+
+/// What is made of a tile's panels once for all pixels of a call: what sums begin with where pixels
+/// are multiplied less 128, as much work as one more pixel; which groups of weights could saturate,
+/// as much as three.
+struct PanelState {
   alignas(64) int32_t sums[max_of(Dot::kPanels, Dot::kWide) * kPanel];
+#if defined(INGOT_PIXEL_LANES)
+  UnsafeGroups unsafe[kLanePanels];
+#endif
   /// @pre the panels of weights follow each other, `shape` says how far apart
   template <class D = Dot>
   INGOT_INLINE void fill(Int8TileShape* shape, const int8_t* w, int64_t output, int panels) {
     if constexpr (D::kSigned) {
       for (int p = 0; p < panels; p++)
         D::signed_starts(w + p * shape->panel_stride, shape->panel_stride,
-                           shape->requantization->starts(output) + p * kPanel, sums + p * kPanel);
+                         shape->requantization->starts(output) + p * kPanel, sums + p * kPanel);
       shape->signed_starts = sums;
     }
   }
+  /// Of panel `first` and those that are computed with it, of `left`. @return how many
+  INGOT_INLINE int fill_some(Int8TileShape* shape, const int8_t* w, int64_t first, int64_t left,
+                             int64_t pixels) {
+    const int8_t* const from = w + first * shape->panel_stride;
+    int panels = left < Dot::kPanels ? 1 : Dot::kPanels;
+#if defined(INGOT_PIXEL_LANES)
+    int found = 0;
+    if (takes_lanes(*shape, pixels))
+      while (found < min_of(left, kLanePanels) &&
+             find_unsafe(*shape, from + found * shape->panel_stride, unsafe + found))
+        found++;
+    shape->unsafe = found ? unsafe : nullptr;
+    if (found) panels = found;
+#endif
+    (void)pixels;
+    fill(shape, from, first * kPanel, panels);
+    return panels;
+  }
 };
 
-/// Calls f(first panel, panels, outputs) over panels [range) of o outputs.
+/// Calls f(first panel, panels, outputs) over panels [range) of o outputs, for `pixels` pixels.
 template <class F>
-INGOT_INLINE void for_int8_panels(Range range, int64_t o, F f) {
-  for (int64_t p = range.begin; p < range.end; p += Dot::kPanels) {
-    const int count = range.end - p < Dot::kPanels ? 1 : Dot::kPanels;
+INGOT_INLINE void for_int8_panels(Int8TileShape* shape, const int8_t* w, int64_t pixels,
+                                  Range range, int64_t o, F f) {
+  PanelState state;
+  for (int64_t p = range.begin; p < range.end;) {
+    const int count = state.fill_some(shape, w, p, range.end - p, pixels);
     f(p, count, min_of(o - p * kPanel, count * kPanel));
+    p += count;
   }
 }
 
