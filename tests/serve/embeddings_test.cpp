@@ -103,7 +103,7 @@ TEST_CASE("embeddings: texts and tokens, as numbers and in base64") {
   CHECK(server.end() == 0);
 }
 
-TEST_CASE("embeddings: what is wrong is said, and others go on") {
+TEST_CASE("embeddings: what is wrong is reported, and others go on") {
   const EmbeddingModels models;
   ServerProcess server({models.root});
   const uint16_t port = server.port();

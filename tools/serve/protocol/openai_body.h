@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/serve/protocol/openai_body.h - what the bodies of OpenAI's paths share. Needs nlohmann-json.
+// tools/serve/protocol/openai_body.h - what bodies of OpenAI's paths share. Needs nlohmann-json.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string_view>
