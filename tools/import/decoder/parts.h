@@ -24,7 +24,8 @@ class Parts {
         const importer::ImportOptions& options)
       : n_(numbers),
         row_(*numbers.row),
-        net_(tensors.file(), format, options),
+        options_(options),
+        net_(tensors.file(), format, options_),
         b_(net_.b),
         weights_(tensors, b_, options.keep_blocks) {}
 
@@ -101,6 +102,7 @@ class Parts {
 
   DecoderNumbers n_;
   const Architecture& row_;
+  const importer::ImportOptions options_;
   layers::Network net_;
   aten::Builder& b_;
   Weights weights_;
