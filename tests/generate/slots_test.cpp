@@ -28,14 +28,14 @@ Ids prompt_of(uint32_t seed, size_t count) {
 }
 
 /// A file of so many slots (0: without), a session and its generators.
-struct Chat {
+struct SlotChat {
   FileBytes bytes;
   Model model;
   Session session;
   Text text;
   Generator generator;
 
-  Chat(int64_t slots, int threads)
+  SlotChat(int64_t slots, int threads)
       : bytes(chat_model(chat_source(), kChatContext, slots)),
         model(open_bytes_or_fail(bytes)),
         session(make_session(threads)),
@@ -84,7 +84,7 @@ struct Answer {
   }
 };
 
-Answer lone(Answer answer, Chat& plain) {
+Answer lone(Answer answer, SlotChat& plain) {
   answer.begin(plain.generator);
   while (answer.end == INGOT_END_NONE) {
     while (*plain.generator.prefill() > 0) continue;
@@ -99,7 +99,7 @@ bool is_ready(SlotGenerator slot) {
 }
 
 /// All answers, each in the slot that is free first, from the step of its number on.
-void run_all(Chat& chat, std::vector<Answer>& answers, size_t apart) {
+void run_all(SlotChat& chat, std::vector<Answer>& answers, size_t apart) {
   Answer* in_slot[kSlots] = {};
   size_t begun = 0, ended = 0;
   for (size_t step = 0; ended < answers.size(); step++) {
@@ -133,13 +133,13 @@ std::vector<Answer> some_answers() {
 }  // namespace
 
 TEST_CASE("slots: answers that come and go have the logits and tokens of lone runs") {
-  Chat plain(0, 1);
+  SlotChat plain(0, 1);
   std::vector<Answer> expected;
   for (const Answer& answer : some_answers()) expected.push_back(lone(answer, plain));
   CHECK(expected[0].end == INGOT_END_CONTEXT);
   CHECK(expected[1].end == INGOT_END_LENGTH);
   for (const int threads : {1, 3}) {
-    Chat chat(kSlots, threads);
+    SlotChat chat(kSlots, threads);
     CHECK(chat.slot(0).summary().slots == kSlots);
     for (const size_t apart : {0, 3}) {
       CAPTURE(threads);
@@ -160,7 +160,7 @@ TEST_CASE("slots: answers that come and go have the logits and tokens of lone ru
 }
 
 TEST_CASE("slots: one that is cancelled is left out, and others do not see it") {
-  Chat plain(0, 1), chat(kSlots, 1);
+  SlotChat plain(0, 1), chat(kSlots, 1);
   const Answer asked{prompt_of(5, 20), {}, 6, 3}, other{prompt_of(6, 11), {}, 30, 0};
   SlotGenerator first = chat.slot(0), second = chat.slot(1);
   Answer found = asked;
@@ -195,7 +195,7 @@ TEST_CASE("slots: one that is cancelled is left out, and others do not see it") 
 
 TEST_CASE(
     "slots: without step, each is a generator of its own; logits of others are computed again") {
-  Chat plain(0, 1), chat(kSlots, 1);
+  SlotChat plain(0, 1), chat(kSlots, 1);
   const Answer asked{prompt_of(7, 12), {}, 5, 0}, other{prompt_of(8, 9), {}, 5, 2};
   Answer found[] = {asked, other};
   SlotGenerator slots[] = {chat.slot(3), chat.slot(1)};
@@ -213,7 +213,7 @@ TEST_CASE(
 }
 
 TEST_CASE("slots: a conversation is saved from one and goes on in another") {
-  Chat plain(0, 1), chat(kSlots, 1);
+  SlotChat plain(0, 1), chat(kSlots, 1);
   const Answer asked{prompt_of(9, 20), {}, 4, 0}, other{prompt_of(10, 14), {}, 4, 0};
   SlotGenerator from = chat.slot(2), to = chat.slot(3), beside = chat.slot(0);
   Answer first = asked, second = asked, third = other;
@@ -244,7 +244,7 @@ TEST_CASE("slots: a conversation is saved from one and goes on in another") {
 }
 
 TEST_CASE("slots: a run by hand with a slot or a position that is none is an error") {
-  Chat chat(kSlots, 1);
+  SlotChat chat(kSlots, 1);
   const auto run = [&](int64_t position, int64_t slot, int64_t row) {
     chat.session.input<int32_t>("tokens").value()[0] = 5;
     chat.session.input<int64_t>("position").value()[0] = position;
@@ -265,7 +265,7 @@ TEST_CASE("slots: a run by hand with a slot or a position that is none is an err
 }
 
 TEST_CASE("slots: one block of memory for all, to the byte; what is none is null") {
-  Chat chat(kSlots, 1), plain(0, 1);
+  SlotChat chat(kSlots, 1), plain(0, 1);
   uint64_t need = 0, of_one = 0;
   REQUIRE(ingot_generator_requirements(chat.session.get(), &need, nullptr) == INGOT_OK);
   REQUIRE(ingot_generator_requirements(plain.session.get(), &of_one, nullptr) == INGOT_OK);
