@@ -420,3 +420,71 @@ TEST_CASE("generator: sessions of no language model, and one that cannot be rebo
   REQUIRE(slow->run([&](const ingot_token& t) { ids.push_back(t.id); }).ok());
   CHECK(ids == plain_answer(prompt, 6));
 }
+
+TEST_CASE("a constraint: greedy and drawn answers are of its grammar, and end with it") {
+  Chat chat;
+  Error error;
+  uint64_t bytes = 0;
+  REQUIRE(ingot_constraint_requirements(chat.text.get(), &bytes, &error) == INGOT_OK);
+  std::vector<uint8_t> memory(size_t(bytes) + 15);
+  ingot_block_options block = INGOT_INIT(ingot_block_options);
+  block.memory = memory.data() + (16 - reinterpret_cast<uintptr_t>(memory.data()) % 16) % 16;
+  block.memory_bytes = bytes - 1;
+  ingot_constraint* constraint = nullptr;
+  CHECK(ingot_constraint_create(chat.text.get(), &block, &constraint, &error) ==
+        INGOT_ARENA_TOO_SMALL);
+  block.memory_bytes = bytes;
+  REQUIRE(ingot_constraint_create(chat.text.get(), &block, &constraint, &error) == INGOT_OK);
+  const Constraint owner(constraint);
+  ingot_answer_options options = answer_options();
+  options.constraint = constraint;
+  CHECK(chat.generator.begin({6, 7}, options).error().code == INGOT_WRONG_STATE);  // no grammar
+  // x, then any number of y and z, then !: states 0 to 2 and their edges.
+  const uint32_t words[] = {0x52474e49,
+                            1,
+                            3,
+                            3,
+                            0,
+                            0,
+                            0 | 1u << 30,
+                            1 | 1u << 30,
+                            3 | 1u << 28,
+                            3,
+                            'x' | 'x' << 8,
+                            1,
+                            '!' | '!' << 8,
+                            2,
+                            'y' | 'z' << 8,
+                            1};
+  std::vector<uint8_t> form;
+  for (const uint32_t word : words)
+    for (int i = 0; i < 4; i++) form.push_back(uint8_t(word >> (8 * i)));
+  CHECK(ingot_constraint_set(constraint, form.data(), form.size() - 1, &error) == INGOT_TRUNCATED);
+  REQUIRE(ingot_constraint_set(constraint, form.data(), form.size(), &error) == INGOT_OK);
+  for (const double temperature : {0., 1., 3.}) {
+    const ingot_setting setting = {"temperature", temperature};
+    options.settings = &setting;
+    options.setting_count = 1;
+    for (options.seed = 0; options.seed < 5; options.seed++) {
+      std::string said;
+      ingot_end end = INGOT_END_NONE;
+      const Ids ids = chat.answer({6, 7}, options, &said, &end);
+      CHECK(said[0] == 'x');
+      CHECK(said.find_first_not_of("yz", 1) ==
+            (end == INGOT_END_GRAMMAR ? said.size() - 1 : std::string::npos));
+      CHECK((end == INGOT_END_GRAMMAR ? said.back() == '!' : end == INGOT_END_CONTEXT));
+      CHECK(chat.answer({6, 7}, options) == ids);
+    }
+  }
+  const ingot_logit_bias biases[] = {{6 + 23, -INFINITY},
+                                     {int32_t(kChatFirstByte) + 'x', -INFINITY}};
+  options.biases = biases;
+  options.bias_count = 2;
+  REQUIRE(chat.generator.begin({6, 7}, options).ok());
+  CHECK(chat.generator.next().error().code == INGOT_NOT_FOUND);
+  const Text other = *Text::open(chat.model);
+  const auto foreign = Constraint::create(other);
+  options = answer_options();
+  options.constraint = foreign->get();
+  CHECK(chat.generator.begin({6, 7}, options).error().code == INGOT_INVALID_ARGUMENT);
+}

@@ -65,18 +65,18 @@ class AnswerTest(unittest.TestCase):
         self.check(self.model("ab", ignore_end=True), *"--prompt ab --ignore-end".split())
 
     def test_answers_by_a_grammar_and_a_schema(self):
-        grammar = 'root ::= [x-z]{3} "!"?'
+        grammar = 'root ::= [x-z]{3}'
         with tempfile.NamedTemporaryFile("w", suffix=".gbnf") as file:
             file.write(grammar)
             file.flush()
             answer = self.model("ab", grammar=grammar)
             self.check(answer, "--prompt", "ab", "--grammar", file.name)
-        schema = {"type": "array", "items": {"enum": [7, "ä"]}, "minItems": 2, "maxItems": 2}
+        schema = {"enum": [True, False, None]}  # the small model has letters alone
         for seed in range(4):
             answer = self.model("ab", json_schema=schema, seed=seed, temperature=2.0)
             self.assertEqual(answer.stopped_by, "grammar")
-            self.assertTrue(all(item in (7, "ä") for item in json.loads(answer.text)), answer.text)
-        self.assertEqual(self.model("ab", json_schema='{"const": 1}').text, "1")
+            self.assertIn(json.loads(answer.text), schema["enum"])
+        self.assertEqual(self.model("ab", json_schema='{"const": null}').text, "null")
         for options, line in (
             ({"grammar": "root ::= x"}, "line 1: there is no rule 'x'"),
             ({"json_schema": {"not": {}}}, "#/not: 'not' is not supported"),
@@ -387,7 +387,7 @@ class RefusedTest(unittest.TestCase):
         names = [name for name, *_ in _ingot.settings()]
         self.assertEqual([n for n in _language.AnswerOptions.__annotations__ if n in names], names)
         own = set(_language.AnswerOptions.__annotations__) - set(names)
-        self.assertEqual(len(own), 7)
+        self.assertEqual(len(own), 9)
 
 
 if __name__ == "__main__":

@@ -190,6 +190,11 @@ TEST_CASE("completions: answers by schemas and grammars, calls of tools") {
       "\"response_format\":{\"type\":\"json_object\"},\"max_tokens\":40,"
       "\"logit_bias\":{\"158\":100}");  // }
   CHECK(has(object, "}"));
+  const auto stream = [&](const std::string& request) {
+    Connection connection(port);
+    connection.send(request);
+    return connection.until("\r\n0\r\n\r\n");
+  };
   // A call that is required, whole and streamed.
   for (const char* choice :
        {"\"required\"", "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"}) {
@@ -198,16 +203,15 @@ TEST_CASE("completions: answers by schemas and grammars, calls of tools") {
     CHECK(has(call, "\"function\":{\"name\":\"f\",\"arguments\":\"{"));
     CHECK(has(call, "\"finish_reason\":\"tool_calls\""));
     const std::string events =
-        ask(port, long_chat("\"stream\":true," + kTool + ",\"tool_choice\":" + choice));
+        stream(long_chat("\"stream\":true," + kTool + ",\"tool_choice\":" + choice));
     CHECK(has(events, "\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"call_"));
     CHECK(has(events, "\"finish_reason\":\"tool_calls\""));
-    CHECK(text_between(call, "\"arguments\":", ",\"refusal\"") ==
-          text_between(events, "\"arguments\":", ",\"logprobs\"")
-              .substr(0, text_between(call, "\"arguments\":", ",\"refusal\"").size()));
+    CHECK(text_between(call, "\"arguments\":", "}}],\"refusal\"") ==
+          text_between(events, "\"arguments\":", "}}]},\"logprobs\""));
   }
   // One that the model wrote: what stands before it is content. Another name is content, too.
-  const auto wrote = [&](const std::string& text, const char* more) {
-    return ask(port, long_chat(kTool + more + ",\"grammar\":\"root ::= \\\"" + text + "\\\"\""));
+  const auto asked = [&](const std::string& text, const char* more) {
+    return long_chat(kTool + more + ",\"grammar\":\"root ::= \\\"" + text + "\\\"\"");
   };
   const auto tagged = [](const std::string& name) {
     return "ab<tool_call>{'name':'" + name + "','arguments':{}}</tool_call>";
@@ -217,15 +221,15 @@ TEST_CASE("completions: answers by schemas and grammars, calls of tools") {
       text.replace(at, 1, "\\\\\\\"");
     return text;
   };
-  const std::string called = wrote(quoted(tagged("f")), "");
+  const std::string called = ask(port, asked(quoted(tagged("f")), ""));
   CHECK(has(called, "\"content\":\"ab\",\"tool_calls\":"));
   CHECK(has(called, "\"arguments\":\"{}\""));
-  const std::string events = wrote(quoted(tagged("f")), ",\"stream\":true");
+  const std::string events = stream(asked(quoted(tagged("f")), ",\"stream\":true"));
   CHECK(has(events, "\"delta\":{\"tool_calls\":"));
   CHECK(!has(events, "<tool_call"));
-  CHECK(has(wrote(quoted(tagged("g")), ""), "\"content\":\"ab<tool_call>"));
-  CHECK(
-      has(wrote(quoted(tagged("f")), ",\"tool_choice\":\"none\""), "\"content\":\"ab<tool_call>"));
+  CHECK(has(ask(port, asked(quoted(tagged("g")), "")), "\"content\":\"ab<tool_call>"));
+  CHECK(has(ask(port, asked(quoted(tagged("f")), ",\"tool_choice\":\"none\"")),
+            "\"content\":\"ab<tool_call>"));
   CHECK(server.end() == 0);
 }
 

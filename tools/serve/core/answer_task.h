@@ -22,9 +22,9 @@ struct AnswerRequest {
   std::vector<ingot_logit_bias> biases;
   std::vector<std::string> stop_texts;
   std::vector<uint8_t> grammar;  // compiled; empty: any text
-  uint32_t tokens = 0;        // at most; 0: until another end
-  bool ignores_end = false;   // a control token does not end it
-  int32_t top_logprobs = -1;  // how many, beside the token's own; -1: not that one either
+  uint32_t tokens = 0;           // at most; 0: until another end
+  bool ignores_end = false;      // a control token does not end it
+  int32_t top_logprobs = -1;     // how many, beside the token's own; -1: not that one either
 };
 
 /// A token, and what the answer says with it for sure.
