@@ -12,22 +12,37 @@ using namespace ingot::conformance;
 
 namespace {
 
-/// x times weights [o, k] as whole sums.
+/// Rows of x, [rows, k], times weights [o, k]: whole sums of a convolution, bytes of a linear layer.
 void run_sums(const Tensor& x, const Tensor& dense) {
-  const int64_t o = dense.view().dims[0];
-  QuantizedLinearAttributes t;
+  const int64_t rows = x.view().dims[0], k = x.view().dims[1], o = dense.view().dims[0];
+  QuantizedConv2dAttributes t;
   t.requant = RequantMode::kToFloat;
-  Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
-  c.inputs = {x, packed_linear_weights(dense)};
-  c.oracle_inputs = {x, dense};
-  add_channels(&c,
+  const auto reshaped = [](const Tensor& from, const Dims& dims) {
+    Tensor to(from.view().dtype, dims);
+    for (int64_t i = 0; i < to.view().elements(); i++) to.set(i, from.at(i));
+    return to;
+  };
+  const Tensor image = reshaped(x, {1, 1, rows, k}), filters = reshaped(dense, {o, 1, 1, k});
+  Case sums{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+  sums.inputs = {image, packed_conv_weights(t, filters)};
+  sums.oracle_inputs = {image, filters};
+  add_channels(&sums,
                {Tensor(DType::kI32, {o}), Tensor(DType::kF32, {o}).random(1),
                 Tensor(DType::kF32, {o}).random(2)},
                o);
-  c.inputs.push_back(Tensor(DType::kF32, {1, 2}).values({1, 0}));
-  c.oracle_inputs.push_back(c.inputs.back());
-  c.outputs = {Tensor(DType::kI32, {x.view().dims[0], o})};
-  run_case(c);
+  sums.inputs.push_back(Tensor(DType::kF32, {1, 2}).values({1, 0}));
+  sums.oracle_inputs.push_back(sums.inputs.back());
+  sums.outputs = {Tensor(DType::kI32, {1, 1, rows, o})};
+  run_case(sums);
+
+  QuantizedLinearAttributes l;
+  l.y_zero = 128;
+  Case bytes{"quantized_linear", OpCode::kQuantizedLinear, &l, {}, {}, {0, 0}, {}};
+  bytes.inputs = {x, packed_linear_weights(dense)};
+  bytes.oracle_inputs = {x, dense};
+  add_channels(&bytes, {Tensor(DType::kI32, {o}), Tensor(DType::kF32, {o}).values({1.0 / 512})}, o);
+  bytes.outputs = {Tensor(DType::kU8, {rows, o})};
+  run_case(bytes);
 }
 
 /// Small weights; in one group of `each` a pair at or beyond a limit.
@@ -76,12 +91,12 @@ TEST_CASE("rows and channels of every tail, bytes up to each limit") {
   struct Row {
     int64_t rows, k, o;
   };
-  std::vector<Row> all = {{37, 4, 40},   {37, 128, 40}, {37, 132, 40}, {33, 400, 17},
-                          {32, 8196, 2}, {90, 20, 1},   {40, 60, 70}};
+  std::vector<Row> all = {{37, 4, 40}, {37, 128, 40}, {37, 132, 40}, {33, 260, 17}, {116, 20, 1}};
   for (int64_t rows = 31; rows <= 49; rows += 3) all.push_back({rows, 20, 24});
   uint32_t seed = 1;
   for (const Row& row : all)
     for (const int most : {128, 192, 255}) {
+      if (row.o == 24 && most < 255) continue;
       Tensor x = Tensor(DType::kU8, {row.rows, row.k}).random(seed, 0, most);
       for (int64_t i = 0; i < row.rows * row.k; i += 3) x.set(i, i % 2 ? most : 0);
       for (int64_t c = 0; c < row.k; c++) x.set(c, most);
