@@ -57,6 +57,7 @@ TEST_CASE("micro: every case of the refuse table is refused, with a plan or with
   // what nobody on a device reads: names, types of the source, the strings of features
   const std::set<std::string> unread = {"linear_quantized_without_the_feature",
                                         "attention_without_the_feature",
+                                        "attention_batches_without_the_feature",
                                         "value_source_dtype_unknown",
                                         "port_input_name_twice",
                                         "port_input_name_empty",

@@ -187,12 +187,17 @@ void LanguageModel::work(Batch& batch) {
     });
     if (std::none_of(batch.slots.begin(), batch.slots.end(), has_task)) return;
     for (auto& slot : batch.slots)
-      if (slot->task && !slot->answer) slot->answer = slot->task.get(), slot->has_begun = false;
+      if (slot->task && !slot->answer) {
+        slot->answer = slot->task.get();
+        slot->has_begun = false;
+        slot->is_taken = true;
+      }
     lock.unlock();
     step(batch);
     lock.lock();
     for (auto& slot : batch.slots) {
-      if (slot->answer || !slot->task) continue;
+      if (slot->answer || !slot->is_taken) continue;  // or its task came during the step
+      slot->is_taken = false;
       const std::shared_ptr<AnswerTask> ended = std::move(slot->task);
       if (queue_.empty()) continue;
       slot->task = std::move(queue_.front());

@@ -83,7 +83,7 @@ class LanguageModel {
     std::shared_ptr<AnswerTask> task;  // guarded by mutex_
     // of the batch's thread
     AnswerTask* answer = nullptr;  // null: it has ended
-    bool has_begun = false, is_first = false;
+    bool is_taken = false, has_begun = false, is_first = false;
     uint64_t began_ns = 0;  // the token in the making
   };
   struct Batch {
