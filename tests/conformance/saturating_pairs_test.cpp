@@ -12,7 +12,7 @@ using namespace ingot::conformance;
 
 namespace {
 
-/// Rows of x, [rows, k], times weights [o, k]: whole sums of a convolution, bytes of a linear layer.
+/// Rows of x, [rows, k], times weights [o, k]: whole sums of a convolution, bytes of a layer.
 void run_sums(const Tensor& x, const Tensor& dense) {
   const int64_t rows = x.view().dims[0], k = x.view().dims[1], o = dense.view().dims[0];
   QuantizedConv2dAttributes t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/text/grammar_parser.cpp - GBNF, as llama.cpp's users write it: rules of literals, classes of
-// characters, groups, alternatives and repetitions.
+// tools/text/grammar_parser.cpp - GBNF, as llama.cpp's users write it: rules of literals, classes
+// of characters, groups, alternatives and repetitions.
 #include <map>
 
 #include "runtime/text/unicode.h"

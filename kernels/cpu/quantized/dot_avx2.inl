@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/quantized/dot_avx2.inl - struct Dot of dot.inl for AVX2, with dot products of AVX-VNNI
-// or without.
+// kernels/cpu/quantized/dot_avx2.inl - struct Dot of dot.inl for AVX2, with dot products of
+// AVX-VNNI or without.
 #pragma once
 #include <cstring>
 

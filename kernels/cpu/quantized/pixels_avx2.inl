@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/quantized/pixels_avx2.inl - products of bytes for AVX2 without VNNI: sixteen pixels in
-// the lanes of two vectors, weights broadcast.
+// kernels/cpu/quantized/pixels_avx2.inl - products of bytes for AVX2 without VNNI: sixteen pixels
+// in the lanes of two vectors, weights broadcast.
 //
 // vpmaddubsw multiplies four bytes by four weights and saturates the sums of two. A pair of weights
 // of one sign whose sum leaves -128 .. 127 could saturate. Such groups of four are found once for

@@ -207,8 +207,8 @@ typedef struct ingot_logit_bias {
   double add; /* to the logit; -infinity: never this token */
 } ingot_logit_bias;
 
-/** Which tokens a grammar allows: its state, and room to work for any grammar. The text must outlive
-    it; one answer uses it at a time. */
+/** Which tokens a grammar allows: its state, and room to work for any grammar. The text must
+    outlive it; one answer uses it at a time. */
 typedef struct ingot_constraint ingot_constraint;
 
 /** Bytes of the block of ingot_constraint_create(). */

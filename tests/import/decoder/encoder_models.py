@@ -241,7 +241,8 @@ def rows_of(config, weights, ids):
             gate, up = np.split(linear(norm(x, w, at + "mlp_norm", 1e-5), w, at + "mlp.Wi"), 2, -1)
             x = x + linear(gelu(gate) * up, w, at + "mlp.Wo")
         return norm(x, w, "final_norm", 1e-5)
-    x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.token_type_embeddings.weight"][0]
+    x = w["embeddings.word_embeddings.weight"][ids]
+    x = x + w["embeddings.token_type_embeddings.weight"][0]
     if kind == "nomic_bert":
         x = norm(x, w, "emb_ln", 1e-12)
         for i in range(LAYERS):

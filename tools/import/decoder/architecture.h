@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/architecture.h - what tells one family of language models from another: a row
-// of a table, and the numbers of one model. Encoders are decoders whose tokens see those behind them.
+// tools/import/decoder/architecture.h - what tells one family of language models from another: a
+// row of a table, and the numbers of one model. Encoders are decoders whose tokens see those behind.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -11,8 +11,8 @@
 namespace ingot::decoder {
 namespace {
 
-/// Tokens of a run: those of the context at most, and one for each slot at least. An embedding needs
-/// all rows of its text in one.
+/// Tokens of a run: those of the context at most, and one for each slot at least. An embedding
+/// needs all rows of its text in one.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     const DecoderNumbers& n) {
   if (n.pooling != Pooling::kNone && options.slots)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/hugging_face_sentence.h - what sentence-transformers keeps beside a model: how the rows of
-// a text become one vector. Needs nlohmann-json.
+// tools/import/decoder/hugging_face_sentence.h - what sentence-transformers keeps beside a model:
+// how the rows of a text become one vector. Needs nlohmann-json.
 // Errors   graph::ConversionError kUnsupported: a module or a pooling that is not built.
 #pragma once
 #include <map>
