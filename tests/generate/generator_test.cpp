@@ -461,10 +461,11 @@ TEST_CASE("a constraint: greedy and drawn answers are of its grammar, and end wi
     for (int i = 0; i < 4; i++) form.push_back(uint8_t(word >> (8 * i)));
   CHECK(ingot_constraint_set(constraint, form.data(), form.size() - 1, &error) == INGOT_TRUNCATED);
   REQUIRE(ingot_constraint_set(constraint, form.data(), form.size(), &error) == INGOT_OK);
+  ingot_setting setting = {"temperature", 0};
+  options.settings = &setting;
+  options.setting_count = 1;
   for (const double temperature : {0., 1., 3.}) {
-    const ingot_setting setting = {"temperature", temperature};
-    options.settings = &setting;
-    options.setting_count = 1;
+    setting.value = temperature;
     for (options.seed = 0; options.seed < 5; options.seed++) {
       std::string said;
       ingot_end end = INGOT_END_NONE;
