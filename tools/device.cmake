@@ -11,9 +11,11 @@ foreach(name arguments as_fp16 embedding engine engine_states feed file_parts ge
     state_files)
   list(APPEND sources session/${name}.cpp)
 endforeach()
-list(APPEND sources diagnose/program/kernel_hook.cpp text/loaded_tokenizer.cpp
-  text/rendered_chat.cpp
-  checkpoint/tensors/bounded_json.cpp)
+foreach(name grammar grammar_automaton grammar_compiler grammar_parser json_pattern json_pieces
+    json_schema json_schema_merge loaded_tokenizer rendered_chat)
+  list(APPEND sources text/${name}.cpp)
+endforeach()
+list(APPEND sources diagnose/program/kernel_hook.cpp checkpoint/tensors/bounded_json.cpp)
 foreach(name main device_conversion output/json_text output/standard_output output/terminal
     profile/profile profile/traced_kernels reports/memory_parts reports/would_fit inspect/inspect
     inspect/inspect_file
