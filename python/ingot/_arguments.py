@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ._errors import caller_error
@@ -67,6 +67,14 @@ def dimensions(argument: str, value: Any) -> dict[str, int]:
         text(f"{argument}: name", name): whole_number(f"{argument}: {name!r}", number, *INT64)
         for name, number in value.items()
     }
+
+
+def refuse_unknown(options: Iterable[str], known: Iterable[str], of: str) -> None:
+    """A TypeError for the first name that is not known."""
+    names = list(known)
+    unknown = sorted(set(options) - set(names))
+    if unknown:
+        raise TypeError(f"no option {unknown[0]!r} of {of}; there are: {', '.join(names)}")
 
 
 def refuse_second_init(made: Any) -> None:

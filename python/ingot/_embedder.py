@@ -53,10 +53,7 @@ class Embedder:
                 + ("output 'embedding'" if vector is None else "input 'tokens' alone")
                 + "; convert one from a folder of sentence-transformers or its GGUF file"
             )
-        for name in options:
-            if name not in MemoryOptions.__annotations__:
-                known = ", ".join(MemoryOptions.__annotations__)
-                raise TypeError(f"no option {name!r} of an embedder; there are: {known}")
+        _arguments.refuse_unknown(options, MemoryOptions.__annotations__, "an embedder")
         self.tokenizer = Tokenizer(self.model)
         self.width: int = int(vector.shape[-1])
         bounds = [symbol.high for symbol in self.model.symbols if symbol.name == "T"]

@@ -79,10 +79,7 @@ def _bias(given: Any) -> dict[int, float]:
 def _begin_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """What _ingot.Generator.begin() takes beside the ids."""
     settings = {name: _setting(name, value) for name, value in options.items() if name in _SETTINGS}
-    known = AnswerOptions.__annotations__
-    for name in options:
-        if name not in known:
-            raise TypeError(f"no option {name!r} of an answer; there are: {', '.join(known)}")
+    _arguments.refuse_unknown(options, AnswerOptions.__annotations__, "an answer")
     seed, most = options.get("seed"), options.get("max_new_tokens")
     if "temperature" not in settings and (seed is not None or any(n in settings for n in _DRAW)):
         settings["temperature"] = 1.0
@@ -287,10 +284,7 @@ class LanguageModel:
                 1,
                 "invalid_argument",
             )
-        for name in options:
-            if name not in MemoryOptions.__annotations__:
-                known = ", ".join(MemoryOptions.__annotations__)
-                raise TypeError(f"no option {name!r} of a language model; there are: {known}")
+        _arguments.refuse_unknown(options, MemoryOptions.__annotations__, "a language model")
         self.tokenizer = Tokenizer(self.model)
         given = completed({**options, "rebindable": True, "bindings": {"T": 1}})
         chosen = session_options(device, threads, **given)

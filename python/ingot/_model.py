@@ -177,9 +177,7 @@ DEFAULTS: dict[str, Any] = {
 
 def completed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options with the defaults of what was not given; another name is a TypeError."""
-    unknown = sorted(set(options) - set(DEFAULTS))
-    if unknown:
-        raise TypeError(f"no option {unknown[0]!r} of a session; there are: {', '.join(DEFAULTS)}")
+    _arguments.refuse_unknown(options, DEFAULTS, "a session")
     return {**DEFAULTS, **options}
 
 

@@ -86,11 +86,12 @@ Status TokenConstraint::place(const TokenizerView& tokenizer, Span<uint8_t> memo
   mask_ = p.mask, control_ = p.control, kept_ = p.kept;
   for (uint32_t k = 0; k <= kKept; k++)
     kept_[k] = {0, 0, p.bits + k * mask_bytes(), p.dependent + k * most_dependent(tokens)};
-  sort_tokens();
   return {};
 }
 
+/// Tens of milliseconds for a large vocabulary: not for those that never set a grammar.
 void TokenConstraint::sort_tokens() {
+  is_sorted_ = true;
   std::memset(control_, 0, mask_bytes());
   for (uint32_t id = 0; id < tokenizer_->count; id++) {
     const PieceKind kind = tokenizer_->kind(id);
@@ -119,6 +120,7 @@ Status TokenConstraint::set(Span<const uint8_t> form, ErrorDetail* detail) {
   if (!tokenizer_) return fail(detail, Code::kWrongState, "a constraint has memory");
   GrammarView grammar;
   INGOT_TRY(open_grammar(form, &grammar, detail));
+  if (!is_sorted_) sort_tokens();
   grammar_ = grammar;
   used_kept_ = next_kept_ = 0;
   const Status status = restart(detail);

@@ -40,9 +40,9 @@ struct ConstraintWork {
 class TokenConstraint {
  public:
   static uint64_t measure(const TokenizerView& tokenizer);
-  /// Sorts the tokens.
   Status place(const TokenizerView& tokenizer, Span<uint8_t> memory, ErrorDetail* detail);
-  /// The grammar from now on, from its beginning. On failure all is as before.
+  /// The grammar from now on, from its beginning. A form that is refused changes nothing. The first
+  /// one sorts the tokens.
   Status set(Span<const uint8_t> form, ErrorDetail* detail);
   /// The beginning of the same grammar. What is known of its states is kept.
   Status restart(ErrorDetail* detail);
@@ -116,7 +116,7 @@ class TokenConstraint {
   Kept* kept_ = nullptr;  // and one more, in the making
   uint32_t used_kept_ = 0, next_kept_ = 0, node_count_ = 0, last_count_ = 0;
   uint64_t steps_left_ = 0;
-  bool has_begun_ = false, has_last_ = false, last_end_ = false;
+  bool is_sorted_ = false, has_begun_ = false, has_last_ = false, last_end_ = false;
   const char* limit_ = nullptr;
   ConstraintWork work_;
 };

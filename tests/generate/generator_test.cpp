@@ -7,9 +7,7 @@
 #include <thread>
 
 #include "ingot/text.hpp"
-#include "tests/generate/small_chat_model.h"
-#include "tests/session/counting_allocator.h"
-#include "tests/session/session_models.h"
+#include "tests/generate/chat_session.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -23,21 +21,11 @@ const convert::FileSpec& model_file() {
   return file;
 }
 
-Session session_of(const Model& model) {
-  const ingot_binding one = {"T", 1};
-  ingot_session_options options = with_threads(1, INGOT_REBINDABLE);
-  options.bindings = &one;
-  options.binding_count = 1;
-  auto session = model.session(options);
-  REQUIRE(session.ok());
-  return std::move(*session);
-}
-
 /// A model with a session, a text and a generator of it.
 struct Chat {
   FileBytes bytes{model_file()};
   Model model = open_bytes_or_fail(bytes);
-  Session session = session_of(model);
+  Session session = chat_session(model);
   Text text = *Text::open(model);
   Generator generator = *Generator::create(session, &text);
 
@@ -59,7 +47,7 @@ struct Chat {
 Ids plain_answer(const Ids& prompt, size_t count) {
   FileBytes bytes(model_file());
   const Model model = open_bytes_or_fail(bytes);
-  Session session = session_of(model);
+  Session session = chat_session(model);
   Ids all = prompt;
   for (size_t at = 0; at < prompt.size() + count - 1; at++) {
     session.input<int32_t>("tokens").value()[0] = all[at];
@@ -326,7 +314,7 @@ TEST_CASE("generator: a saved conversation goes on in another process's place") 
 TEST_CASE("generator: memory to the byte, the caller's or an allocator's, and nothing beside it") {
   FileBytes bytes(model_file());
   const Model model = open_bytes_or_fail(bytes);
-  const Session session = session_of(model);
+  const Session session = chat_session(model);
   uint64_t text_bytes = 0, generator_bytes = 0;
   REQUIRE(ingot_text_requirements(model.get(), &text_bytes, nullptr) == INGOT_OK);
   REQUIRE(ingot_generator_requirements(session.get(), &generator_bytes, nullptr) == INGOT_OK);

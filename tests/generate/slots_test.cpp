@@ -6,9 +6,7 @@
 #include <cstring>
 
 #include "ingot/text.hpp"
-#include "tests/generate/small_chat_model.h"
-#include "tests/session/counting_allocator.h"
-#include "tests/session/session_models.h"
+#include "tests/generate/chat_session.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -38,21 +36,10 @@ struct SlotChat {
   SlotChat(int64_t slots, int threads)
       : bytes(chat_model(chat_source(), kChatContext, slots)),
         model(open_bytes_or_fail(bytes)),
-        session(make_session(threads)),
+        session(chat_session(model, threads)),
         text(*Text::open(model)),
         generator(*Generator::create(session, &text)) {}
   SlotGenerator slot(uint32_t i) const { return generator.slot(i); }
-
- private:
-  Session make_session(int threads) const {
-    const ingot_binding one = {"T", 1};
-    ingot_session_options options = with_threads(threads, INGOT_REBINDABLE);
-    options.bindings = &one;
-    options.binding_count = 1;
-    auto made = model.session(options);
-    REQUIRE(made.ok());
-    return std::move(*made);
-  }
 };
 
 /// What is asked, and what came: tokens, and the logits that each was chosen from.

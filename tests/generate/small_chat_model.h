@@ -10,13 +10,13 @@ namespace ingot::test {
 constexpr int64_t kChatContext = 48, kChatRun = 8;
 constexpr uint32_t kChatEnd = 2, kChatFirstByte = 6 + 27;  // </s>, <0x00>
 
-inline gguf::Source chat_source() {
-  gguf::Source s = gguf::llama();
-  s.is_random = true;
-  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>", "<|system|>", "<|user|>", "<|bot|>"};
-  std::vector<uint32_t> kinds = {2, 3, 3, 3, 3, 3};
-  for (char c = 'a'; c <= 'z'; c++) tokens.push_back(std::string(1, c)), kinds.push_back(1);
-  tokens.push_back("\u2581"), kinds.push_back(1);
+/// <unk>, <s>, </s>, further control tokens, pieces, and a token for each byte.
+inline void set_vocabulary(gguf::Source* s, const std::vector<std::string>& control,
+                           const std::vector<std::string>& pieces) {
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<uint32_t> kinds = {2, 3, 3};
+  for (const std::string& c : control) tokens.push_back(c), kinds.push_back(3);
+  for (const std::string& p : pieces) tokens.push_back(p), kinds.push_back(1);
   for (int b = 0; b < 256; b++) {
     char name[8];
     std::snprintf(name, sizeof name, "<0x%02X>", unsigned(b));
@@ -24,11 +24,20 @@ inline gguf::Source chat_source() {
   }
   std::vector<float> scores;
   for (size_t i = 0; i < tokens.size(); i++) scores.push_back(-float(i));
-  s.tensors["token_embd.weight"] = {tokens.size(), 8};
+  s->tensors["token_embd.weight"] = {tokens.size(), 8};
+  s->metadata["tokenizer.ggml.tokens"] = gguf::list(tokens);
+  s->metadata["tokenizer.ggml.token_type"] = gguf::list(kinds);
+  s->metadata["tokenizer.ggml.scores"] = gguf::list(scores);
+}
+
+inline gguf::Source chat_source() {
+  gguf::Source s = gguf::llama();
+  s.is_random = true;
+  std::vector<std::string> pieces;
+  for (char c = 'a'; c <= 'z'; c++) pieces.push_back(std::string(1, c));
+  pieces.push_back("\u2581");
+  set_vocabulary(&s, {"<|system|>", "<|user|>", "<|bot|>"}, pieces);
   s.metadata["tokenizer.ggml.model"] = gguf::word("llama");
-  s.metadata["tokenizer.ggml.tokens"] = gguf::list(tokens);
-  s.metadata["tokenizer.ggml.token_type"] = gguf::list(kinds);
-  s.metadata["tokenizer.ggml.scores"] = gguf::list(scores);
   s.metadata["tokenizer.ggml.bos_token_id"] = gguf::whole(1);
   s.metadata["tokenizer.ggml.eos_token_id"] = gguf::whole(kChatEnd);
   s.metadata["tokenizer.ggml.unknown_token_id"] = gguf::whole(0);

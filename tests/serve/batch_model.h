@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "tests/cli/command_line.h"
 #include "tests/serve/server_process.h"
@@ -50,6 +51,24 @@ inline std::string bomb(const std::string& bytes = "3000000") {
   const std::string file = folder / "zeros.gz";
   REQUIRE(std::system(("head -c " + bytes + " /dev/zero | gzip -9 >" + file).c_str()) == 0);
   return cli_test::slurp(file);
+}
+/// A request to a path of OpenAI's protocol that is refused: by what status, with which words, for
+/// which field of the body ("": none).
+struct RefusedCase {
+  std::string request;
+  int status;
+  std::string text, field;
+};
+inline void check_refused(uint16_t port, const std::vector<RefusedCase>& cases) {
+  for (const RefusedCase& c : cases) {
+    const std::string answer = ask(port, c.request);
+    CAPTURE(c.request.substr(0, 300));
+    CAPTURE(answer);
+    CHECK(status(answer) == c.status);
+    CHECK(has(answer, c.text));
+    CHECK(has(answer, "{\"error\":{\"message\":\""));
+    CHECK(has(answer, c.field.empty() ? "\"param\":null" : "\"param\":\"" + c.field + "\""));
+  }
 }
 inline bool goes_on(uint16_t port) { return status(ask(port, post(kInfer, request_of(1)))) == 200; }
 

@@ -237,14 +237,9 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
   const LanguageModels models;
   ServerProcess server({models.root});
   const uint16_t port = server.port();
-  struct Case {
-    std::string request;
-    int status;
-    std::string text, field;
-  };
   std::string stops = "\"stop\":[\"b\"";
   for (int i = 1; i < 100000; i++) stops += ",\"b\"";
-  const Case cases[] = {
+  const std::vector<RefusedCase> cases = {
       {post(kChat, ""), 400, "no sound JSON", ""},
       {post(kChat, "[]"), 400, "expected a JSON object", ""},
       {post(kChat, "{\"model\":\"\xff\"}"), 400, "the body is not UTF-8", ""},
@@ -325,15 +320,7 @@ TEST_CASE("completions: what is wrong with a request has a number, a field and a
       {"POST " + kChat + " HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n", 403,
        "Host", ""},
   };
-  for (const Case& c : cases) {
-    const std::string answer = ask(port, c.request);
-    CAPTURE(c.request.substr(0, 300));
-    CAPTURE(answer);
-    CHECK(status(answer) == c.status);
-    CHECK(has(answer, c.text));
-    CHECK(has(answer, "{\"error\":{\"message\":\""));
-    CHECK(has(answer, c.field.empty() ? "\"param\":null" : "\"param\":\"" + c.field + "\""));
-  }
+  check_refused(port, cases);
   CHECK(has(ask(port, post(kChat, "{\"model\":\"none\"}")), "\"code\":\"model_not_found\""));
   CHECK(has(ask(port, chat("\"temperature\":0,\"max_tokens\":1")), "\"completion_tokens\":1"));
   CHECK(server.end() == 0);

@@ -109,12 +109,7 @@ TEST_CASE("embeddings: what is wrong is reported, and others go on") {
   const uint16_t port = server.port();
   std::string texts = "[\"a\"";
   for (int i = 0; i < 2048; i++) texts += ",\"a\"";
-  struct Case {
-    std::string request;
-    int status;
-    std::string text, field;
-  };
-  const Case cases[] = {
+  const std::vector<RefusedCase> cases = {
       {embeddings("[]"), 400, "expected a text, a list", "input"},
       {embeddings("\"\""), 400, "an empty text", "input"},
       {embeddings("[\"a\",\"\"]"), 400, "an empty text", "input"},
@@ -142,14 +137,7 @@ TEST_CASE("embeddings: what is wrong is reported, and others go on") {
       {get("/v1/embeddings"), 405, "expected POST", ""},
       {post("/v1/none", ""), 404, "/v1/embeddings", ""},
   };
-  for (const Case& c : cases) {
-    const std::string answer = ask(port, c.request);
-    CAPTURE(c.request.substr(0, 300));
-    CAPTURE(answer);
-    CHECK(status(answer) == c.status);
-    CHECK(has(answer, c.text));
-    CHECK(has(answer, c.field.empty() ? "\"param\":null" : "\"param\":\"" + c.field + "\""));
-  }
+  check_refused(port, cases);
   CHECK(has(ask(port, embeddings("\"abcdefgh\"")), "\"code\":\"context_length_exceeded\""));
   CHECK(status(ask(port, embeddings("\"a\""))) == 200);
   CHECK(server.end() == 0);

@@ -23,25 +23,11 @@ constexpr int64_t kTinyContext = 4096;
 
 std::string write_tiny(const test::Scratch& scratch) {
   test::gguf::Source s = test::chat_source();
-  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
-  std::vector<uint32_t> kinds = {2, 3, 3};
-  for (const char* piece : {"{\"", "\":", "\"}", "},", ",\"", "\",", "[\"", "\"]", "]}", "\":{\"",
-                            "true", "null", "12", "abc", "\n  ", "\xe2\x82", "\xac\"", "\\u00"})
-    tokens.push_back(piece), kinds.push_back(1);
-  for (char c = ' '; c <= '~'; c++) tokens.push_back(std::string(1, c)), kinds.push_back(1);
-  for (int b = 0; b < 256; b++) {
-    char name[8];
-    std::snprintf(name, sizeof name, "<0x%02X>", unsigned(b));
-    tokens.push_back(name), kinds.push_back(6);
-  }
-  std::vector<float> scores;
-  for (size_t i = 0; i < tokens.size(); i++) scores.push_back(-float(i));
-  s.tensors["token_embd.weight"] = {tokens.size(), 8};
-  s.metadata["tokenizer.ggml.tokens"] = test::gguf::list(tokens);
-  s.metadata["tokenizer.ggml.token_type"] = test::gguf::list(kinds);
-  s.metadata["tokenizer.ggml.scores"] = test::gguf::list(scores);
-  s.metadata["tokenizer.ggml.bos_token_id"] = test::gguf::whole(1);
-  s.metadata["tokenizer.ggml.eos_token_id"] = test::gguf::whole(2);
+  std::vector<std::string> pieces = {"{\"", "\":", "\"}",  "},",       ",\"",    "\",",
+                                     "[\"", "\"]", "]}",   "\":{\"",   "true",   "null",
+                                     "12",  "abc", "\n  ", "\xe2\x82", "\xac\"", "\\u00"};
+  for (char c = ' '; c <= '~'; c++) pieces.push_back(std::string(1, c));
+  test::set_vocabulary(&s, {}, pieces);
   const std::string path = scratch / "tiny.ingot";
   convert::write_file(test::chat_model(s, kTinyContext), path);
   return path;
