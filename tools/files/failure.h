@@ -26,10 +26,13 @@ struct ExitCodes {
 using Exit = ExitCodes::Exit;
 
 /// Thrown on the host. The text is one line: "where: what is wrong, expected and found; what to
-/// do".
+/// do". An end of a line in a name that it quotes becomes a space.
 class Failure : public std::exception {
  public:
-  Failure(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
+  Failure(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {
+    for (char& c : message_)
+      if (c == '\n' || c == '\r') c = ' ';
+  }
   Exit exit() const { return exit_; }
   const char* what() const noexcept override { return message_.c_str(); }
   const std::string& message() const { return message_; }

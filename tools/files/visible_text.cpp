@@ -33,4 +33,11 @@ void ControlHider::hide(std::string* text) {
   }
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  ControlHider().hide(&text);
+  return text;
+}
+
 }  // namespace ingot::host

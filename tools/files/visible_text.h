@@ -25,4 +25,7 @@ class ControlHider {
   int following_ = 0;                    // bytes that the character at hand still has
 };
 
+/// Text as one line: line ends as spaces, what a terminal obeys hidden.
+std::string one_line(std::string text);
+
 }  // namespace ingot::host

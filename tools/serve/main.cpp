@@ -22,6 +22,7 @@
 
 #include "tools/files/failure.h"
 #include "tools/files/input_file.h"
+#include "tools/files/visible_text.h"
 #include "tools/serve/core/service.h"
 #include "tools/serve/http/http_front.h"
 #ifdef INGOT_HAVE_GRPC
@@ -35,13 +36,7 @@ namespace {
 
 namespace asio = boost::asio;
 using host::Exit;
-
-/// Names of files and of models may have any character.
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
-}
+using host::one_line;
 
 int complain(Exit exit, const std::string& message) {
   fprintf(stderr, "ingot: %s\n", one_line(message).c_str());

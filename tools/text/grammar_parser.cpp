@@ -76,7 +76,7 @@ class GbnfParser {
 
   void read_rule() {
     const std::string name = read_name();
-    if (name.empty()) refuse("expected the name of a rule, found '" + shown() + "'");
+    if (name.empty()) refuse("expected the name of a rule, found " + shown());
     skip(false);
     if (text_.substr(at_, 3) != "::=") refuse("expected ::= behind '" + name + "'");
     at_ += 3;
@@ -87,14 +87,15 @@ class GbnfParser {
     skip(true);
     grammar_.define(id, read_choice(0));
     if (at_ < text_.size() && peek() != '\n' && peek() != '\r')
-      refuse("expected the end of the rule, found '" + shown() + "'");
+      refuse("expected the end of the rule, found " + shown());
   }
 
   std::string shown() const {
     if (at_ >= text_.size()) return "the end";
+    if (peek() == '\n' || peek() == '\r') return "the end of the line";
     const text::Char c =
         text::char_at(reinterpret_cast<const uint8_t*>(text_.data()) + at_, text_.size() - at_);
-    return std::string(text_.substr(at_, c.bytes));
+    return "'" + std::string(text_.substr(at_, c.bytes)) + "'";
   }
 
   /// A '|' may begin the next line.
@@ -134,7 +135,7 @@ class GbnfParser {
         skip(true);
         part = read_choice(depth + 1);
         skip(true);
-        if (peek() != ')') refuse("expected ) , found '" + shown() + "'");
+        if (peek() != ')') refuse("expected ) , found " + shown());
         at_++;
       } else if (is_name_character(c)) {
         part = grammar_.call(named(read_name()).id);
@@ -144,7 +145,7 @@ class GbnfParser {
                                                  ") are not supported; write their text");
       } else {
         if (c == '*' || c == '+' || c == '?' || c == '{')
-          refuse("expected something before '" + shown() + "'");
+          refuse("expected something before " + shown());
         return grammar_.sequence(std::move(parts));
       }
       parts.push_back(read_times(part));
@@ -170,7 +171,7 @@ class GbnfParser {
           most = peek() == '}' ? kUnbounded : read_count();
           skip(false);
         }
-        if (peek() != '}') refuse("expected } , found '" + shown() + "'");
+        if (peek() != '}') refuse("expected } , found " + shown());
         at_++;
         if (most < least)
           refuse("a repetition of at least " + std::to_string(least) + " times, and at most " +
@@ -183,7 +184,7 @@ class GbnfParser {
   }
 
   uint32_t read_count() {
-    if (peek() < '0' || peek() > '9') refuse("expected a number, found '" + shown() + "'");
+    if (peek() < '0' || peek() > '9') refuse("expected a number, found " + shown());
     uint32_t count = 0;
     for (; peek() >= '0' && peek() <= '9'; at_++) {
       count = count * 10 + uint32_t(peek() - '0');

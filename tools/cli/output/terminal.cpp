@@ -49,14 +49,6 @@ ssize_t write_guarded(void* hider, const char* bytes, size_t count) {
 
 }  // namespace
 
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  host::ControlHider().hide(&text);
-  return text;
-}
-
 void guard_standard_output() {
 #if defined(__linux__)
   static host::ControlHider hider;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/files/visible_text.h"
+
 namespace ingot::cli {
 
 /// From now on standard output shows what a terminal obeys as '?' or a mark like it
@@ -19,8 +21,7 @@ void send_reports_to_standard_error();
 void be_quiet();
 /// A line on standard output that says what was done; see be_quiet().
 [[gnu::format(printf, 1, 2)]] void summary(const char* format, ...);
-/// Text as one line: line ends as spaces, what a terminal obeys hidden.
-std::string one_line(std::string text);
+using host::one_line;
 
 /// "1,234,567".
 std::string grouped(uint64_t n);
