@@ -4,6 +4,8 @@
 #include <cmath>
 #include <complex>
 
+#include "tools/files/work_budget.h"
+
 namespace ingot::graph {
 namespace {
 
@@ -31,10 +33,16 @@ std::vector<Number> transformed(const std::vector<Number>& x, const std::vector<
   const size_t radix = size_t(fft_radix(int64_t(n))), m = n / radix, turn = roots.size() / n;
   std::vector<Number> y(n);
   for (size_t r = 0; r < radix; r++) {
-    std::vector<Number> part;
-    for (size_t i = r; i < n; i += radix) part.push_back(x[i]);
+    std::vector<Number> part(m);
+    for (size_t i = 0; i < m; i++) part[i] = x[r + i * radix];
     part = transformed(part, roots);
-    for (size_t k = 0; k < n; k++) y[k] += part[k % m] * roots[r * k % n * turn];
+    for (size_t k = 0, j = 0, at = 0; k < n; k++) {
+      const double a = part[j].real(), b = part[j].imag();
+      const double c = roots[at].real(), d = roots[at].imag();
+      y[k] += Number(a * c - b * d, a * d + b * c);
+      if (++j == m) j = 0;
+      if ((at += r * turn) >= roots.size()) at -= roots.size();
+    }
   }
   return y;
 }
@@ -54,6 +62,7 @@ std::vector<double> fourier_table(const FftAttributes& attributes) {
   if (plan.halves)
     for (int64_t k = 0; k <= plan.points / 2; k++) add(root(k, attributes.length));
   if (!plan.chirp()) return table;
+  host::charge_work(uint64_t(plan.padded) * 16);
   std::vector<Number> chirp, inverse(size_t(plan.padded), 0.0);
   for (int64_t k = 0; k < plan.points; k++) {
     chirp.push_back(root(k * k, 2 * plan.points));

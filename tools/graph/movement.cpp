@@ -170,7 +170,10 @@ Sources gather_nd(const Node& node, const Ints& in, const Ints& index_dims, cons
   const Ints strides = strides_of(in);
   const int64_t tuples = count_of(index_dims) / std::max<int64_t>(int64_t(depth), 1);
   int64_t batches = 1;
-  for (size_t d = 0; d < batch; d++) batches *= in[d];
+  for (size_t d = 0; d < batch; d++) {
+    if (in[d] != index_dims[d]) return std::nullopt;
+    batches *= in[d];
+  }
   const int64_t slab = count_of(Ints(in.begin() + int64_t(batch + depth), in.end()));
   const int64_t batch_stride = count_of(Ints(in.begin() + int64_t(batch), in.end()));
   Ints sources;

@@ -6,6 +6,7 @@
 // (FILE..: sources as they are). Exit 1 and a line for each finding; a sanitizer's report ends the
 // program behind a line with the mutant, which --first N --count 1 makes again.
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,7 +25,7 @@ namespace ingot::mutants {
 namespace {
 
 char current[512];
-constexpr unsigned kMaxSeconds = 60;  // of one mutant, with sanitizers on a busy machine
+constexpr unsigned kMaxSeconds = 60;  // of the processor for one mutant, with sanitizers
 
 void report_death() {
   (void)!write(STDOUT_FILENO, "\nFINDING in ", 12);
@@ -55,6 +56,12 @@ struct Options {
   double seconds = 1e9;
   std::vector<std::string> files;
 };
+
+/// SIGPROF after so many seconds; 0: none.
+void limit_processor_time(unsigned seconds) {
+  const itimerval limit{{0, 0}, {time_t(seconds), 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
 
 /// "" where it ended as it has to.
 std::string run_one(const Options& o, uint64_t index, uint64_t* converted) {
@@ -113,7 +120,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(mutants::report_death);
-  for (const int number : {SIGABRT, SIGFPE, SIGALRM}) signal(number, mutants::on_signal);
+  for (const int number : {SIGABRT, SIGFPE, SIGPROF}) signal(number, mutants::on_signal);
   std::map<std::string, int> findings;
   timespec began, now;
   clock_gettime(CLOCK_MONOTONIC, &began);
@@ -121,9 +128,9 @@ int main(int argc, char** argv) {
   for (; done < o.count; done++) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (double(now.tv_sec - began.tv_sec) > o.seconds) break;
-    alarm(mutants::kMaxSeconds);
+    limit_processor_time(mutants::kMaxSeconds);
     const std::string found = run_one(o, o.first + done, &converted);
-    alarm(0);
+    limit_processor_time(0);
     if (found.empty()) continue;
     if (findings[found.substr(0, 60)]++ < 3)
       printf("FINDING in %s: %s\n", mutants::current, found.c_str());

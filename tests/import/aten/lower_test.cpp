@@ -116,6 +116,10 @@ TEST_CASE("a program that contradicts itself is an error of the file") {
   CHECK_THROWS_AS(p.call("select", {x, whole(5), whole(0)}), graph::ConversionError);
   CHECK_THROWS_AS(p.call("select", {x, whole(0), whole(2)}), graph::ConversionError);
   CHECK_THROWS_AS(p.call("arange", {whole(0), whole(4), whole(0)}), graph::ConversionError);
+  const Value w = p.floats({1, 1, 5, 5}, std::vector<double>(25));
+  CHECK_THROWS_AS(p.call("conv2d", {w, w, aten::Value::none(), list({1, 1}),
+                                    aten::Value::of(std::string("same")), list({INT64_MAX, 1})}),
+                  graph::ConversionError);
 }
 
 TEST_CASE("every entry of the table parses, and none stands twice") {

@@ -190,6 +190,18 @@ TEST_CASE("options: those that fit nothing say what there is") {
   }
 }
 
+TEST_CASE("symbolic: shapes gathered by batches that disagree are refused") {
+  for (const int batches : {2, 3}) {
+    OnnxGraph g;
+    g.initializer("a", {2, 2}, std::vector<int64_t>{1, 2, 3, 4}).input("x", {batches});
+    g.initializer("i", {batches, 1}, std::vector<int64_t>(size_t(batches), 1));
+    g.node("GatherND", {"a", "i"}, {"n"}, {attribute("batch_dims", int64_t(1))});
+    g.node("Shape", {"x"}, {"s"}).node("Add", {"n", "s"}, {"y"}).output("y");
+    if (batches == 2) CHECK(output_type(import(g)) == "i64[2]");
+    if (batches == 3) CHECK(import_error(g.bytes(13)).message.find("batch") != std::string::npos);
+  }
+}
+
 TEST_CASE("symbolic: a dimension may be 0 where that changes no node and no shape") {
   OnnxGraph g;
   g.input("past", {1, "P", 4}).input("k", {1, 1, 4}).output("present");

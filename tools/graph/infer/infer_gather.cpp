@@ -49,8 +49,13 @@ void gather_nd(NodeContext& context) {
   const Dims data = context.dims(0), indices = context.dims(1);
   const auto depth = indices.empty() ? std::nullopt : indices.back().value();
   if (!depth) context.refuse("", "its indices " + text(indices) + " have no fixed last dimension");
-  if (batch < 0 || batch >= int64_t(indices.size()) || batch + *depth > int64_t(data.size()) ||
-      *depth < 1) {
+  bool fits = batch >= 0 && batch < int64_t(indices.size()) && *depth >= 1 &&
+              *depth <= int64_t(data.size()) - batch;
+  for (size_t i = 0; fits && i < size_t(batch); i++) {
+    fits = data[i] == indices[i] || !data[i].is_static() || !indices[i].is_static();
+    context.force_equal(data[i], indices[i]);
+  }
+  if (!fits) {
     context.corrupt("its indices " + text(indices) + " do not fit data " + text(data) + " with " +
                     std::to_string(batch) + " batch dimensions");
   }

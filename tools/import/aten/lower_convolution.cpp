@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_convolution.cpp - convolutions in all their spellings.
+#include "runtime/base/checked_math.h"
 #include "tools/import/aten/operands.h"
 
 namespace ingot::aten {
@@ -19,7 +20,9 @@ std::vector<int64_t> named_pads(Operands& o, const std::string& padding, const D
   for (size_t i = 0; i < rank; i++) {
     const auto kernel = weight[i + 2].value();
     if (!kernel) o.refuse("weight", "has a symbolic shape");
-    const int64_t total = w.dilations[i] * (*kernel - 1);
+    int64_t total = 0;
+    if (!checked_mul(w.dilations[i], *kernel - 1, &total))
+      o.corrupt("its dilation is " + std::to_string(w.dilations[i]));
     pads[i] = total / 2;
     pads[i + rank] = total - total / 2;
   }
