@@ -286,13 +286,13 @@ emulate_models() {  # [NAME..]
     return 0
   fi
   local qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu" sm=0
-  "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--full} --emulated \
-    "$qemu build/aarch64/tests/support/raw_runner" "$@"
+  local models="--ingot build/gcc/bin/ingot --work build/models --emulated"
   # The host side of the GPU, with the cubins that an Orin would get where a compiler made some: the
   # fake driver looks kernels up in them.
   if compgen -G "build/aarch64/kernels/cuda/cubin/*.sm87.*.cubin" >/dev/null; then sm=87; else echo "[skip] cubins in aarch64: no nvcc"; fi
-  "$python" tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --emulated \
-    "$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER=$PWD/build/aarch64/tests/cuda/libfake_cuda.so build/aarch64/tests/cuda/gpu_runner" "$@"
+  local gpu="$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER='$PWD/build/aarch64/tests/cuda/libfake_cuda.so'"
+  side_by_side "$python tests/models/run_models.py ${every_model:+--full} $models '$qemu build/aarch64/tests/support/raw_runner' $*" \
+    "$python tests/cuda/run_models.py $models \"$gpu build/aarch64/tests/cuda/gpu_runner\" $*"
 }
 
 stage_firmware() {
@@ -307,14 +307,12 @@ stage_firmware() {
 stage_nodes() {
   need_ingot graph_runner
   need_python "the operators' published tests" numpy onnx==1.23.2 || { echo "[skip] no node test was run: numpy and onnx are not to be had"; return 0; }
-  "$python" tests/frameworks/onnx_backend/run_forms.py --ingot build/gcc/bin/ingot
-  "$python" tests/frameworks/onnx_backend/run_nodes.py --ingot build/gcc/bin/ingot
-  "$python" tests/frameworks/onnx_backend/run_attributes.py --ingot build/gcc/bin/ingot
+  local published="tests/frameworks/onnx_backend" peers="tests/frameworks/onnxruntime" ingot="--ingot build/gcc/bin/ingot"
+  side_by_side "$python $published/run_forms.py $ingot" "$python $published/run_nodes.py $ingot" \
+    "$python $published/run_attributes.py $ingot" || return 1
   need_python "integer operators of ONNX" numpy onnx onnxruntime || { echo "[skip] no integer operator was compared with onnxruntime: it is not to be had"; return 0; }
-  "$python" tests/frameworks/onnxruntime/integer_operators.py --ingot build/gcc/bin/ingot --seeds 3
-  "$python" tests/frameworks/onnxruntime/dynamic_operators.py --ingot build/gcc/bin/ingot --seeds 3
-  "$python" tests/frameworks/onnxruntime/contrib_operators.py --ingot build/gcc/bin/ingot --seeds 2
-  "$python" tests/frameworks/onnxruntime/ml_operators.py --ingot build/gcc/bin/ingot --seeds 2
+  side_by_side "$python $peers/integer_operators.py $ingot --seeds 3" "$python $peers/dynamic_operators.py $ingot --seeds 3" \
+    "$python $peers/contrib_operators.py $ingot --seeds 2" "$python $peers/ml_operators.py $ingot --seeds 2" || return 1
   fuzz_onnx_ready || { echo "[skip] no graph was drawn: onnx, onnxruntime and ml_dtypes are not to be had"; return 0; }
   "$python" tests/frameworks/random_graphs/fuzz.py --runner build/gcc/tests/frameworks/random_graphs/graph_runner --graphs 800 --jobs 2
   "$python" tests/frameworks/onnxruntime/value_extents.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/frameworks/random_graphs/graph_runner
