@@ -15,7 +15,7 @@ stopped, so that no spinning pool disturbs the one that is measured; N threads r
 processors, and Ingot on as many of these as it finds worth waking. "again" is a second run of
 ourselves, the noise; "prototype" the measured design study of shared material. Peers that are not
 installed or do not run a network are named. The table is written
-to RESULTS/<date>.md with the processor's name, unless only some networks were asked for. --json
+to RESULTS/<date>.tsv with the processor's name, unless only some networks were asked for. --json
 FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
 measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
 to see that the harness works. --integers: int8 networks instead (integer_rows.py); a call of each
@@ -247,7 +247,7 @@ def cells(result, engines):
 
 
 def report(measured):
-    """The table of what was measured, as markdown."""
+    """The table of what was measured: cells between tabs, behind lines that begin with #."""
     results, engines, versions = measured["results"], measured["engines"], measured["versions"]
     head = (
         ["network", "thr", "ingot ms"]
@@ -256,7 +256,7 @@ def report(measured):
     )
     judged = [r for r in results if "best" in r]
     lines = [
-        f"# Speed{' in integers' if measured['integers'] else ''} compared with other runtimes, "
+        f"Speed{' in integers' if measured['integers'] else ''} compared with other runtimes, "
         f"{datetime.date.today()}",
         f"{measured['processor']}. "
         + ", ".join(f"{e} {v}" for e, v in versions.items())
@@ -266,24 +266,20 @@ def report(measured):
         "outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
         "paired by round. Within: 1.0"
         + ("." if measured["integers"] else " for networks of convolutions, 1.3 for the others."),
-        "",
-        "| " + " | ".join(head) + " |",
-        "|---|" + "--:|" * (2 + len(engines)) + "---|--:|---|",
     ]
-    lines += ["| " + " | ".join(cells(r, engines)) + " |" for r in results]
     judged = [r for r in judged if r["model"] not in CALLS]
     inside = sum(r["ratio"] <= r["limit"] for r in judged)
-    lines += ["", f"{inside} of {len(judged)} within.", ""]
+    lines.append(f"{inside} of {len(judged)} within.")
     if judged:
         mean = math.exp(statistics.fmean(math.log(1 / r["ratio"]) for r in judged))
         worst = max(judged, key=lambda r: r["ratio"])
         lines += [
             f"Geometric mean of best peer / ingot: {mean:.2f}; the least {1 / worst['ratio']:.2f} "
             f"({worst['model']}, {worst['threads']} threads).",
-            "",
         ]
     lines += [f"- {engine}: {why}: {', '.join(names)}" for engine, why, names in measured["notes"]]
-    return "\n".join(lines) + "\n"
+    rows = [head] + [cells(r, engines) for r in results]
+    return "\n".join([f"# {line}" for line in lines] + ["\t".join(row) for row in rows]) + "\n"
 
 
 def arguments():
@@ -346,7 +342,7 @@ def publish(args, measured):
     if args.results and not args.partial:
         path = (
             pathlib.Path(args.results)
-            / f"{datetime.date.today()}{'-integers' * args.integers}{'-quick' * args.quick}.md"
+            / f"{datetime.date.today()}{'-integers' * args.integers}{'-quick' * args.quick}.tsv"
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

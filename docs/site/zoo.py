@@ -19,16 +19,16 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- written by docs/site/zoo.py -->", "<!-- end of what zoo.py writes -->"
 
 
-def rows_below(text, head):
-    """Cells of the table whose head line begins so."""
-    lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith(head))
-    made = []
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            break
-        made.append([cell.strip() for cell in line.strip().strip("|").split("|")])
-    return [cell.strip() for cell in lines[start].strip().strip("|").split("|")], made
+def table_of(path):
+    """Head and rows of a table whose cells tabs separate, behind lines that begin with #."""
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    head, *rows = [line.split("\t") for line in lines]
+    return head, rows
+
+
+def machine_of(path):
+    """The second line: processor and versions."""
+    return path.read_text().splitlines()[1].removeprefix("# ")
 
 
 def latest(pattern):
@@ -49,7 +49,7 @@ def mean_of(ratios):
 
 def ratios_by_peer(path):
     """Of each peer its time over Ingot's, of the networks that both run on one thread."""
-    head, rows = rows_below(path.read_text(), "| network | thr |")
+    head, rows = table_of(path)
     made = {}
     for column in range(3, head.index("best peer")):
         ratios = [
@@ -63,11 +63,9 @@ def ratios_by_peer(path):
 
 
 def speed(path, title):
-    text = path.read_text()
-    head, rows = rows_below(text, "| network | thr |")
+    head, rows = table_of(path)
     peers = [name.removesuffix(" ms") for name in head[2 : head.index("best peer")]]
-    machine, method = text.splitlines()[1:3]
-    made = [f"## {title}", machine, "", f"From bench/results/{path.name}, which"]
+    made = [f"## {title}", machine_of(path), "", f"From bench/results/{path.name}, which"]
     made[-1] += " has two threads, ranges and what a peer could not run. Milliseconds, one thread,"
     made[-1] += " batch 1; medians of separate processes, outputs compared first."
     made += ["", "| network | " + " | ".join(peers) + " | Ingot / best |"]
@@ -86,12 +84,11 @@ def speed(path, title):
 
 
 def memory_rows():
-    lines = (RESULTS / "memory.tsv").read_text().splitlines()
-    return [line.split("\t") for line in lines[1:]]
+    return table_of(RESULTS / "memory.tsv")[1]
 
 
 def newest():
-    return latest(r"\d{4}-\d\d-\d\d\.md"), latest(r"\d{4}-\d\d-\d\d-integers\.md")
+    return latest(r"\d{4}-\d\d-\d\d\.tsv"), latest(r"\d{4}-\d\d-\d\d-integers\.tsv")
 
 
 def page():
@@ -130,7 +127,7 @@ def resident_ratios():
 def three_figures():
     """What stands on the first screen."""
     floats, integers = newest()
-    machine = floats.read_text().splitlines()[1].split(".")[0].split(" (")[0]
+    machine = machine_of(floats).split(".")[0].split(" (")[0]
     rows = (
         ("time, fp32", "onnxruntime", ratios_by_peer(floats)["onnxruntime"]),
         ("time, int8", "LiteRT", ratios_by_peer(integers)["litert"]),
