@@ -48,7 +48,7 @@ SAME = {
 def listed_pairs():
     page = (ROOT / "docs" / "operators.md").read_text()
     rows = page[page.index("## Attributes without effect") :]
-    return set(re.findall(r"^\| (\S+) \| (\w+) \| ", rows, re.M)) - {("Operator", "Attribute")}
+    return set(re.findall(r"^- (\S+)\.(\w+): ", rows, re.M))
 
 
 def parts(file):

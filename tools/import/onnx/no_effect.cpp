@@ -9,12 +9,11 @@ const std::vector<NoEffect>& attributes_without_effect() {
   static const std::vector<NoEffect> kList = {
       {"*", "consumed_inputs", "a relic of opsets before 6"},
       {"LinearAttention", "chunk_size", "a hint for the speed of a runtime"},
-      {"SequenceEmpty", "dtype", "its tensors say their type"},
-      {"Optional", "type", "its value says its type"},
+      {"SequenceEmpty", "dtype", "its tensors have types"},
+      {"Optional", "type", "its value has a type"},
       {"Attention", "softmax_precision", "sums and exponentials are f32"},
       {"BatchNormalization", "momentum", kTraining},
-      {"BatchNormalization", "training_mode",
-       "what is converted is the inference form, which is reported"},
+      {"BatchNormalization", "training_mode", "the inference form is converted, with a note"},
       {"Cast", "saturate", "of float8 alone"},
       {"Cast", "round_mode", kNarrow},
       {"CastLike", "saturate", "of float8 alone"},
@@ -23,9 +22,9 @@ const std::vector<NoEffect>& attributes_without_effect() {
       {"Dropout", "seed", kTraining},
       {"Dropout", "is_test", kTraining},
       {"QuantizeLinear", "saturate", "of float8 alone"},
-      {"QuantizeLinear", "precision", "f32, as it is computed anyway; any other is refused"},
-      {"DequantizeLinear", "output_dtype", "the type of its scale; any other is another program"},
-      {"MaxPool", "storage_order", "of Indices alone: it says nothing where they are not wanted"},
+      {"QuantizeLinear", "precision", "f32; any other is refused"},
+      {"DequantizeLinear", "output_dtype", "the type of its scale"},
+      {"MaxPool", "storage_order", "of Indices alone"},
   };
   return kList;
 }

@@ -19,18 +19,18 @@ const std::map<std::string_view, const char*> kLimits = {
     {"AffineGrid", "constant size"},
     {"Attention", "width and number of heads fixed"},
     {"AveragePool", "one to three spatial dimensions; pads not negative"},
-    {"BatchNormalization", "converted in inference form, which is reported"},
+    {"BatchNormalization", "converted in inference form, with a note"},
     {"BitCast", "types of one width; not floats and bool"},
     {"Cast", "not to or from text"},
     {"Col2Im", "constant extents"},
     {"CumProd", "a length with a bound"},
     {"DeformConv", "two spatial dimensions"},
     {"Det", "one to four rows"},
-    {"Optional", "inside of a model, with a value"},
-    {"SequenceAt", "inside of a model; constant position"},
-    {"SequenceErase", "inside of a model; constant position"},
-    {"SequenceInsert", "inside of a model; constant position"},
-    {"SplitToSequence", "inside of a model; a fixed extent"},
+    {"Optional", "inside a model, with a value"},
+    {"SequenceAt", "inside a model; constant position"},
+    {"SequenceErase", "inside a model; constant position"},
+    {"SequenceInsert", "inside a model; constant position"},
+    {"SplitToSequence", "inside a model; a fixed extent"},
     {"TfIdfVectorizer", "of numbers"},
     {"CenterCropPad", "shape constant or made from shapes"},
     {"Constant", "no text"},
@@ -40,12 +40,12 @@ const std::map<std::string_view, const char*> kLimits = {
      "pads not negative"},
     {"ConvInteger", "constant weights: integer kernels, sums of at most 65793 products; else 4112"},
     {"ConvTranspose",
-     "f32; quick with constant weights and one or two spatial dimensions; output padding below the "
+     "f32; fast with constant weights and one or two spatial dimensions; output padding below the "
      "stride"},
     {"DFT", "length constant, at most 2^22, or made from shapes"},
     {"DequantizeLinear",
      "of 8- and 16-bit integers and i32; computed in f32 where integer kernels do not take it"},
-    {"Dropout", "converted in inference form, which is reported"},
+    {"Dropout", "converted in inference form, with a note"},
     {"Expand", "shape constant, made from shapes, or bounded by --dim"},
     {"GRU",
      "f32; constant weights; functions Sigmoid, Tanh, Relu, HardSigmoid, LeakyRelu, Elu, Softplus"},
@@ -83,14 +83,14 @@ const std::map<std::string_view, const char*> kLimits = {
     {"Range",
      "start and delta constant, limit constant or made from shapes; others bounded by "
      "--max-elements"},
-    {"Reshape", "shape constant or made from shapes, one dimension open; or bounded"},
+    {"Reshape", "shape constant or made from shapes, one dimension dynamic; or bounded"},
     {"Resize",
      "linear and cubic are of f32 and change at most three dimensions; scales of a run not with "
      "cubic; antialias and tf_crop_and_resize need fixed extents and a constant region"},
     {"RoiAlign", "at most 256 samples a bin in each direction"},
     {"STFT", "constant step; length constant, at most 2^22, or made from shapes"},
     {"Slice", "constant axes"},
-    {"Squeeze", "without axes a symbolic dimension stays, which is reported"},
+    {"Squeeze", "without axes a symbolic dimension stays, with a note"},
     {"Tile", "repeats constant, made from shapes or bounded"},
     {"Upsample", "as Resize with asymmetric coordinates"},
 };
@@ -155,12 +155,6 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 }  // namespace
 
 std::vector<OperatorForm> operator_forms() {
@@ -179,9 +173,9 @@ std::string operators_page() {
   const std::vector<OperatorForm> forms = operator_forms();
   std::string page =
       "# Operators of ONNX that can be converted\n"
-      "Made by `ingot operators --markdown`; a test compares. "
-      "`./dev show operator-types` "
-      "says\nin which types, on which devices and from which other sources.\n\n";
+      "`ingot operators --markdown` prints this page, `ingot operators NAME` an operator's "
+      "attributes\n"
+      "(any other is refused), `./dev show operator-types` types and devices.\n\n";
   page +=
       std::to_string(forms.size()) + " operators of the default domain, opsets " +
       std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) +
@@ -192,45 +186,42 @@ std::string operators_page() {
       "i8 or u8.\n"
       "\"Made from shapes\" means that the value follows from dimensions, symbolic ones included. "
       "What a\n"
-      "limit excludes is refused with the node's name and exit code 4; nothing is "
-      "approximated.\n\n";
+      "limit excludes is refused with the node's name and exit code 4.\n\n";
   std::vector<std::string> plain;
-  std::vector<std::pair<std::string, std::string>> rows;  // names, and the other columns
+  std::vector<std::pair<std::string, std::string>> rows;  // names, and their limits
   for (const OperatorForm& form : forms) {
-    if (form.attributes.empty() && form.limits.empty()) {
+    if (form.limits.empty()) {
       plain.push_back(form.name);
       continue;
     }
-    const std::string columns = " | " + joined(form.attributes) + " | " + form.limits + " |\n";
     const auto same = std::find_if(rows.begin(), rows.end(),
-                                   [&](const auto& row) { return row.second == columns; });
+                                   [&](const auto& row) { return row.second == form.limits; });
     if (same == rows.end())
-      rows.emplace_back(form.name, columns);
+      rows.emplace_back(form.name, form.limits);
     else
       same->first += ", " + form.name;
   }
-  page += "Without attributes and limits: ";
+  page += "Without limits: ";
   add_names(&page, plain);
-  page += "\n| Operators | Attributes | Limits |\n| --- | --- | --- |\n";
-  for (const auto& [names, columns] : rows) page += "| " + names + columns;
+  page += "\nWith limits:\n\n";
+  for (const auto& [names, limits] : rows) page += "- " + names + ": " + limits + "\n";
   page +=
       "\n## Operators of com.microsoft\n"
-      "Of what onnxruntime's optimizer and its tools write, in floating point and on 8-bit "
+      "What onnxruntime's optimizer and its tools write, in floating point and on 8-bit "
       "integers: ";
   add_names(&page, names_of(microsoft_table()));
   page +=
       "\n## Operators of ai.onnx.ml\n"
-      "Trees have an operator of their own, the rest is spelled out as gathers, products and\n"
-      "comparisons. Labels that are texts become their places in the list, ZipMap a tensor of "
-      "scores,\nwhich is reported; texts as inputs are refused: ";
+      "Trees have an operator of their own, the rest becomes gathers, products and comparisons.\n"
+      "Labels that are texts become their places in the list, ZipMap a tensor of scores, with a "
+      "note;\n"
+      "texts as inputs are refused. Converted: ";
   add_names(&page, names_of(ml_table()));
   page +=
       "\n## Attributes without effect\n"
-      "An attribute that is not in an operator's row is refused by name. Of those that are, these "
-      "change no\n"
-      "number of an inference.\n\n| Operator | Attribute | Why |\n| --- | --- | --- |\n";
+      "These are accepted and change no number of an inference.\n\n";
   for (const NoEffect& row : attributes_without_effect())
-    page += std::string("| ") + row.op + " | " + row.attribute + " | " + row.reason + " |\n";
+    page += std::string("- ") + row.op + "." + row.attribute + ": " + row.reason + "\n";
   return page;
 }
 
