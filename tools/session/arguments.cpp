@@ -116,7 +116,7 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
     if (!whole_integer(value, &number) || number < 0)
       fail(Exit::kUsage, "--dim " + name + ": expected a whole number, found '" + value + "'");
     if (!dims.emplace(name, number).second)
-      fail(Exit::kUsage, "--dim " + name + ": given twice; say it once");
+      fail(Exit::kUsage, "--dim " + name + ": given twice; expected once");
   }
   return dims;
 }

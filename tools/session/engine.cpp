@@ -350,9 +350,7 @@ void Engine::create_session(const SessionSettings& settings) {
     if (!bindings_.count(symbol)) missing += " --dim " + symbol + "=NUMBER";
   }
   if (!missing.empty()) {
-    fail(Exit::kMismatch,
-         path_ +
-             ": the file leaves dimensions open that nothing here determines; say them:" + missing);
+    fail(Exit::kMismatch, path_ + ": dynamic dimensions have no number; set them:" + missing);
   }
   watch_.reset();  // before its session
   ingot_session_options options = options_of(settings, list);

@@ -74,7 +74,7 @@ TEST_CASE("data-dependent: a size from an input needs a bound, which --dim state
   CHECK(refused.exit_code == 4);
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint ==
-        "or say the most that it can be: --dim 'n=1..HIGH', or of all such sizes: --max-elements "
+        "or give its upper bound: --dim 'n=1..HIGH', or of all such sizes: --max-elements "
         "HIGH");
   importer::ImportOptions options;
   importer::add_dim(options, "n=1..40");
@@ -101,7 +101,7 @@ TEST_CASE("data-dependent: an integer input with a bound is a size, and so is wh
   const graph::ConversionError refused = import_error(g.bytes(17));
   REQUIRE(refused.unsupported.size() == 1);
   CHECK(refused.unsupported[0].hint ==
-        "say the most that it can be: --dim 'most=1..HIGH', or of what it is computed from: --dim "
+        "give its upper bound: --dim 'most=1..HIGH', or of what it is computed from: --dim "
         "'n=1..HIGH', or of all such sizes: --max-elements HIGH");
 }
 

@@ -167,7 +167,7 @@ void print_text(const Json& r, const std::string& file) {
   add("device", r["device"].get<std::string>() + " (" + r["isa"].get<std::string>() + "), " +
                     std::to_string(threads) + (threads == 1 ? " thread" : " threads"));
   if (!r["assumed_dims"].get<std::string>().empty())
-    add("assumed", r["assumed_dims"].get<std::string>() + " (say others with --dim)");
+    add("assumed", r["assumed_dims"].get<std::string>() + " (set others with --dim)");
   add("load", short_time(r["load_ms"]) + (r["prefault"].get<bool>() ? ", every page touched" : ""));
   add("first run", short_time(r["first_ms"]) + " with " +
                        std::to_string(r["page_faults"].get<long>()) + " page faults");
@@ -304,7 +304,7 @@ int bench(const BenchArguments& a) {
 
 void add_bench(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<BenchArguments>();
-  CLI::App* command = add_command(app, chosen, "bench", "Time a model on inputs made for it",
+  CLI::App* command = add_command(app, chosen, "bench", "Time a model on random inputs",
                                   "  ingot bench model.ingot\n"
                                   "  ingot bench model.ingot --threads 1 --seconds 5 --json\n"
                                   "  ingot bench ocr.ingot --dim N=1 --dim W=320\n"
@@ -315,7 +315,7 @@ void add_bench(CLI::App& app, Action* chosen) {
   command->add_option("--seconds", a->seconds, "how long to measure, in seconds")
       ->type_name("S")
       ->capture_default_str();
-  reads_file(command->add_option("--inputs", a->inputs, "time these inputs instead of made ones")
+  reads_file(command->add_option("--inputs", a->inputs, "time these inputs instead of random ones")
                  ->type_name("IN.npz"));
   command->add_option("--prompt", a->prompt, "tokens of the prompt of a language model")
       ->type_name("N");

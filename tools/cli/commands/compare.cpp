@@ -86,7 +86,7 @@ void add_compare(CLI::App& app, Action* chosen) {
       "  ingot compare ocr.onnx ocr.ingot --dim W=320 --io-layout x=nhwc --json",
       [a] { return compare_files(*a); });
   takes_plugins(command);
-  reads_file(command->add_option("SOURCE", a->source, "the source, an ONNX model")
+  reads_file(command->add_option("SOURCE", a->source, "the source of the file")
                  ->required()
                  ->type_name(""));
   command
@@ -97,7 +97,7 @@ void add_compare(CLI::App& app, Action* chosen) {
       ->add_option("--golden", a->golden,
                    ".npz with arrays in:NAME, and out:NAME and mid:NAME to check the import by")
       ->type_name("G.npz");
-  command->add_option("--html", a->html, "write an image of the graph with the error of every node")
+  command->add_option("--html", a->html, "write a page: the graph with the error of every node")
       ->type_name("OUT.html");
   command->add_flag("--json", a->json, "print a report for scripts");
   command->add_option("--rtol", a->rtol, "allow R * max|expected| instead of the tolerance table")
@@ -110,7 +110,7 @@ void add_compare(CLI::App& app, Action* chosen) {
   declare_convert_options(command, &a->conversion,
                           {"--input-shape", "--image", "--dim", "--target", "--io-layout",
                            "--state", "--state-init", "--winograd"},
-                          "As FILE was converted with (--dim: or of a dimension that it has open)");
+                          "As FILE was converted with (--dim: also of its dynamic dimensions)");
 }
 
 }  // namespace ingot::cli

@@ -112,7 +112,7 @@ int convert(const std::string& file_or_bundle, const ConvertArguments& a) {
   const std::string& path = source.path();
   if (a.output.empty() && host::is_standard_input(file_or_bundle))
     fail(Exit::kUsage,
-         "convert: the source is standard input, so say where to write: -o OUT.ingot, or -o - for "
+         "convert: the source is standard input, so name the output: -o OUT.ingot, or -o - for "
          "standard output");
   const std::string output = !a.output.empty() ? a.output
                              : unpacked ? in_folder_of(file_or_bundle, default_output(a.member))
@@ -183,13 +183,13 @@ void add_convert(CLI::App& app, Action* chosen) {
       "  ingot convert vad.jit --input-shape x=1x512 --argument sr=16000    # TorchScript",
       [a] { return convert(a->source, a->options); });
   takes_plugins(command);
-  reads_file(command
-                 ->add_option(
-                     "SOURCE", a->source,
-                     "the source: ONNX, TorchScript, torch.export (.pt2), TFLite, Keras, or a Flux "
-                     "chain")
-                 ->required()
-                 ->type_name(""));
+  reads_file(
+      command
+          ->add_option("SOURCE", a->source,
+                       "the source: ONNX, TorchScript, torch.export (.pt2), TFLite, Keras, a Flux "
+                       "chain, GGUF, or a folder of Hugging Face")
+          ->required()
+          ->type_name(""));
   declare_convert_options(command, &a->options);
 }
 

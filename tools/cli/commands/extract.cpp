@@ -87,11 +87,12 @@ void add_extract(CLI::App& app, Action* chosen) {
                   "  ingot extract model.pth -o weights.safetensors\n"
                   "  ingot extract run.ckpt --key state_dict -o weights.safetensors",
                   [a] { return extract(*a); });
-  reads_file(command
-                 ->add_option("FILE", a->file,
-                              "a PyTorch checkpoint, safetensors, or the index of a sharded one")
-                 ->required()
-                 ->type_name(""));
+  reads_file(
+      command
+          ->add_option("FILE", a->file,
+                       "a checkpoint of any kind that ingot inspect reads, or an .ingot file")
+          ->required()
+          ->type_name(""));
   writes_file(command->add_option("-o,--output", a->output, "the file to write")
                   ->required()
                   ->type_name("OUT.safetensors"));

@@ -68,7 +68,7 @@ void add_firmware(CLI::App& app, Action* chosen) {
       command->add_option("MODEL", a->files, "files of ingot convert --target mcu, or sources")
           ->required()
           ->type_name(""));
-  command->add_option("-o,--output", a->output, "the folder to write, which must not be there")
+  command->add_option("-o,--output", a->output, "the folder to write, which must not exist")
       ->required()
       ->type_name("DIR");
   std::string boards;

@@ -33,8 +33,7 @@ int kernels(const KernelsArguments& a) {
     std::string missing;
     for (const std::string& dim : view.open_dims()) missing += " --dim " + dim + "=NUMBER";
     host::fail(host::Exit::kMismatch,
-               a.file + ": the kernels depend on dimensions that the file leaves open; say them:" +
-                   missing);
+               a.file + ": the kernels depend on dynamic dimensions; set them:" + missing);
   }
   const std::string source = convert::kernel_table_source(
       std::filesystem::path(a.file).filename().string(), a.isa,

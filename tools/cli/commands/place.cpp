@@ -213,7 +213,7 @@ int run(const PlaceArguments& a) {
 void add_place(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<PlaceArguments>();
   CLI::App* command = add_command(
-      app, chosen, "place", "Say what lies and runs where, and why; runs nothing",
+      app, chosen, "place", "Show what would lie and run where, and why",
       "  ingot place model.ingot\n"
       "  ingot place model.ingot --device cpu --place 'encoder.*=cuda:0' --place '*.bias=cpu'\n"
       "  ingot place tuned.ingot --place '*=trained'",

@@ -102,7 +102,7 @@ int plan(const PlanArguments& a) {
 void add_plan(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<PlanArguments>();
   CLI::App* command =
-      add_command(app, chosen, "plan", "Say what models take of a microcontroller's memory",
+      add_command(app, chosen, "plan", "Show what models take of a microcontroller's memory",
                   "  ingot plan kws.ingot vww.ingot --shared-arena\n"
                   "  ingot plan kws.tflite vww.tflite --dim N=1 --shared-arena\n"
                   "  ingot plan vww.tflite --dim N=1 --min-ram --max-work 1.5",

@@ -348,7 +348,7 @@ void add_registry(CLI::App& app, Action* chosen) {
   command->add_option("WORDS", a->words, "what the action takes")->type_name("");
   command->add_option("--root", a->root, "the registry's folder; else INGOT_REGISTRY")
       ->type_name("FOLDER");
-  command->add_option("--tag", a->tags, "of add: tag the new version so; more than once for more")
+  command->add_option("--tag", a->tags, "of add: tag of the new version (repeatable)")
       ->allow_extra_args(false)
       ->type_name("TAG");
   command->add_option("--metric", a->metrics, "of add: a figure that is kept beside it")

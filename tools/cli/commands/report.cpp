@@ -62,7 +62,7 @@ void add_report(CLI::App& app, Action* chosen) {
   reads_file(command->add_option("FILE", a->file, "the .ingot file")->required()->type_name(""));
   command
       ->add_option("-o,--output", a->output,
-                   "the folder to write, which must not be there: index.html, report.json")
+                   "the folder to write, which must not exist: index.html, report.json")
       ->required()
       ->type_name("DIR");
   command->add_option("--seconds", a->seconds, "how long to time the instructions, in seconds")

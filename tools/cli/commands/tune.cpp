@@ -292,7 +292,7 @@ int tune(const TuneArguments& a) {
     printf("%s\n", json_text(report, 1).c_str());
     return 0;
   }
-  if (!assumed.empty()) printf("assuming %s (say others with --dim)\n", assumed.c_str());
+  if (!assumed.empty()) printf("assuming %s (set others with --dim)\n", assumed.c_str());
   print(report, targets);
   return 0;
 }
@@ -302,7 +302,8 @@ int tune(const TuneArguments& a) {
 void add_tune(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<TuneArguments>();
   CLI::App* command = add_command(
-      app, chosen, "tune", "Measure kernels on the GPU at hand and record the quickest in the file",
+      app, chosen, "tune",
+      "Measure kernels on this machine's GPU and record the fastest in the file",
       "  ingot tune model.ingot --device cuda             # in place, whole or not at all\n"
       "  ingot tune model.ingot -o tuned.ingot --time 10s\n"
       "  ingot tune ocr.ingot --dim W=320 --dry-run --json\n"

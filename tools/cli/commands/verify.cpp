@@ -219,14 +219,14 @@ void verify(const VerifyArguments& a, std::vector<Check>* done, const GiveUp& gi
   const std::string assumed = bind_open(&engine, settings, &fits);
   if (!fits) {
     done->push_back(
-        {"plan", "not checked: it depends on dynamic dimensions; say them with --dim NAME=VALUE",
+        {"plan", "not checked: it depends on dynamic dimensions; set them with --dim NAME=VALUE",
          false});
     return;
   }
   const ingot_requirements need = engine.would_need(settings);
   done->push_back(
       {"plan", "no live buffers overlap in " + grouped(need.activations) + " bytes" +
-                   (assumed.empty() ? "" : ", with " + assumed + " (say others with --dim)")});
+                   (assumed.empty() ? "" : ", with " + assumed + " (set others with --dim)")});
   done->push_back({"bounds", "a session of " + grouped(session_bytes(need)) +
                                  " bytes beside mapped weights, a run " + steps_text(need.steps)});
   if (!golden) return;

@@ -116,7 +116,8 @@ void print_passes(const Json& report, bool all) {
     if (p["changed"] == 0 && remarks.empty() && !all) continue;
     add_pass_rows(&table, name, p["changed"].dump(), remarks, all ? ~size_t{0} : 3);
   }
-  const char* const nothing = is_known ? "  none changed anything\n" : "  the file does not say\n";
+  const char* const nothing =
+      is_known ? "  none changed anything\n" : "  the file has no record of them\n";
   printf("\nPasses\n%s", table.empty() ? nothing : table.text().c_str());
 }
 
@@ -135,7 +136,7 @@ int predict(const WhyArguments& a, const gpu_cost::GpuModel& gpu) {
     printf("%s\n", json_text(report).c_str());
     return 0;
   }
-  if (!assumed.empty()) printf("assuming %s (say others with --dim)\n", assumed.c_str());
+  if (!assumed.empty()) printf("assuming %s (set others with --dim)\n", assumed.c_str());
   print_gpu_cost(report, a.all);
   return 0;
 }
@@ -171,7 +172,7 @@ int why(const WhyArguments& a) {
 void add_why(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<WhyArguments>();
   CLI::App* command = add_command(
-      app, chosen, "why", "Say what makes the memory and the time of a model",
+      app, chosen, "why", "Show what takes the memory and the time of a model",
       "  ingot why model.ingot\n"
       "  ingot why model.ingot --threads 1 --all\n"
       "  ingot why ocr.ingot --dim W=320 --json\n"

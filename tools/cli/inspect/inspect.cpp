@@ -192,7 +192,7 @@ void print_tensors(const Json& tensors) {
 
 void print_plan(const Json& plan) {
   if (plan.contains("open_dims")) {
-    printf("Plan\n  made when the dynamic dimensions get numbers; say them with --dim\n");
+    printf("Plan\n  made when the dynamic dimensions get numbers; set them with --dim\n");
     return;
   }
   Table table({">offset", ">bytes", ">first", ">last", "value"});
@@ -276,7 +276,7 @@ void print_dims(const Json& dims) {
                "from " + text_of(dim["low"]) +
                    (dim["high"].is_null() ? " up" : " to " + text_of(dim["high"]))});
   }
-  printf("Dynamic dimensions (say them with --dim)\n%s", table.text().c_str());
+  printf("Dynamic dimensions (set them with --dim)\n%s", table.text().c_str());
 }
 
 void print_text(const Json& text, const Json& sampling) {
@@ -404,7 +404,7 @@ int inspect_many(const InspectArguments& a) {
 void add_inspect(CLI::App& app, Action* chosen) {
   auto a = std::make_shared<InspectArguments>();
   CLI::App* command = add_command(
-      app, chosen, "inspect", "Say what is in an .ingot file, a source or a saved state",
+      app, chosen, "inspect", "Show what is in an .ingot file, a source or a saved state",
       "  ingot inspect model.ingot\n"
       "  ingot inspect model.ingot --ops --plan\n"
       "  ingot inspect model.onnx          # can it be converted, and if not, all that "
@@ -457,7 +457,7 @@ void add_inspect(CLI::App& app, Action* chosen) {
   command->add_flag("--ops", a->ops, "list the instructions");
   command->add_flag("--tensors", a->tensors, "list the values");
   command->add_flag("--plan", a->plan, "list where each value lies in the arena, and when");
-  command->add_flag("--metadata", a->metadata, "list all that the file says about itself");
+  command->add_flag("--metadata", a->metadata, "list the metadata of the file");
   takes_dims(command, &a->dims);
 }
 

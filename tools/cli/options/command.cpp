@@ -49,7 +49,7 @@ CLI::Option* writes_file(CLI::Option* option) {
 }
 
 void takes_dims(CLI::App* command, std::vector<std::string>* dims) {
-  command->add_option("--dim", *dims, "value of a dimension that the file leaves open")
+  command->add_option("--dim", *dims, "value of a dynamic dimension of the file")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
@@ -58,8 +58,7 @@ void takes_dims(CLI::App* command, std::vector<std::string>* dims) {
 void takes_plugins(CLI::App* command) {
   command
       ->add_option("--plugin",
-                   "a shared library with operators that Ingot does not have (docs/custom.md); "
-                   "more than once for more")
+                   "a shared library with operators that Ingot lacks (docs/custom.md; repeatable)")
       ->each([](const std::string& path) { plugins::load(path); })
       ->type_name("LIBRARY");
 }

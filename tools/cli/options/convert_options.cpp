@@ -50,14 +50,15 @@ void refuse_repeated(const std::string& option, const std::vector<std::string>& 
   for (const std::string& text : texts) {
     const std::string name = text.substr(0, text.find('='));
     if (!names.insert(name).second)
-      host::fail(host::Exit::kUsage, option + " " + name + ": given twice; say it once");
+      host::fail(host::Exit::kUsage, option + " " + name + ": given twice; expected once");
   }
 }
 
 }  // namespace
 
 void ConvertArguments::check_together() const {
-  if (check && no_check) host::fail(host::Exit::kUsage, "--check and --no-check: say one of them");
+  if (check && no_check)
+    host::fail(host::Exit::kUsage, "--check and --no-check: expected one of them");
   for_each_option(*this, [](const OptionRow& row, const auto& member) {
     bool is_given = false;
     if constexpr (kIsFlag<decltype(member)>)

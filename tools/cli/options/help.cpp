@@ -124,7 +124,7 @@ void group_options(CLI::App* command, const std::string& heading,
 }
 
 void add_help(CLI::App& app) {
-  CLI::App* help = app.add_subcommand("help", "Say what a command does, its options and examples");
+  CLI::App* help = app.add_subcommand("help", "Show what a command does, its options and examples");
   help->footer("Examples:\n  ingot help convert");
   help->add_option("COMMAND", "the command; all of them are listed without one")->type_name("");
 }

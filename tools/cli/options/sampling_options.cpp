@@ -180,7 +180,7 @@ Sampling SamplingArguments::sampling() const {
     s.biases.push_back(parse_bias(text));
     if (!ids.insert(s.biases.back().id).second)
       fail(Exit::kUsage,
-           "--bias " + std::to_string(s.biases.back().id) + ": given twice; say it once");
+           "--bias " + std::to_string(s.biases.back().id) + ": given twice; expected once");
   }
   return s;
 }

@@ -49,12 +49,12 @@ struct Insertion {
     if (!option.layout.empty())
       planar = option.layout == "nchw";
     else if (channels(1) && channels(3))
-      refuse(what + ", which may be [N,C,H,W] or [N,H,W,C]; say nchw or nhwc");
+      refuse(what + ", which may be [N,C,H,W] or [N,H,W,C]; add nchw or nhwc");
     if (!channels(planar ? 1 : 3))
       refuse(what + ", which has not 1 or 3 channels where " + option.layout + " has them");
     for (const size_t i : {planar ? 2 : 1, planar ? 3 : 2})
       if (!value.dims[i].value())
-        refuse(what + ", whose size is open; say it: --input-shape " + name + "=" +
+        refuse(what + ", whose size is dynamic; fix it: --input-shape " + name + "=" +
                (planar ? "1x3x640x640" : "1x640x640x3") + ", or --dim " + value.dims[i].text() +
                "=640");
     return planar;
@@ -70,7 +70,7 @@ struct Insertion {
     if (wide == high || option.fit == ImageFit::kStretch) return;
     if (option.fit == ImageFit::kUnsaid)
       refuse(size_text(from.width, from.height) + " is not of the shape of the network's " +
-             size_text(width, height) + "; say stretch, letterbox or crop");
+             size_text(width, height) + "; add stretch, letterbox or crop");
     const auto rounded = [](int64_t above, int64_t below) {
       return uint32_t(std::max<int64_t>(1, (2 * above + below) / (2 * below)));
     };

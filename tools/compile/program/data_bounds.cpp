@@ -77,7 +77,7 @@ std::string how_to_bound(const LoweredProgram& lowered, const LoweredInstruction
     options += " --dim '" + name + "=1..HIGH'";
   }
   if (planned.empty()) return "";
-  return "only a run tells " + planned + ", for which memory is planned: say less," + options +
+  return "only a run tells " + planned + ", for which memory is planned: plan for less," + options +
          ", or a lower --max-elements";
 }
 

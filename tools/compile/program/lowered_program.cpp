@@ -196,7 +196,7 @@ void check_lowered(const LoweredProgram& lowered, bool is_fresh) {
     error.message = "no extents of " + names +
                     " were found under which every operation takes its operands, so no session "
                     "could run the file; " +
-                    "where some hold, say them with --dim";
+                    "if some are valid, set them with --dim";
     throw error;
   }
   if (error.unsupported.empty()) return;

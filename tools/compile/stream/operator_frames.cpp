@@ -28,7 +28,8 @@ const graph::Constant* OperatorFrames::constant(size_t operand) const {
 int64_t OperatorFrames::frames_of(size_t output, size_t axis) const {
   const std::optional<int64_t> extent =
       model.values[size_t(node.outputs[output])].dims[axis].value();
-  if (!extent) throw NotStreamable{"how many frames it gives is open", "fix the extent with --dim"};
+  if (!extent)
+    throw NotStreamable{"how many frames it gives is dynamic", "fix the extent with --dim"};
   return *extent;
 }
 

@@ -166,7 +166,7 @@ StreamRule pad(const OperatorFrames& node) {
   const std::string mode = node.node.text(attr::mode, "constant");
   const int64_t extent = node.frames_of(0, x.axis);
   const std::optional<int64_t> front = before[x.axis].value();
-  if (!front) throw NotStreamable{"the number of frames that it adds is open", ""};
+  if (!front) throw NotStreamable{"the number of frames that it adds is dynamic", ""};
   if (mode != "constant" && extent != x.extent)
     throw NotStreamable{"it pads the axis with other frames (" + mode + ")",
                         "pad it with a number"};
@@ -187,7 +187,7 @@ StreamRule slice(const OperatorFrames& node) {
   const int64_t step = node.node.integers(attr::steps)[x.axis];
   if (step < 1) throw NotStreamable{"it turns the order of the frames round", ""};
   const std::optional<int64_t> start = starts[x.axis].value();
-  if (!start) throw NotStreamable{"the first frame that it takes is open", ""};
+  if (!start) throw NotStreamable{"the first frame that it takes is dynamic", ""};
   SlidingWindow span;
   span.stride = step;
   span.begin = -*start;

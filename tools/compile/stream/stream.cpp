@@ -66,7 +66,7 @@ class Streaming {
     for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
     if (options_.input.empty() && names.size() != 1)
       fail_mismatch(where_ + "the network has " + std::to_string(names.size()) +
-                    " inputs; say of which: --stream INPUT:" + std::to_string(options_.axis) + "=" +
+                    " inputs; choose one: --stream INPUT:" + std::to_string(options_.axis) + "=" +
                     std::to_string(options_.frames) + "; there are " + all);
     if (input_ < 0)
       fail_mismatch(where_ + "the network has no input '" + options_.input + "'" +
@@ -78,8 +78,8 @@ class Streaming {
     const graph::Dim& extent = dims[options_.axis];
     if (!extent.value())
       fail_mismatch(where_ + "axis " + std::to_string(options_.axis) + " of input '" +
-                    name(input_) + "' is open (" + extent.text() +
-                    "); say how many frames the whole network has with --dim or "
+                    name(input_) + "' is dynamic (" + extent.text() +
+                    "); set how many frames the whole network has with --dim or "
                     "--input-shape");
     whole_frames_ = *extent.value();
     if (options_.frames > whole_frames_)

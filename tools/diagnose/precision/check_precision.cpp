@@ -110,7 +110,7 @@ std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
     }
     const cli::ProgramView view(question_.file, dims);
     if (!view.bound()) {
-      obstacle_ = "dimensions are open that nothing says a usual extent of";
+      obstacle_ = "dynamic dimensions have no usual extent";
       return {};
     }
     const bool is_naive =

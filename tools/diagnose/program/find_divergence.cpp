@@ -59,7 +59,7 @@ class Finder {
     if (q_.golden.empty()) {
       engine.bind_dims(q_.dims);
       const std::string assumed = engine.assume_rest();
-      if (!assumed.empty()) a_.notes.push_back("assumed " + assumed + " (say others with --dim)");
+      if (!assumed.empty()) a_.notes.push_back("assumed " + assumed + " (set others with --dim)");
       engine.create_session(q_.session);
       for (uint32_t i = 0; i < engine.summary().input_count; i++) {
         inputs_.push_back(make_input(engine, i, engine.session().input(i).value()));
@@ -68,7 +68,7 @@ class Finder {
       states_ = states_of(&engine);
       bindings_ = engine.bindings(), operands_ = operand_type(&engine);
       a_.notes.push_back(
-          "no golden: the import cannot be checked, inputs are made as ingot bench makes them");
+          "no golden: the import cannot be checked, inputs are the random ones of ingot bench");
       return;
     }
     golden_ = check::read_golden(q_.golden, engine.input_names(), engine.output_names());
@@ -282,7 +282,7 @@ class Finder {
     }
     if (!same && !a_.quantization.empty())
       a_.notes.push_back(file() + ": quantized: " + a_.quantization +
-                         "; what that loses is no divergence (--rtol, --atol say how much may be "
+                         "; what that loses is no divergence (--rtol, --atol set how much may be "
                          "lost); its values are matched by name");
     else if (!same)
       a_.notes.push_back(file() + ": is not the program that this version converts from " +

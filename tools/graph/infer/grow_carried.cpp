@@ -18,7 +18,7 @@ Dim LoopBuilder::most_of(const Dim& start, const Growth& growth) const {
   if (growth.each) return start + trips_ * max(*growth.each, Dim(0));
   if (run_.model.max_elements > 0) return max(start, Dim(run_.model.max_elements));
   throw Refusal{"", "what it carries grows by a number that only the run tells",
-                bound_hint("say the most that an extent can be: ")};
+                bound_hint("give the upper bound of an extent: ")};
 }
 
 std::string LoopBuilder::extent_name(const Carried& carried, size_t axis) const {

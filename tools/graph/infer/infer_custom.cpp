@@ -165,7 +165,7 @@ void infer_open(NodeContext& context, const Questions& questions, const Dims& op
                    "its plugin refused " + std::to_string(kProbes - int64_t(answers.size())) +
                        " of " + std::to_string(kProbes) + " extents tried for " + text(open) +
                        (why.empty() ? "" : ": " + why),
-                   "say extents that it takes with --dim");
+                   "set extents that it takes with --dim");
   std::vector<Candidate> inputs;
   for (const Dim& dim : open) {
     Candidate candidate{dim, {}};

@@ -151,7 +151,7 @@ void LoopBuilder::find_trips(ValueId count) {
     refuse(
         "nothing bounds how often it runs: it has no trip count, and its condition compares no "
         "counter with a shape",
-        bound_hint("say the most that it can be: ") +
+        bound_hint("give its upper bound: ") +
             "; or export it with a trip count, or with a condition such as i < length");
   trips_ = max(*given, Dim(0));
 }

@@ -92,7 +92,7 @@ Hint how_to_bound(NodeContext& context, const std::string& name, size_t input) {
       if (each != kAbsent && std::find(open.begin(), open.end(), each) == open.end())
         open.push_back(each);
   }
-  return bound_hint("say the most that it can be: --dim '" + name + "=1..HIGH'" +
+  return bound_hint("give its upper bound: --dim '" + name + "=1..HIGH'" +
                     (inputs.empty() ? "" : ", or of what it is computed from:" + inputs) +
                     ", or of all such sizes: ");
 }

@@ -158,7 +158,7 @@ ValueId Network::state(const std::string& name, const graph::Dims& dims) {
   std::vector<int64_t> extents;
   for (const Dim& dim : dims) {
     if (!dim.is_static())
-      throw Refused{"stateful", "keeps an extent that is open (" + dim.text() + ")",
+      throw Refused{"stateful", "keeps an extent that is dynamic (" + dim.text() + ")",
                     "bind it with --dim"};
     extents.push_back(*dim.value());
   }

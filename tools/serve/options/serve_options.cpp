@@ -20,9 +20,10 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   };
   const auto number = [&](const char* name, uint32_t& value, uint32_t low, uint32_t high,
                           const char* help, const char* type = "N") {
-    command->add_option(name, value, help)
+    const std::string range = std::to_string(low) + " to " + std::to_string(high);
+    command->add_option(name, value, std::string(help) + "; " + range)
         ->type_name(type)
-        ->check(CLI::Range(low, high))
+        ->check(CLI::Range(low, high).description(""))
         ->capture_default_str();
   };
   ServeOptions& o = *options;
@@ -39,7 +40,7 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   text("--map", o.map,
        "share: weights are mapped from the files; copy: for files that others may write",
        "share|copy")
-      ->check(CLI::IsMember({"share", "copy"}))
+      ->check(CLI::IsMember({"share", "copy"}).description(""))
       ->capture_default_str();
   number("--threads", o.threads, 0, INGOT_MAX_THREADS,
          "threads of one run; auto or 0: chosen for each model", "N|auto");
@@ -48,7 +49,7 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   });
   number("--instances", o.instances, 1, 64, "runs of one model at once, each with an arena");
   number("--max-batch", o.max_batch, 1, 65536,
-         "rows that one run computes at most, of models whose first dimension is open");
+         "rows that one run computes at most, of models whose first dimension is dynamic");
   number("--batch-delay-us", o.batch_delay_us, 0, 10000000,
          "how long a request waits for others, in microseconds; 0: those that wait already");
   command->add_flag("--no-batching", o.no_joining, "compute each request by itself");
@@ -66,16 +67,16 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   number("--max-sequences", o.max_sequences, 1, 1000000,
          "sequences of a model with state that have not ended; more are refused");
   number("--sequence-idle-seconds", o.sequence_idle_seconds, 1, 86400,
-         "until a sequence without requests is forgotten", "S");
+         "a sequence without requests is dropped after this time", "S");
   number("--slots", o.slots, 0, 64,
          "answers of a language model at once, each with caches of its own; 0: no /v1 paths");
   number("--max-queued-answers", o.max_queued_answers, 1, 100000,
          "requests that wait for a slot; more are refused");
   number("--max-answer-seconds", o.max_answer_seconds, 1, 86400,
-         "until the last token of an answer, from its request", "S");
-  text("--address", o.address, "to listen on", "ADDRESS")->capture_default_str();
+         "from a request to the last token of its answer", "S");
+  text("--address", o.address, "address to listen on", "ADDRESS")->capture_default_str();
   number("--http-port", o.http_port, 0, 65535, "0: one that is free, which is printed", "PORT");
-  number("--grpc-port", o.grpc_port, 0, 65535, "the same", "PORT");
+  number("--grpc-port", o.grpc_port, 0, 65535, "as --http-port", "PORT");
   command->add_flag("--no-grpc", o.no_grpc, "HTTP alone");
   text("--tls-cert", o.certificate, "encrypt with this chain of certificates", "CERT.pem");
   text("--tls-key", o.key, "the certificate's private key", "KEY.pem");
@@ -86,8 +87,8 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   command
       ->add_option(
           "--allow-host", o.allowed_hosts,
-          "a name that the server answers to and whose pages may ask, beside addresses and "
-          "local names (repeatable)")
+          "a name of the server, whose pages may ask too; addresses and local names need none "
+          "(repeatable)")
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
@@ -97,11 +98,12 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   text("--max-body", o.max_body, "bytes of one request", "BYTES")->capture_default_str();
   text("--max-bodies", o.max_bodies, "bytes of all requests at once", "BYTES")
       ->capture_default_str();
-  number("--max-connections", o.max_connections, 1, 1000000, "more are closed");
+  number("--max-connections", o.max_connections, 1, 1000000,
+         "connections at once; more are closed");
   number("--idle-seconds", o.idle_seconds, 1, 86400,
-         "until a connection without a request is closed", "S");
+         "a connection without a request is closed after this time", "S");
   number("--request-seconds", o.request_seconds, 1, 3600,
-         "until a request has to be here, and its answer to have left", "S");
+         "time to receive a request, and to send its answer", "S");
   number("--drain-seconds", o.drain_seconds, 0, 3600,
          "how long SIGTERM waits for requests that have begun", "S");
   number("--io-threads", o.io_threads, 1, 64, "threads that read and write connections");

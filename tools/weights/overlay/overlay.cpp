@@ -267,7 +267,7 @@ void index_candidates(Pairing& p) {
       graph::fail_mismatch(p.options.checkpoint,
                            "'" + found->second->original + "' and '" + c.original +
                                "' are both called '" + c.name +
-                               "' once prefix and names are mapped; say which with "
+                               "' once prefix and names are mapped; choose with "
                                "--strip-prefix, --key or --map-key");
   }
 }

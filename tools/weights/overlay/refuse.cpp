@@ -170,8 +170,8 @@ void refuse_unpaired(const Pairing& p) {
   if (p.options.partial && mismatched == 0 && found_none && !p.slots.empty())
     graph::fail_mismatch(p.options.checkpoint,
                          "not one of its tensors has a place in the architecture, so "
-                         "--partial would convert the architecture as it is; say how "
-                         "names differ with --strip-prefix, --key or --map-key");
+                         "--partial would convert the architecture as it is; map "
+                         "the names with --strip-prefix, --key or --map-key");
   if (missing + unexpected + mismatched + kept > 0) {
     table.close();
     error.exit_code = host::Exit::kMismatch;
@@ -195,7 +195,7 @@ void refuse_unpaired(const Pairing& p) {
       error.message += "; keys that hold tensors: " + key_list(p.selection.keys);
     if (mismatched && p.options.checkpoint.find(".index.json") != std::string::npos)
       error.message += "; its shards may be those of different models";
-    error.message += "; say how names differ with --strip-prefix, --key or --map-key 'OLD.*=NEW.*'";
+    error.message += "; map the names with --strip-prefix, --key or --map-key 'OLD.*=NEW.*'";
     if (!mismatched) error.message += ", or leave all of it as it is: --partial";
     throw error;
   }
@@ -205,7 +205,7 @@ void refuse_unpaired(const Pairing& p) {
         "the architecture has " +
             counted(p.folds_without_epsilon, "batch normalization", "batch normalizations") +
             " folded into the layers before, and the checkpoint has them apart; their epsilon "
-            "is in neither file: say it with "
+            "is in neither file: give it with "
             "--bn-eps (the eps of the network's BatchNorm: torch's default is 1e-5; "
             "MobileNetV3, Inception and much that comes from TensorFlow have 1e-3), "
             "or export the architecture unfolded (training=TrainingMode.PRESERVE, "
