@@ -25,7 +25,7 @@ namespace ingot::mutants {
 namespace {
 
 char current[512];
-constexpr unsigned kMaxSeconds = 60;  // of the processor for one mutant, with sanitizers
+constexpr unsigned kMaxSeconds = 120;  // of the processor for one mutant, sanitized, unoptimized
 
 void report_death() {
   (void)!write(STDOUT_FILENO, "\nFINDING in ", 12);
