@@ -44,6 +44,10 @@ Program without_states(const OpenedFile& file, const ImportOptions& options) {
   return {kImport(file, options), {}};
 }
 
+Program import_tflite(const OpenedFile& file, const ImportOptions& options) {
+  return tflite::import_tflite(file.path, options);
+}
+
 /// With dimensions that may be 0.
 template <Program (*kImport)(const OpenedFile&, const ImportOptions&)>
 Program with_empty(const OpenedFile& file, const ImportOptions& options) {
@@ -64,10 +68,7 @@ constexpr Importer kImporters[] = {
      kHasNoIntegers, nullptr},
 #endif
     {"tflite", [](const OpenedFile& file) { return file.kind == FileKind::kTflite; },
-     [](const OpenedFile& file, const ImportOptions& options) {
-       return tflite::import_tflite(file.path, options);
-     },
-     nullptr, kSignature | kTfliteIntegers,
+     with_empty<import_tflite>, nullptr, kSignature | kTfliteIntegers,
      "a TFLite model has the integers of litert, builtin or tflm; choose one of them",
      "weights of a TFLite model are not replaced by those of a checkpoint; convert it with its "
      "own"},
