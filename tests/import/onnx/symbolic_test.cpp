@@ -277,6 +277,17 @@ TEST_CASE("symbolic: a dimension of 0 beside one of 1 is 0") {
   }
 }
 
+TEST_CASE("symbolic: wrapped pads may be longer than an open dimension") {
+  for (const int64_t pad : {1, 3}) {
+    OnnxGraph g;
+    g.input("x", {2, "T"}).output("y").shape_input("pads", {0, pad, 0, 0});
+    g.node("Pad", {"x", "pads"}, {"y"}, {attribute("mode", std::string("wrap"))});
+    const graph::Model model = import(g, 19);
+    CHECK(output_type(model) == "f32[2, T + " + std::to_string(pad) + "]");
+    CHECK((operators(model.graph) == "Pad") == (pad == 1));
+  }
+}
+
 TEST_CASE("symbolic: dimensions called None are not one dimension") {
   OnnxGraph g;
   g.input("x", {"None", "None"}).output("y");
