@@ -134,7 +134,7 @@ void write_numbers(const ingot_error& e, TextLine* text) {
     if (e.code == INGOT_OUT_OF_MEMORY && e.have == 0) return;  // nobody knows how much there is
     text->add(", has ").add_grouped(e.have).add(" B");
     if (e.need > e.have) text->add(" (").add_grouped(e.need - e.have).add(" short)");
-  } else {
+  } else if (e.need != e.have) {  // else the rule is of more: the extents of one rank
     text->add(relation(e)).add_signed(int64_t(e.need)).add(", found ").add_signed(int64_t(e.have));
   }
 }

@@ -46,6 +46,9 @@ TEST_CASE("error text: what is wrong, expected and found, what to do") {
         "8192, at byte "
         "1,234,567, "
         "number 3; convert it again, with a converter that you trust");
+  // a rule of more than the two numbers, which are equal
+  CHECK(error(INGOT_SHAPE_MISMATCH, "operand broadcasts to the output", 2, 2).text() ==
+        error(INGOT_SHAPE_MISMATCH, "operand broadcasts to the output").text());
   CHECK(error(INGOT_FILE_OPEN, "", 0, 2).text() ==
         "the file cannot be opened: No such file or directory; check the path and its permissions");
   CHECK(

@@ -52,6 +52,8 @@ TEST_CASE("firmware: a model of one operator names one kernel, and the project i
   CHECK(image.find("  .bss ") != std::string::npos);
   const std::string header = slurp(project + "/models.h");
   CHECK(header.rfind("/* SPDX-License-Identifier: Apache-2.0 */", 0) == 0);
+  const std::string kernels = slurp(project + "/kernels.cpp");
+  CHECK(kernels.rfind("// SPDX-License-Identifier: Apache-2.0\n// Written by ingot ", 0) == 0);
   CHECK(count_of(header, "FIRMWARE_MODELS_H") == 2);
   CHECK(count_of(slurp(project + "/models/linear.c"), "SHA-256 ") == 1);
   CHECK(count_of(slurp(project + "/Makefile"), "-MMD") == 1);

@@ -365,8 +365,6 @@ Dim ceil_div(const Dim& a, const Dim& b) { return (a + b - Dim(1)) / b; }
 
 namespace {
 
-/// A number beyond all that a run may have stands for "no limit", as INT64_MAX in exported graphs.
-constexpr int64_t kLargestNumber = int64_t(1) << 40;
 bool is_beyond(const Dim& d, bool above) {
   const auto number = d.value();
   return number && (above ? *number > kLargestNumber : *number < -kLargestNumber);

@@ -80,6 +80,8 @@ struct Dim::Node {
   std::string text;
 };
 
+/// A number beyond all that a run may have stands for "no limit", as INT64_MAX in exported graphs.
+constexpr int64_t kLargestNumber = int64_t(1) << 40;
 /// Proofs from the bounds of the symbols. False or nothing means "not proved", never "the opposite
 /// holds".
 bool proven_at_least(const Dim& a, const Dim& b);  // a >= b for every binding

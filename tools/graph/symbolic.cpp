@@ -16,6 +16,9 @@ bool is_zero(const Dim& d) { return d == Dim(0); }
 std::optional<bool> at_least(const Scalar& a, const Scalar& b) {  // a >= b
   const auto x = a.number(), y = b.number();
   if (x && y) return *x >= *y;
+  // A number larger than all extents is "no limit", an infinity as well.
+  if (a.kind == Scalar::Kind::kRatio && y && std::abs(*y) > kLargestNumber) return *y < 0;
+  if (b.kind == Scalar::Kind::kRatio && x && std::abs(*x) > kLargestNumber) return *x > 0;
   if (a.kind != Scalar::Kind::kRatio || b.kind != Scalar::Kind::kRatio) return std::nullopt;
   const Dim left = a.numerator * b.denominator, right = b.numerator * a.denominator;
   if (proven_at_least(left, right)) return true;

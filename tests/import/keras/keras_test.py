@@ -130,6 +130,11 @@ def overlays():
 samples = os.path.join(source, "tests/import/keras/samples")
 count = equal_outputs(samples)
 check(count >= 8, f"{count} samples were found, expected 8 or more")
+with work_folder() as folder:  # a batch of nothing
+    made = Ingot(ingot, folder)
+    made.convert(os.path.join(samples, "lstm.keras")).succeeded()
+    dims = json.loads(made("inspect", made.file, "--json").stdout)["dims"]
+    check([each["low"] for each in dims] == [0], f"an LSTM's batch: {dims}")
 refused(
     "sequential.keras", two_kinds, 4, "2 things are not supported", "never executed", "MyOwnLayer"
 )

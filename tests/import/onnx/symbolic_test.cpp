@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/import/onnx/symbolic_test.cpp - shape arithmetic followed through a model, and dims bound
 // or bounded by options.
+#include <limits>
+
 #include "tests/import/onnx/import_helpers.h"
 
 using namespace ingot;
@@ -207,14 +209,20 @@ TEST_CASE("symbolic: a dimension may be 0 where that changes no node and no shap
   g.input("past", {1, "P", 4}).input("k", {1, 1, 4}).output("present");
   g.node("Concat", {"past", "k"}, {"present"}, {attribute("axis", int64_t(1))});
   CHECK(import(g).symbols.at("P").low == 0);
-  // at least one of what is expanded: with P = 0 the shape would be another
+  // at least one of what is expanded, and a choice that only N = 0 leaves open
   OnnxGraph most;
-  most.input("x", {"N", 4}).input("z", {1, "P"}).output("y").output("w");
-  most.node("Relu", {"z"}, {"w"}).node("Shape", {"x"}, {"s"}).shape_input("one", {1, 1});
+  most.input("x", {"N", 4}).input("z", {"M", "P"}).output("y").output("w");
+  most.node("Shape", {"z"}, {"sz"}).shape_input("first", {0}).shape_input("none", {0});
+  most.node("Gather", {"sz", "first"}, {"rows"}).node("Greater", {"rows", "none"}, {"any"});
+  most.node("Where", {"any", "z", "none_f"}, {"w"});
+  most.initializer("none_f", {1}, std::vector<float>{7.0f});
+  most.node("Shape", {"x"}, {"s"}).shape_input("one", {1, 1});
   most.node("Max", {"s", "one"}, {"m"}).initializer("c", {1, 1}, std::vector<float>{2.0f});
   most.node("Expand", {"c", "m"}, {"y"});
   const graph::Model model = import(most);
-  CHECK(model.symbols.at("N").low == 1);
+  CHECK(output_type(model) == "f32[max(1, N), 4]");
+  CHECK(model.symbols.at("N").low == 0);
+  CHECK(model.symbols.at("M").low == 1);
   CHECK(model.symbols.at("P").low == 0);
   importer::ImportOptions options;
   options.dims["N"] = {0, 64};
@@ -229,6 +237,54 @@ TEST_CASE("symbolic: INT64_MAX and its negative are no limits") {
     g.node("Concat", {"d0", "d1", "rows", "d3"}, {"shape"}, {attribute("axis", int64_t(0))});
     g.node("Reshape", {"x", "shape"}, {"y"});
     CHECK(output_type(import(g)) == "f32[N, 8, H, W]");
+  }
+}
+
+TEST_CASE("symbolic: the largest numbers are no limits of a Clip and of floats") {
+  for (const bool whole : {true, false}) {
+    CAPTURE(whole);
+    OnnxGraph g = with_dims();
+    if (whole) {
+      g.initializer("low", {}, Ints{INT64_MIN}).initializer("high", {}, Ints{INT64_MAX});
+      g.node("Clip", {"s", "low", "high"}, {"shape"});
+    } else {
+      const float infinity = std::numeric_limits<float>::infinity();
+      g.initializer("high", {1}, std::vector<float>{infinity});
+      g.node("Cast", {"s"}, {"f"}, {attribute("to", int64_t(1))}).node("Min", {"f", "high"}, {"m"});
+      g.node("Cast", {"m"}, {"shape"}, {attribute("to", int64_t(7))});
+    }
+    g.initializer("c", {1}, std::vector<float>{2.0f}).node("Expand", {"c", "shape"}, {"y"});
+    CHECK(output_type(import(g)) == "f32[N, 8, H, W]");
+  }
+}
+
+TEST_CASE("symbolic: a dimension of 0 beside one of 1 is 0") {
+  for (const bool by_shape : {false, true}) {
+    OnnxGraph g;
+    g.input("a", {"N", 3}).input("b", {"M", 3}).output("y");
+    if (by_shape)
+      g.node("Shape", {"b"}, {"s"}).node("Expand", {"a", "s"}, {"y"});
+    else
+      g.node("Add", {"a", "b"}, {"y"});
+    const graph::Model model = import(g);
+    CHECK(model.symbols.at("N").low == 0);
+    const graph::Dim rows = model.values[size_t(model.graph.outputs[0])].dims[0];
+    for (const int64_t n : {0, 1, 5}) {
+      CHECK(rows.evaluate({{"N", n}, {"M", 1}}) == n);
+      CHECK(rows.evaluate({{"N", 1}, {"M", n}}) == n);
+      CHECK(rows.evaluate({{"N", n}, {"M", n}}) == n);
+    }
+  }
+}
+
+TEST_CASE("symbolic: wrapped pads may be longer than an open dimension") {
+  for (const int64_t pad : {1, 3}) {
+    OnnxGraph g;
+    g.input("x", {2, "T"}).output("y").shape_input("pads", {0, pad, 0, 0});
+    g.node("Pad", {"x", "pads"}, {"y"}, {attribute("mode", std::string("wrap"))});
+    const graph::Model model = import(g, 19);
+    CHECK(output_type(model) == "f32[2, T + " + std::to_string(pad) + "]");
+    CHECK((operators(model.graph) == "Pad") == (pad == 1));
   }
 }
 
@@ -269,6 +325,13 @@ TEST_CASE("symbolic: inputs that share a dimension's name and differ get names o
             {attribute("kernel_shape", Ints{2}), attribute("strides", Ints{2})});
   half.node("Concat", {"p", "r"}, {"y"}, {attribute("axis", int64_t(1))});
   CHECK(import(half).symbols.count("r_h") == 1);
+  // half of it beside it
+  OnnxGraph beside;
+  beside.input("src", {1, 3, "h"}).input("r", {1, 3, "h"}).output("y");
+  beside.node("MaxPool", {"src"}, {"p"},
+              {attribute("kernel_shape", Ints{2}), attribute("strides", Ints{2})});
+  beside.node("Add", {"p", "r"}, {"y"});
+  CHECK(import(beside).symbols.count("r_h") == 1);
   // without such a sign they stay one
   OnnxGraph tied;
   tied.input("a", {"n", 4}).input("b", {"n", 4}).output("y").node("Add", {"a", "b"}, {"y"});

@@ -60,7 +60,7 @@ def aten(op, inputs, output):
 
 
 def graph(inputs, outputs, nodes, values=None):
-    """values: name to (element type, sizes) of inputs."""
+    """values: name to (element type, sizes) of inputs, symbols among them."""
     return {
         "inputs": [tensor(i) for i in inputs],
         "outputs": [tensor(o) for o in outputs],
@@ -68,7 +68,10 @@ def graph(inputs, outputs, nodes, values=None):
         "tensor_values": {
             name: {
                 "dtype": dtype,
-                "sizes": [{"as_int": s} for s in sizes],
+                "sizes": [
+                    {"as_expr": {"expr_str": s}} if isinstance(s, str) else {"as_int": s}
+                    for s in sizes
+                ],
                 "requires_grad": False,
                 "device": {"type": "cpu", "index": None},
                 "strides": [],
@@ -299,10 +302,55 @@ def detection(rng):
     write("detection", inputs, nodes, outputs, {})
 
 
+def choices(rng):
+    """Branches that comparisons of sizes choose."""
+    x = rng.standard_normal((3, 4)).astype(np.float32)
+    y = rng.standard_normal(5).astype(np.float32)
+
+    def size(name):
+        return {"as_sym_int": {"as_name": name}}
+
+    def truth(name):
+        return {"as_sym_bool": {"as_name": name}}
+
+    def symbolic(target, inputs, output):
+        return {**node(target, inputs, ()), "outputs": [output]}
+
+    def choice(predicate, output):
+        branches = [
+            inner("yes", ["x"], ["s"], [aten("sin.default", ["x"], "s")]),
+            inner("no", ["x"], ["c"], [aten("cos.default", ["x"], "c")]),
+        ]
+        return node(
+            "torch.ops.higher_order.cond", [predicate, *branches, tensors("x")], [output]
+        )
+
+    nodes = [
+        symbolic("torch.ops.aten.sym_size.int", ["x", 0], size("n")),
+        symbolic("torch.ops.aten.sym_size.int", ["y", 0], size("m")),
+        symbolic(
+            "torch.sym_sum",
+            [{"as_sym_ints": [size("n")["as_sym_int"], size("m")["as_sym_int"]]}],
+            size("both"),
+        ),
+        symbolic("_operator.gt", [size("both"), size("m")], truth("surely")),
+        choice(truth("surely"), "first"),
+        symbolic("_operator.ge", [size("n"), {"as_sym_int": {"as_int": 3}}], truth("many")),
+        choice(truth("many"), "second"),
+        symbolic("_operator.ne", [size("n"), size("m")], truth("differ")),
+        symbolic("torch.sym_not", [truth("differ")], truth("equal")),
+        symbolic("_operator.and_", [truth("many"), truth("equal")], truth("both_hold")),
+        choice(truth("both_hold"), "third"),
+    ]
+    outputs = {"first": np.sin(x), "second": np.sin(x), "third": np.cos(x)}
+    write("choices", {"x": x, "y": y}, nodes, outputs, {"x": ["s0", 4], "y": ["s1"]})
+
+
 def main():
     rng = np.random.default_rng(7)
     control(rng)
     detection(rng)
+    choices(rng)
 
 
 main()

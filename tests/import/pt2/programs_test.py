@@ -223,6 +223,8 @@ def dynamic(work):
         "dynamic: two free dimensions", report["inputs"][0]["dims"].count(-1) == 2, report["inputs"]
     )
     symbols = report["inputs"][0]["dim_names"]
+    lows = {each["name"]: each["low"] for each in report["dims"]}
+    expect("dynamic: dimensions may be 0", set(lows.values()) == {0}, lows)
     convert_and_check(
         "dynamic, bound",
         DATA / "dynamic.pt2",

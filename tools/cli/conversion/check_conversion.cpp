@@ -143,8 +143,8 @@ void check_open_extents(const CheckedConversion& made, double seconds) {
   RandomExtents drawn = try_random_extents(made.path, made.typical, kRandomUsual);
   if (drawn.refused > 0)
     note(std::to_string(drawn.refused) + " of " + std::to_string(kRandomUsual) +
-         " combinations of sizes that were tried are not possible, as " + drawn.first_refusal +
-         "; bind or tie dimensions with --dim and --input-shape where only some are meant");
+         " combinations of sizes that were tried cannot run, as " + drawn.first_refusal +
+         "; where only some are meant, --dim bounds dimensions, --input-shape ties or parts them");
   if (seconds == 0 || (!made.kernels && chosen_kernels() == naive_kernels())) return;
   const RandomExtents small = try_random_extents(made.path, {}, kRandomSmall);
   drawn.sound.insert(drawn.sound.end(), small.sound.begin(), small.sound.end());

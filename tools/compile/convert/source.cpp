@@ -2,6 +2,7 @@
 #include "tools/compile/convert/source.h"
 
 #include "tools/files/failure.h"
+#include "tools/import/common/empty_dims.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/flux/import.h"
 #ifdef INGOT_HAVE_JSON
@@ -43,27 +44,35 @@ Program without_states(const OpenedFile& file, const ImportOptions& options) {
   return {kImport(file, options), {}};
 }
 
+Program import_tflite(const OpenedFile& file, const ImportOptions& options) {
+  return tflite::import_tflite(file.path, options);
+}
+
+/// With dimensions that may be 0.
+template <Program (*kImport)(const OpenedFile&, const ImportOptions&)>
+Program with_empty(const OpenedFile& file, const ImportOptions& options) {
+  return importer::allow_empty(options, true,
+                               [&](const ImportOptions& tried) { return kImport(file, tried); });
+}
+
 constexpr Importer kImporters[] = {
-    {"torchscript", torchscript::is_torchscript, torchscript::import_torchscript, nullptr,
-     kItsOwn | kTypes, kHasNoIntegers, nullptr},
-    {"pt2", pt2::is_exported_program, without_states<pt2::import_pt2>, pt2::describe_pt2, kItsOwn,
-     kHasNoIntegers, nullptr},
+    {"torchscript", torchscript::is_torchscript, with_empty<torchscript::import_torchscript>,
+     nullptr, kItsOwn | kTypes, kHasNoIntegers, nullptr},
+    {"pt2", pt2::is_exported_program, with_empty<without_states<pt2::import_pt2>>,
+     pt2::describe_pt2, kItsOwn, kHasNoIntegers, nullptr},
 #ifdef INGOT_HAVE_JSON
     {"hugging face", decoder::is_hugging_face, decoder::import_hugging_face, nullptr,
      kItsOwn | kContext, kHasNoIntegers,
      "a language model has its own weights; convert it without --weights"},
-    {"keras", keras::is_keras_model, keras::import_keras, nullptr, kItsOwn, kHasNoIntegers,
-     nullptr},
+    {"keras", keras::is_keras_model, with_empty<keras::import_keras>, nullptr, kItsOwn,
+     kHasNoIntegers, nullptr},
 #endif
     {"tflite", [](const OpenedFile& file) { return file.kind == FileKind::kTflite; },
-     [](const OpenedFile& file, const ImportOptions& options) {
-       return tflite::import_tflite(file.path, options);
-     },
-     nullptr, kSignature | kTfliteIntegers,
+     with_empty<import_tflite>, nullptr, kSignature | kTfliteIntegers,
      "a TFLite model has the integers of litert, builtin or tflm; choose one of them",
      "weights of a TFLite model are not replaced by those of a checkpoint; convert it with its "
      "own"},
-    {"flux", flux::is_flux_model, without_states<flux::import_flux>, nullptr, kItsOwn,
+    {"flux", flux::is_flux_model, with_empty<without_states<flux::import_flux>>, nullptr, kItsOwn,
      kHasNoIntegers,
      "--weights over a Flux chain is not supported, because its layers have numbers and no names; "
      "load the weights with Flux.loadmodel!(chain, state) and save the chain again"},

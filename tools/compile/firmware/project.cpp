@@ -236,7 +236,7 @@ size_t write_project(const Project& project, const std::string& path) {
   }
   const std::string table = micro_table_source({kernels.begin(), kernels.end()}, keeps_state);
   host::OutputFolder folder(path);
-  folder.add("kernels.cpp", table);
+  folder.add("kernels.cpp", head_of(project, "// ", "\n") + table);
   std::vector<std::string> roots = {"runtime/base/sha256_x86.cpp"};  // no header has its name
   for (const SourceFile& file : source_files()) {
     const std::string source = file.path;

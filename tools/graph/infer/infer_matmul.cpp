@@ -165,15 +165,23 @@ ValueId ordered(NodeContext& context, const Labels& operand, const std::string& 
   return context.make(op::Transpose, {operand.value}, {{attr::perm, perm}});
 }
 
+/// x with `to` elements along an axis, which only the same number or 1 goes with.
+ValueId fitted(NodeContext& context, ValueId x, size_t axis, const Dim& to) {
+  context.force_equal(context.run().value(x).dims[axis], to);
+  return fit_axis(context, x, axis, to);
+}
+
 /// Of labels that stand twice, the elements where both places agree.
 Labels diagonal(NodeContext& context, Labels operand) {
   for (size_t i = 0; i < operand.text.size(); i++) {
     const size_t twin = operand.text.find(operand.text[i], i + 1);
     if (twin == std::string::npos) continue;
-    const Value x = context.run().value(operand.value);
-    if (x.dims[i] != x.dims[twin])
+    Value x = context.run().value(operand.value);
+    if (x.dims[i].is_static() && x.dims[twin].is_static() && x.dims[i] != x.dims[twin])
       context.corrupt(std::string("label '") + operand.text[i] + "' has extents " +
                       x.dims[i].text() + " and " + x.dims[twin].text());
+    operand.value = fitted(context, operand.value, twin, x.dims[i]);
+    x = context.run().value(operand.value);
     const auto places = [&](size_t axis) {
       Dims dims(x.dims.size(), Dim(1));
       dims[axis] = x.dims[axis];
@@ -302,36 +310,37 @@ Labels narrowed(NodeContext& context, const Labels& operand, const std::map<char
 
 /// The product of two operands, summed over the labels that are not in `keep`.
 Labels product_of(NodeContext& context, const Labels& left, const Labels& right,
-                  const std::string& keep, const std::map<char, Dim>& extents) {
-  const Labels a = reduced(context, left, right.text + keep),
-               b = reduced(context, right, left.text + keep);
+                  const std::string& keep) {
+  Labels a = reduced(context, left, right.text + keep),
+         b = reduced(context, right, left.text + keep);
   std::string batch, rows, columns, inner;
   for (const char c : a.text)
     (contains(b.text, c) ? (contains(keep, c) ? batch : inner) : rows) += c;
   for (const char c : b.text) {
     if (!contains(a.text, c)) columns += c;
   }
-  const auto size_of = [&](const std::string& labels) {
-    Dim size(1);
-    for (const char c : labels) size = size * extents.at(c);
-    return size;
-  };
-  const auto shape_of = [&](const std::string& lead, const Dim& m, const Dim& n) {
+  const auto dims_of = [&](const Labels& operand, const std::string& labels) {
     Dims dims;
-    for (const char c : lead) dims.push_back(extents.at(c));
-    dims.push_back(m);
-    dims.push_back(n);
+    for (const char c : labels)
+      dims.push_back(context.run().value(operand.value).dims[operand.text.find(c)]);
     return dims;
   };
-  const ValueId x = context.reshape(ordered(context, a, batch + rows + inner),
-                                    shape_of(batch, size_of(rows), size_of(inner)));
-  const ValueId y = context.reshape(ordered(context, b, batch + inner + columns),
-                                    shape_of(batch, size_of(inner), size_of(columns)));
-  const ValueId product = context.make(op::MatMul, {x, y});
-  const std::string made = batch + rows + columns;
-  Dims dims;
-  for (const char c : made) dims.push_back(extents.at(c));
-  return {made, context.reshape(product, dims)};
+  for (size_t i = 0; i < inner.size(); i++)
+    b.value = fitted(context, b.value, b.text.find(inner[i]), dims_of(a, inner)[i]);
+  // A matrix for each place of the batch, of which MatMul broadcasts the extents.
+  const auto matrices = [&](const Labels& operand, const std::string& m, const std::string& n) {
+    Dims dims = dims_of(operand, batch);
+    dims.push_back(product(dims_of(operand, m)));
+    dims.push_back(product(dims_of(operand, n)));
+    return context.reshape(ordered(context, operand, batch + m + n), dims);
+  };
+  const ValueId made =
+      context.make(op::MatMul, {matrices(a, rows, inner), matrices(b, inner, columns)});
+  Dims dims = context.run().value(made).dims;
+  dims.resize(batch.size());
+  for (const Dim& d : dims_of(a, rows)) dims.push_back(d);
+  for (const Dim& d : dims_of(b, columns)) dims.push_back(d);
+  return {batch + rows + columns, context.reshape(made, dims)};
 }
 
 /// Operands from left to right, over the labels that are still needed.
@@ -353,7 +362,7 @@ void einsum(NodeContext& context) {
   for (size_t i = 1; i < operands.size(); i++) {
     std::string keep = out;
     for (size_t later = i + 1; later < operands.size(); later++) keep += operands[later].text;
-    made = product_of(context, made, operands[i], keep, extents);
+    made = product_of(context, made, operands[i], keep);
   }
   context.same(0, ordered(context, reduced(context, made, out), out));
 }

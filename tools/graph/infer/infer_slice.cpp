@@ -291,7 +291,7 @@ void pad(NodeContext& context) {
   context.axes(axes, int64_t(rank));
   const double value = pad_value(context);
   Dims before(rank, Dim(0)), out = in, starts(rank, Dim(0)), kept = in;
-  std::vector<size_t> wrapped;  // axes whose pads are longer than they are
+  std::vector<size_t> wrapped;  // axes whose pads may be longer than they are
   for (size_t i = 0; i < axes.size(); i++) {
     const size_t axis = size_t(context.axis(axes[i], int64_t(rank)));
     const Dim ends[2] = {pads[i], pads[i + axes.size()]};
@@ -304,7 +304,7 @@ void pad(NodeContext& context) {
     out[axis] = in[axis] + ends[0] + ends[1];
     const std::string mode = context.node.text(attr::mode, "constant");
     const Dim largest = max(before[axis], max(Dim(0), ends[1]));
-    if (mode == "wrap" && kept[axis] != Dim(0) && proven_at_least(largest, kept[axis] + Dim(1))) {
+    if (mode == "wrap" && kept[axis] != Dim(0) && !proven_at_least(kept[axis], largest)) {
       wrapped.push_back(axis);
     } else if ((mode == "reflect" || mode == "wrap") &&
                proven_at_least(largest, kept[axis] + Dim(mode == "reflect" ? 0 : 1))) {

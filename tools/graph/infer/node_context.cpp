@@ -278,6 +278,27 @@ void NodeContext::note(const std::string& sentence) {
   if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.push_back(sentence);
 }
 
+namespace {
+
+/// Whether two expressions over a common symbol differ at every size that is tried.
+bool never_equal(const Dim& x, const Dim& y) {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& name : x.symbols()) sizes[name] = 0;
+  const size_t alone = sizes.size() + y.symbols().size();
+  for (const std::string& name : y.symbols()) sizes[name] = 0;
+  if (sizes.size() == alone) return false;
+  for (const int64_t n : {2, 3, 4, 5, 6, 7, 8, 16, 32, 64}) {
+    for (auto& [name, size] : sizes) size = n;
+    try {
+      if (x.evaluate(sizes) == y.evaluate(sizes)) return false;
+    } catch (const DimError&) {  // a size that it cannot have
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Dims broadcast(NodeContext& context, const Dims& a, const Dims& b) {
   Dims out(std::max(a.size(), b.size()), Dim(1));
   for (size_t i = 0; i < out.size(); i++) {
@@ -295,7 +316,9 @@ Dims broadcast(NodeContext& context, const Dims& a, const Dims& b) {
       // the other is that or 1, which the contract checks when it is bound
       result = x.is_static() ? x : y;
     } else {
-      result = max(x, y);  // equal, or one of them is 1
+      // A dimension of two inputs that meets an expression of itself is not one dimension.
+      if (never_equal(x, y)) context.force_equal(x, y);
+      result = max(x, y) * min(min(x, y), 1);  // equal, or one of them is 1, beside which 0 stays
     }
   }
   return out;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <set>
 
-#include "tools/files/suggest.h"
 #include "tools/graph/dim_limit.h"
 #include "tools/import/aten/complex_tensor.h"
 #include "tools/import/aten/lower_custom.h"
@@ -111,19 +110,14 @@ Choice choose(const Call& call) {
   const std::string name = table_name(call.name);
   Choice choice;
   const std::vector<Schema>* schemas = operator_table().find(name);
-  if (!schemas && name == call.name) {
-    std::vector<std::string> others;
-    for (const auto& row : operator_table().all())
-      if (row.first.find("::") != std::string::npos) others.push_back(row.first);
-    throw Refused{
-        "", "the operator is not supported" + host::did_you_mean(name, others),
-        "all that are: ingot operators --torch; one of your own: --plugin (docs/custom.md)"};
-  }
   if (!schemas && name.size() > 1 && name.back() == '_') {
     schemas = operator_table().find(name.substr(0, name.size() - 1));
     choice.in_place = true;
   }
-  if (!schemas) throw Refused{"", "the operator is not supported", ""};
+  if (!schemas)
+    throw Refused{
+        "", "the operator is not supported",
+        "all that are: ingot operators --torch; one of your own: --plugin (docs/custom.md)"};
   const std::string overload = overload_of(call);
   std::vector<const Schema*> order;
   for (const Schema& schema : *schemas) order.push_back(&schema);

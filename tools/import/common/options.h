@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ struct ImportOptions {
   /// The same for sources whose layers read named tensors (Keras): called with those of the source;
   /// gives notes to say. May be empty.
   std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
+  /// Names of symbols that may be 0; others without bounds are at least 1.
+  std::set<std::string> may_be_empty;
 };
 
 /// "NAME=1x3xHx224" (or with commas), "NAME=VALUE" or "NAME=LOW..HIGH", "NAME=i64" and "NAME=VALUE"

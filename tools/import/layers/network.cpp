@@ -75,8 +75,9 @@ Dim Network::open_dim(const std::string& input, size_t axis, const std::string& 
   }
   const auto bounds = options_.dims.find(name);
   if (bounds == options_.dims.end()) {
-    model.symbols.emplace(name, graph::SymbolBounds());
-    return Dim::symbol(name);
+    const int64_t low = options_.may_be_empty.count(name) ? 0 : 1;
+    model.symbols[name] = {low, 0};
+    return Dim::symbol(name, low, 0);
   }
   if (bounds->second.low == bounds->second.high) return bind(Dim(bounds->second.low));
   model.symbols[name] = bounds->second;

@@ -8,6 +8,7 @@
 
 #include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/infer/infer_shapes.h"
+#include "tools/import/common/empty_dims.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/onnx/bounds_search.h"
 #include "tools/import/onnx/narrow.h"
@@ -263,15 +264,16 @@ graph::Model import_bytes(std::string_view bytes, const std::string& name,
     fail_corrupt(name, problem);
   const Model source = parse_model(bytes, name);
   if (auto text = text_to_cut(source.graph)) throw graph::refusal(name, {std::move(*text)});
-  return allow_empty(options, [&](const std::set<std::string>& may_be_empty) {
-    BoundsSearch search(source, name, folder, may_be_empty, true);
+  const auto import = [&](const ImportOptions& with) -> importer::Program {
+    BoundsSearch search(source, name, folder, with.may_be_empty, true);
     try {
-      return search.run(options);
+      return {search.run(with), {}};
     } catch (const graph::ConversionError&) {
       if (!search.has_parted()) throw;
     }
-    return BoundsSearch(source, name, folder, may_be_empty, false).run(options);
-  });
+    return {BoundsSearch(source, name, folder, with.may_be_empty, false).run(with), {}};
+  };
+  return importer::allow_empty(options, false, import).model;
 }
 
 }  // namespace

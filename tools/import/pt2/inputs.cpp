@@ -31,7 +31,7 @@ Dim Inputs::free_symbol(const std::string& where, const std::string& name) {
   graph::SymbolBounds bounds;
   if (const auto stated = stated_.find(name); stated != stated_.end()) bounds = stated->second;
   const int64_t least = stated_.count(name) ? std::max<int64_t>(bounds.low, 0) : 0;
-  bounds.low = std::max<int64_t>(bounds.low, 1);
+  bounds.low = options_.may_be_empty.count(name) ? 0 : std::max<int64_t>(bounds.low, 1);
   if (const auto asked = options_.dims.find(name); asked != options_.dims.end()) {
     if (asked->second.low == asked->second.high) {
       bind(name, Dim(asked->second.low), where);

@@ -62,7 +62,9 @@ Translator::Translator(const std::string& file, const Json& program,
       options_(options),
       builder_(std::make_unique<aten::Builder>(model)),
       inputs_(model, options_, file),
-      weights_(file) {}
+      weights_(file) {
+  model.max_elements = options.max_elements;
+}
 
 void Translator::state_ranges() {
   const Json& ranges = field(program_, "range_constraints");

@@ -59,6 +59,7 @@ class Translator {
   std::vector<aten::Value> run_scan(const Json& node, ControlCall& call, bool has_state, int depth);
   void widen(aten::Value* value);
   static DType said_type(const Json& graph, const std::string& name);
+  std::optional<aten::Value> compared(const std::string& op, const std::vector<aten::Value>& in);
   void run_symbolic(const std::string& op, const Json& node, Names* names);
   void keep(const Json& outputs, std::vector<aten::Value> results, Names* names);
   void define(const std::string& name, aten::Value value, Names* names);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/pt2/translator_arguments.cpp - values by name: arguments of nodes, arithmetic on
 // sizes, results.
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "tools/graph/dim_limit.h"
@@ -31,13 +33,48 @@ Value list_of(const Json& values, Make make) {
 
 }  // namespace
 
+/// Comparisons of sizes and what joins them; null for anything else. What the bounds of the sizes do
+/// not decide, a run does.
+std::optional<Value> Translator::compared(const std::string& op, const std::vector<Value>& in) {
+  struct Row {
+    const char* name;
+    graph::Operator op;
+    Value::Kind of;
+    bool negated = false;
+  };
+  using Kind = Value::Kind;
+  static constexpr Row kRows[] = {
+      {"lt", op::Less, Kind::kInt},    {"le", op::LessOrEqual, Kind::kInt},
+      {"gt", op::Greater, Kind::kInt}, {"ge", op::GreaterOrEqual, Kind::kInt},
+      {"eq", op::Equal, Kind::kInt},   {"ne", op::Equal, Kind::kInt, true},
+      {"and_", op::And, Kind::kBool},  {"or_", op::Or, Kind::kBool},
+      {"not_", op::Not, Kind::kBool},  {"sym_not", op::Not, Kind::kBool}};
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows),
+                                [&](const Row& each) { return op == each.name; });
+  if (row == std::end(kRows) || in.size() != (row->op == op::Not ? 1u : 2u)) return {};
+  aten::Builder& b = *builder_;
+  std::vector<graph::ValueId> ids;
+  for (const Value& value : in) {
+    const bool is_truth = value.is(Kind::kTensor) && b.dtype(b.read(value.tensor)) == DType::kBool;
+    if (!value.is(row->of) && !(row->of == Kind::kBool && is_truth)) return {};
+    ids.push_back(carried(value));
+  }
+  graph::ValueId made = b.emit(row->op, std::move(ids));
+  if (row->negated) made = b.emit(op::Not, {made});
+  const auto known = b.content(made);
+  const auto number = known ? known->number() : std::nullopt;
+  return number ? Value::of(*number != 0) : Value::of(b.own(made));
+}
+
 /// Arithmetic on sizes, which exists during conversion alone.
 void Translator::run_symbolic(const std::string& op, const Json& node, Names* names) {
   std::vector<Value> in;
   for (const Json& input : array(node, "inputs"))
     in.push_back(argument(field(input, "arg"), *names));
   Value out = Value::unavailable("reads '" + op + "' of sizes, which is not supported");
-  bool whole = !in.empty() && in.size() <= 2;
+  if (const auto truth = compared(op, in)) return keep(array(node, "outputs"), {*truth}, names);
+  if (op == "sym_sum" && in.size() == 1 && in[0].items) in = *in[0].items;
+  bool whole = !in.empty() && (in.size() <= 2 || op == "sym_sum");
   for (Value& value : in) {
     if (value.is(Value::Kind::kBool)) value = Value::of(Dim(value.truth));
     whole = whole && value.is(Value::Kind::kInt);
@@ -50,6 +87,11 @@ void Translator::run_symbolic(const std::string& op, const Json& node, Names* na
       if (op == "add") out = Value::of(a + b);
       if (op == "sub") out = Value::of(a - b);
       if (op == "mul") out = Value::of(a * b);
+      if (op == "sym_sum") {
+        Dim sum(0);
+        for (const Value& each : in) sum = sum + each.integer;
+        out = Value::of(sum);
+      }
       if (op == "neg") out = Value::of(Dim(0) - a);
       if (op == "pos") out = in[0];
       if (op == "floordiv" && graph::proven_at_least(b, Dim(1))) out = Value::of(a / b);

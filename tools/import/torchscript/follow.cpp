@@ -137,8 +137,9 @@ class Inputs {
     const auto bounds = options_.dims.find(name);
     used_dims_.insert(name);
     if (bounds == options_.dims.end()) {
-      builder_.model.symbols.emplace(name, graph::SymbolBounds());
-      return Dim::symbol(name);
+      const int64_t low = options_.may_be_empty.count(name) ? 0 : 1;
+      builder_.model.symbols[name] = {low, 0};
+      return Dim::symbol(name, low, 0);
     }
     if (bounds->second.low == bounds->second.high) return Dim(bounds->second.low);
     builder_.model.symbols[name] = bounds->second;
@@ -295,6 +296,7 @@ void restore_objects(const Loader& loader, Interpreter& interpreter) {
 Pass follow(Archive& archive, Library& library, const ImportOptions& options,
             const Attributes& attributes, StateForm form) {
   Pass pass;
+  pass.model.max_elements = options.max_elements;
   aten::Builder builder(pass.model);
   const auto restores = [&](const std::string& type) {
     const Library::Found found = library.find(type);
