@@ -69,8 +69,7 @@ dev_show() {
       "$python" tests/figures/minimum_ram.py --ingot build/gcc/bin/ingot --work build/minimum_ram "${@:2}" ;;
     streaming) show_needs numpy onnx==1.23.2
       "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming "${@:2}" ;;
-    vocabularies) dev_build_gcc >/dev/null # those of llama.cpp, fetched into build/vocabularies
-      python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    vocabularies) dev_build_gcc >/dev/null; python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     chat-templates) show_needs jinja2 # [--only NAME]
       configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
@@ -78,10 +77,11 @@ dev_show() {
       "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot --cache build/minilm "${@:2}" ;;
     constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
       configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-      "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers \
-        --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
-    tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null # [--texts N] [--seed N]
-      "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+      "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
+    tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null; "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
+    tokenizer-files) show_needs tokenizers # [--only NAME ..] [--rounds N]
+      configure_and_build gcc ingot_cli time_tokenizer -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      "$python" tests/text/tokenizer_files.py --ingot build/gcc/bin/ingot --timer build/gcc/tests/text/time_tokenizer "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     cases) need_python "the cases" numpy onnx==1.23.2 onnxruntime || return 1 # [--only WORD] [--seconds S]
       dev_build_gcc server >/dev/null

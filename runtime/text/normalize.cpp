@@ -41,8 +41,9 @@ size_t unify_spaces(const TokenizerView& t, Span<const uint8_t> text, bool is_fi
   return n;
 }
 
-/// BERT's: control characters are dropped, and of the uncased models accents and capitals. White
-/// space is a space, but for what is a control character as well: vertical tab, form feed, U+0085.
+/// BERT's: control characters are dropped, and of the uncased models accents and capitals; what is
+/// not assigned is not, and becomes unknown words. White space is a space, but for what is a control
+/// character as well: vertical tab, form feed, U+0085.
 size_t fold_text(Span<const uint8_t> text, bool folds, uint8_t* out) {
   size_t n = 0;
   for (size_t i = 0; i < text.size;) {
@@ -51,7 +52,7 @@ size_t fold_text(Span<const uint8_t> text, bool folds, uint8_t* out) {
     if (c.code == 0xB || c.code == 0xC || c.code == 0x85) continue;
     if (c.is(kSpace)) {
       out[n++] = ' ';
-    } else if (c.code != kReplacement && !c.is(kControl)) {
+    } else if (c.code != kReplacement && (!c.is(kControl) || c.is(kUnassigned))) {
       uint32_t codes[3] = {c.code};
       const size_t count = folds ? fold(c.code, codes) : 1;
       for (size_t k = 0; k < count; k++) n += put_code(codes[k], out + n);

@@ -43,7 +43,11 @@ const uint64_t* find_fold(const uint64_t (&rows)[N], uint32_t code) {
 constexpr uint16_t other_traits(uint32_t code) {
   if (code == '\r' || code == '\n') return kSpace | kNewline;
   if ((code >= 9 && code <= 12) || code == 0x85) return kSpace;
-  return kTraits[class_of(code)];
+  const unsigned found = class_of(code);
+  if (found != 0) return kTraits[found];
+  const bool is_private =
+      (code >= 0xE000 && code < 0xF900) || (code >= 0xF0000 && (code & 0xFFFF) < 0xFFFE);
+  return is_private ? kControl : kControl | kUnassigned;
 }
 
 /// Most characters of most texts, looked up once.

@@ -21,7 +21,8 @@ enum Trait : uint16_t {
   kSymbol = 128,      // S
   kSpace = 256,       // White_Space
   kNewline = 512,     // \r, \n
-  kControl = 1024,    // Cc, Cf, and what is not assigned
+  kControl = 1024,    // Cc, Cf, Co, and what is not assigned
+  kUnassigned = 2048,
   kLetter = kUpper | kLower | kOtherLetter,
   kMark = kNonspacing | kOtherMark,
 };

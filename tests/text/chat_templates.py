@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Chat templates rendered by Ingot and by jinja2, set up as transformers does: those in the source
-package of llama-cpp-python, and small ones of single constructs. A conversation is equal where both
+packages of llama-cpp-python and transformers, its tests among them, in the package trl, and small
+ones of single constructs. A conversation is equal where both
 give the same text, or both end with an error. A template that Ingot refuses is named with its
 reason; REFUSED says which may be.
 
     ./dev show chat-templates            # fetches the package from PyPI into build/vocabularies"""
 
 import argparse
+import ast
 import copy
 import datetime
 import json
 import pathlib
+import re
 import subprocess
 import sys
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 sys.path.insert(0, str(ROOT / "tests/text"))
 import small_templates  # noqa: E402
-from packages import fetch_sources  # noqa: E402
+from packages import fetch_sources, wheel  # noqa: E402
 from testing import Checks  # noqa: E402
 from vocabularies import PACKAGE  # noqa: E402
 
@@ -35,6 +39,10 @@ REFUSED = {
     "deepseek-ai-DeepSeek-V4-Flash-0731": "the filter 'from_json'",
     "small include": "the tag 'include'",
 }
+
+
+TRANSFORMERS, TRL = "transformers==5.24.0", "trl==1.16.0"
+IN_PYTHON = re.compile(r"\{%-?\s*(for|set|macro)\b.*\{%-?\s*end", re.S)
 
 
 class Generation(jinja2.ext.Extension):
@@ -68,6 +76,21 @@ def environment():
     env.globals["raise_exception"] = raise_exception
     env.globals["strftime_now"] = NOW.strftime
     return env
+
+
+def packaged(work):
+    """name -> template: files of packages, and what Python sources have as a text."""
+    for path in fetch_sources(PACKAGE, "models/templates/*.jinja", work):
+        yield path.stem, path.read_text(encoding="utf-8")
+    with zipfile.ZipFile(wheel(TRL, work)) as archive:
+        for name in sorted(n for n in archive.namelist() if n.endswith(".jinja")):
+            yield "trl " + pathlib.PurePosixPath(name).stem, archive.read(name).decode("utf-8")
+    for path in fetch_sources(TRANSFORMERS, "*.py", work / "transformers"):
+        content = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(content)) if IN_PYTHON.search(content) else ():
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and IN_PYTHON.search(text):
+                yield f"{path.stem} {node.lineno}", text
 
 
 def reference(env, source, inputs):
@@ -132,8 +155,7 @@ def main():
     a = parser.parse_args()
     checks, env = Checks("chat templates"), environment()
     conversations = small_templates.conversations()
-    templates = fetch_sources(PACKAGE, "models/templates/*.jinja", a.work)
-    asked = {p.stem: (p.read_text(encoding="utf-8"), conversations) for p in templates}
+    asked = {name: (source, conversations) for name, source in packaged(a.work)}
     for name, source in small_templates.TEMPLATES.items():
         asked["small " + name] = (source, small_templates.values())
     asked = {name: each for name, each in asked.items() if a.only in name}

@@ -173,6 +173,10 @@ TEST_CASE("encode: words are the longest pieces, or unknown as a whole") {
   CHECK(without_ends(t,
                      "a\xe4\xb8\xad\xe4\xb8\xad"
                      "b") == Ids{6, middle, middle, 8});
+  // Private use and a mark of formats are dropped, what is not assigned is a part of its word.
+  CHECK(without_ends(t,
+                     "a\xee\x80\x80\xe2\x80\x8b"
+                     "b a\xcd\xb8") == Ids{6, b, 0});
   CHECK(without_ends(t, "a" + std::string(99, 'b')).size() == 100);
   CHECK(without_ends(t, "a" + std::string(100, 'b')) == Ids{0});
   CHECK(t.encode("a") == Ids{1, 6, 2});

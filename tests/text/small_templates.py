@@ -42,7 +42,7 @@ def _call(name, arguments, number="abcdefgh1"):
 
 
 def conversations():
-    """Inputs of ten kinds."""
+    """Inputs of eleven kinds."""
     bos = {"bos_token": "<s>", "eos_token": "</s>"}
     system = {"role": "system", "content": "You are  terse.\n"}
     called = [
@@ -79,6 +79,9 @@ def conversations():
              "content": "{\"t\": 1}"}],
          "tools": [NO_ARGUMENTS, WEATHER], "add_generation_prompt": True,
          "documents": [{"title": "T", "text": "one"}], "date_string": "1 Jan 2026"},
+        {"messages": [{"role": "system", "content": ""}, _user(""),
+                      {"role": "assistant", "content": ""}, _user(" \n")], "tools": [],
+         "add_generation_prompt": True},
     ]
     return [{**bos, **each} for each in base]
 

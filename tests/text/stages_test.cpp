@@ -177,6 +177,7 @@ TEST_CASE("unicode: composed text is that of NFC, in the order of classes, howev
 }
 
 TEST_CASE("unicode: classes, folds and bytes") {
+  constexpr unsigned kNone = kControl | kUnassigned;
   const struct {
     uint32_t code;
     unsigned traits;
@@ -185,7 +186,8 @@ TEST_CASE("unicode: classes, folds and bytes") {
       {0x4E2D, kOtherLetter}, {0x301, kNonspacing}, {0x903, kOtherMark}, {'7', kNumber},
       {0xBD, kNumber},        {0x2160, kNumber},    {'!', kPunctuation}, {'$', kSymbol},
       {' ', kSpace},          {0x3000, kSpace},     {0x85, kSpace},      {'\n', kSpace | kNewline},
-      {0x1C, kControl},       {0x200B, kControl},   {0xE000, kControl},  {0x10FFFF, kControl}};
+      {0x1C, kControl},       {0x200B, kControl},   {0xE000, kControl},  {0x10FFFD, kControl},
+      {0x378, kNone},         {0xFFFF, kNone},      {0x10FFFF, kNone}};
   for (const auto& c : classes) {
     CAPTURE(c.code);
     CHECK(traits_of(c.code) == c.traits);
