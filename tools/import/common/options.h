@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/graph/block_type.h"
 #include "tools/graph/graph.h"
 #include "tools/graph/weight_sites.h"
 
@@ -54,6 +56,10 @@ struct ImportOptions {
   /// The same for sources whose layers read named tensors (Keras): called with those of the source;
   /// gives notes to say. May be empty.
   std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
+  /// Of a language model: blocks that matrices of plain numbers become; those in blocks are refused.
+  std::optional<BlockType> blocks;
+  /// Called with the share of the weights that were read. May be empty.
+  std::function<void(double)> progress;
 };
 
 /// "NAME=1x3xHx224" (or with commas), "NAME=VALUE" or "NAME=LOW..HIGH", "NAME=i64" and "NAME=VALUE"
