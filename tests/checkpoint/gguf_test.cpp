@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 
@@ -82,6 +84,37 @@ TEST_CASE("every block type decodes as the format's reference does") {
     CHECK(sum == row.weighted_sum);
   }
   CHECK(find_gguf_block(99) == nullptr);
+}
+
+TEST_CASE("blocks of any finite numbers below 2^15 decode as numbers near them") {
+  std::vector<std::vector<float>> rows;
+  for (const float x : {0.f, 1e-40f, -1e-7f, 0.3f, 32767.f}) rows.emplace_back(256, x);
+  for (const float x : {1e-3f, -32767.f}) rows.emplace_back(256, 0.f), rows.back()[77] = x;
+  std::vector<float> rising(256), apart(256), mixed(256);
+  for (int i = 0; i < 256; i++) {
+    const float wave = float(37 * i % 64 - 32) / 32;
+    rising[size_t(i)] = 5 + float(i) / 256, apart[size_t(i)] = wave - 3;
+    mixed[size_t(i)] = std::ldexp(wave, i / 32 * 4 - 14);
+  }
+  for (auto* row : {&rising, &apart, &mixed}) rows.push_back(*row);
+  for (const Row& each : kRows) {
+    const GgufBlock& block = *find_gguf_block(each.type);
+    if (!block.encode) continue;
+    const std::string name = block.name;
+    CAPTURE(name);
+    const float steps = name[1] == '4' ? 15.f : name[1] == '5' ? 31.f : 63.f;
+    for (const std::vector<float>& x : rows) {
+      std::vector<uint8_t> bytes(block.bytes * size_t(256 / block.elements), 0xaa);
+      std::vector<float> y(256);
+      for (size_t i = 0; i < 256 / block.elements; i++)
+        block.encode(&x[i * block.elements], &bytes[i * block.bytes]);
+      decode_gguf_blocks(block, bytes.data(), bytes.size(), y.data());
+      // of numbers around -most .. most, the step; f16 ends at 2^-24
+      float most = 0;
+      for (const float w : x) most = std::max(most, std::fabs(w));
+      for (size_t i = 0; i < 256; i++) CHECK(std::fabs(y[i] - x[i]) <= 2 * most / steps + 1e-5f);
+    }
+  }
 }
 
 TEST_CASE("a small GGUF file, whole and cut") {

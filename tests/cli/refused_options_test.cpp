@@ -81,6 +81,8 @@ TEST_CASE("options that would be passed over without a word") {
           {"--io-layout x: given twice"});
   refused(convert({"--metadata", "a=1", "--metadata", "a=2"}), 1, {"--metadata a: given twice"});
   refused(convert({"--keep-training-state"}), 1, {"--keep-training-state", "--weights"});
+  refused(convert({"--weights", "q8_0"}), 5, {"language models", "--dtype int8 --calibrate"});
+  refused(convert({"--weights", "q4_2"}), 1, {"--weights q4_2", "did you mean 'q4_"});
   refused(convert({"--latency", "1"}), 1, {"--latency: is read with --stream alone"});
   refused(convert({"--rtol", "1"}), 1, {"--rtol: is read with --golden alone"});
   refused(convert({"--check", "--no-check"}), 1, {"--check and --no-check"});

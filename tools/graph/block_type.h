@@ -15,4 +15,14 @@ inline std::optional<BlockType> find_block_type(std::string_view name) {
   return std::nullopt;
 }
 
+/// The same; "q4", "q5" and "q6" are those in super-blocks, which lose least for their size, and
+/// "q8" is "q8_0".
+inline std::optional<BlockType> find_weight_type(std::string_view name) {
+  for (const BlockType type :
+       {BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K, BlockType::kQ8_0})
+    if (name.size() == 2 && name == std::string_view(block_type_name(type)).substr(0, 2))
+      return type;
+  return find_block_type(name);
+}
+
 }  // namespace ingot::graph

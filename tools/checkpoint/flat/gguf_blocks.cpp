@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tools/checkpoint/flat/gguf_encode.h"
+
 namespace ingot::checkpoint {
 namespace {
 
@@ -140,10 +142,11 @@ void q6_k(const uint8_t* b, float* y) {
 }
 
 constexpr GgufBlock kBlocks[] = {
-    {2, "Q4_0", 32, 18, q4_0},    {3, "Q4_1", 32, 20, q4_1},    {6, "Q5_0", 32, 22, q5_0},
-    {7, "Q5_1", 32, 24, q5_1},    {8, "Q8_0", 32, 34, q8_0},    {10, "Q2_K", 256, 84, q2_k},
-    {11, "Q3_K", 256, 110, q3_k}, {12, "Q4_K", 256, 144, q4_k}, {13, "Q5_K", 256, 176, q5_k},
-    {14, "Q6_K", 256, 210, q6_k},
+    {2, "Q4_0", 32, 18, q4_0, encode_q4_0},    {3, "Q4_1", 32, 20, q4_1, encode_q4_1},
+    {6, "Q5_0", 32, 22, q5_0, encode_q5_0},    {7, "Q5_1", 32, 24, q5_1, encode_q5_1},
+    {8, "Q8_0", 32, 34, q8_0, encode_q8_0},    {10, "Q2_K", 256, 84, q2_k, nullptr},
+    {11, "Q3_K", 256, 110, q3_k, nullptr},     {12, "Q4_K", 256, 144, q4_k, encode_q4_k},
+    {13, "Q5_K", 256, 176, q5_k, encode_q5_k}, {14, "Q6_K", 256, 210, q6_k, encode_q6_k},
 };
 
 }  // namespace

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/conversion/convert_options_of.h"
 
+#include <filesystem>
+
+#include "tools/files/suggest.h"
+#include "tools/graph/block_type.h"
 #include "tools/session/arguments.h"
 
 namespace ingot::cli {
@@ -8,6 +12,25 @@ namespace {
 
 using host::Exit;
 using host::fail;
+
+/// What --weights names is a type of blocks. A file of that name is given as ./q8_0.
+bool set_blocks(convert::ConvertOptions* to, const ConvertArguments& a) {
+  to->blocks = graph::find_weight_type(a.weights);
+  std::error_code unknown;
+  if (!to->blocks) {
+    if (a.weights.empty() || a.weights.find_first_of("./") != std::string::npos ||
+        std::filesystem::exists(a.weights, unknown))
+      return false;
+    std::vector<std::string> types;
+    for (int i = 0; i < kBlockTypes; i++) types.push_back(block_type_name(BlockType(i)));
+    fail(Exit::kUsage, "--weights " + a.weights + ": is neither a file nor a type of blocks" +
+                           host::did_you_mean(a.weights, types));
+  }
+  if (!a.dtype.empty())
+    fail(Exit::kUsage, "--weights " + a.weights + " and --dtype " + a.dtype +
+                           ": both choose the type of the weights; leave one out");
+  return true;
+}
 
 void set_weights(overlay::OverlayOptions* to, const ConvertArguments& a) {
   to->checkpoint = a.weights;
@@ -61,7 +84,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
   options.storage.allow_overflow = a.allow_overflow;
   options.keep_weights = a.keep_weights;
   options.keep_training_state = a.keep_training_state;
-  set_weights(&options.weights, a);
+  if (!set_blocks(&options, a)) set_weights(&options.weights, a);
   options.input_shapes = a.input_shapes;
   options.input_types = a.input_types;
   options.signature = a.signature;

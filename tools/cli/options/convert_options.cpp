@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tools/cli/options/help.h"
+#include "tools/graph/block_type.h"
 
 namespace ingot::cli {
 namespace {

@@ -117,6 +117,9 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   wanted.context = options.context;
   wanted.slots = options.slots;
   wanted.keep_blocks = options.keep_blocks;
+  wanted.blocks = options.blocks;
+  if (options.blocks)
+    wanted.progress = [&](double done) { tell("quantizing weights", 0.3 * done); };
   wanted.expected_inputs = options.expected_inputs;
   wanted.signature = options.signature;
   importer::set_exact_to(wanted, options.exact_to);

@@ -63,7 +63,8 @@ constexpr Importer kImporters[] = {
 #ifdef INGOT_HAVE_JSON
     {"hugging face", decoder::is_hugging_face, decoder::import_hugging_face, nullptr,
      kItsOwn | kContext, kHasNoIntegers,
-     "a language model has its own weights; convert it without --weights"},
+     "a language model has its own weights; convert it without --weights, or with a type of blocks "
+     "that they become: --weights q8"},
     {"keras", keras::is_keras_model, with_empty<keras::import_keras>, nullptr, kItsOwn,
      kHasNoIntegers, nullptr},
 #endif
@@ -77,7 +78,8 @@ constexpr Importer kImporters[] = {
      "--weights over a Flux chain is not supported, because its layers have numbers and no names; "
      "load the weights with Flux.loadmodel!(chain, state) and save the chain again"},
     {"gguf", decoder::is_gguf, decoder::import_gguf, nullptr, kItsOwn | kContext, kHasNoIntegers,
-     "a language model has its own weights; convert it without --weights"},
+     "a language model has its own weights; convert it without --weights, or with a type of blocks "
+     "that they become: --weights q8"},
     {"onnx", [](const OpenedFile& file) { return file.kind == FileKind::kOnnx; }, import_onnx,
      [](const OpenedFile& file) { return onnx::describe_onnx(file.path); },
      kItsOwn | bit_of(ExactTo::kOnnx), "an ONNX model has the integers of onnx", nullptr},
@@ -137,6 +139,9 @@ Program Source::import(const ImportOptions& options) const {
                 "--signature is for TFLite models; this one has none");
   refuse_unless((options.context == 0 && options.slots == 0) || takes & kContext, Exit::kMismatch,
                 "--context and --slots are for language models; this one has no cache of tokens");
+  refuse_unless(!options.blocks || takes & kContext, Exit::kMismatch,
+                "--weights with a type of blocks is for language models; other networks: --dtype "
+                "int8 --calibrate, w8 or w4 (docs/quantization.md)");
   refuse_unless(takes & bit_of(options.exact_to), Exit::kMismatch,
                 std::string("--exact-to ") + importer::exact_to_name(options.exact_to) + ": " +
                     importer_->why_exact_to);

@@ -4,9 +4,11 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/op/block_linear.h"
 #include "tools/compile/image/image_input.h"
 #include "tools/compile/passes/pipeline.h"
 #include "tools/compile/stream/stream.h"
@@ -77,6 +79,7 @@ struct ConvertOptions {
   std::function<void(graph::Model&)> rewrite;
   /// Called with "import" and the imported model, then after each pass. May be empty.
   passes::Observer observe;
+  std::optional<BlockType> blocks;  // of a language model, as ImportOptions
 };
 
 // As the command line has them. @throws ConversionError kUsage.

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tools/checkpoint/tensors/checkpoint.h"
+#include "tools/graph/block_type.h"
 #include "tools/graph/graph.h"
 #include "tools/graph/weight_sites.h"
 
@@ -57,6 +59,10 @@ struct ImportOptions {
   std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
   /// Names of symbols that may be 0; others without bounds are at least 1.
   std::set<std::string> may_be_empty;
+  /// Of a language model: blocks that matrices of plain numbers become; those in blocks are refused.
+  std::optional<BlockType> blocks;
+  /// Called with the share of the weights that were read. May be empty.
+  std::function<void(double)> progress;
 };
 
 /// "NAME=1x3xHx224" (or with commas), "NAME=VALUE" or "NAME=LOW..HIGH", "NAME=i64" and "NAME=VALUE"

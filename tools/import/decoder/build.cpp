@@ -48,6 +48,7 @@ class Decoder : Parts {
     if (row_.places != NormPlaces::kOfSum) x = norm(x, Role::kFinalNorm, 0, n_.width);
     x = is_pooled() ? pooled(x) : head(x);
     weights_.check(row_.name);
+    if (const std::string lost = weights_.quantization(); !lost.empty()) b_.note(lost);
     describe();
     graph::Model model = net_.finish({{output, x}});
     return {std::move(model), net_.states()};
@@ -413,6 +414,9 @@ class Decoder : Parts {
       if (options_.slots || (!is_pooled() && port == std::string("position")))
         net_.model.metadata[std::string("ingot.typical.") + port] = "0";
     net_.model.metadata["ingot.decoder.architecture"] = row_.name;
+    if (options_.blocks)
+      net_.model.metadata["ingot.quantization"] =
+          std::string("weights as ") + block_type_name(*options_.blocks);
     net_.model.metadata["ingot.decoder.context"] = std::to_string(n_.context);
   }
 

@@ -15,13 +15,8 @@
 #include "tools/text/vocabulary.h"
 
 namespace ingot::decoder {
-namespace {
 
-using checkpoint::GgufFile;
-using checkpoint::GgufTensor;
-
-/// What GGUF calls a tensor; of a layer behind "blk.N.".
-const char* gguf_name(Role role) {
+const char* role_name(Role role) {
   switch (role) {
     case Role::kEmbedding: return "token_embd";
     case Role::kPositions: return "position_embd";
@@ -58,6 +53,11 @@ const char* gguf_name(Role role) {
   return "";
 }
 
+namespace {
+
+using checkpoint::GgufFile;
+using checkpoint::GgufTensor;
+
 /// The tensors of a GGUF file, or of the parts of one that was split.
 class GgufTensors : public TensorSource {
  public:
@@ -70,7 +70,7 @@ class GgufTensors : public TensorSource {
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
-    const char* stem = gguf_name(role);
+    const char* stem = role_name(role);
     if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
     if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
     const std::string own = std::string(stem) + (part == Part::kWeight ? ".weight" : ".bias");

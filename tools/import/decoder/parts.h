@@ -27,7 +27,7 @@ class Parts {
         options_(options),
         net_(tensors.file(), format, options_),
         b_(net_.b),
-        weights_(tensors, b_, options.keep_blocks) {}
+        weights_(tensors, b_, options) {}
 
  protected:
   void begin(const char* op, const std::string& name) { b_.begin_node({name, op, name}); }

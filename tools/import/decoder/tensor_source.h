@@ -46,6 +46,8 @@ enum class Role : uint8_t {
   kSharedUp,
   kSharedDown,
 };
+/// What GGUF calls it; of a layer behind "blk.N.".
+const char* role_name(Role role);
 enum class Part : uint8_t { kWeight, kBias };
 
 struct SourceTensor {
@@ -72,8 +74,12 @@ class TensorSource {
   virtual std::vector<std::string> names() const = 0;
 };
 
-/// Row-major f32 of rows `order` of a tensor of `columns`, in that order; empty: all as they lie.
 /// @throws graph::ConversionError for types that are no numbers of weights.
+void check_numbers(const TensorSource& source, const SourceTensor& tensor);
+/// f32 of one row of a tensor of `columns`. @pre checked
+void widen_row(const SourceTensor& tensor, int64_t columns, int64_t row, float* to);
+/// Row-major f32 of rows `order` of a tensor of `columns`, in that order; empty: all as they lie.
+/// @throws as check_numbers().
 std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
                            const std::vector<int64_t>& order);
 

@@ -17,6 +17,7 @@
 #include "tools/files/work_budget.h"
 #include "tools/graph/block_type.h"
 #include "tools/import/aten/builder.h"
+#include "tools/import/decoder/quantizer.h"
 #include "tools/import/decoder/tensor_source.h"
 
 namespace ingot::decoder {
@@ -31,8 +32,8 @@ struct Matrix {
 /// Tensors of a source as constants of the graph. What does not fit is gathered.
 class Weights {
  public:
-  Weights(const TensorSource& source, aten::Builder& b, bool keep_blocks)
-      : source_(source), b_(b), keep_blocks_(keep_blocks) {}
+  Weights(const TensorSource& source, aten::Builder& b, const importer::ImportOptions& options)
+      : source_(source), b_(b), keep_blocks_(options.keep_blocks), quantizer_(source, options) {}
 
   bool has(Role role, Part part, int64_t layer) const {
     return source_.has(source_.name(role, part, layer));
@@ -46,6 +47,10 @@ class Weights {
     if (known != made_.end()) return known->second;
     const SourceTensor tensor = fetch(name, {rows, columns});
     if (!tensor.bytes.data) return made_[name] = {zeros({rows, columns}), std::nullopt};
+    if (const auto type = quantizer_.type_of(role, tensor, columns))
+      return made_[name] = {add_blocks(name, *type, {rows, columns},
+                                       quantizer_.blocks(role, *type, {tensor}, columns, order)),
+                            type};
     const std::optional<BlockType> blocks = blocks_of(tensor, columns);
     return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
                                  : constant(tensor, {rows, columns}, order),
@@ -57,20 +62,29 @@ class Weights {
     if (source_.expert_name(role, layer, 0).empty()) {
       const SourceTensor tensor = fetch(source_.name(role, Part::kWeight, layer), dims);
       if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
+      if (const auto type = quantizer_.type_of(role, tensor, columns))
+        return {add_blocks(tensor.name, *type, dims,
+                           quantizer_.blocks(role, *type, {tensor}, columns, {})),
+                type};
       const std::optional<BlockType> blocks = blocks_of(tensor, columns);
       return {blocks ? raw(tensor, *blocks, dims, {}) : constant(tensor, dims, {}), blocks};
     }
-    std::vector<uint8_t> all;
+    std::vector<SourceTensor> each;
     for (int64_t e = 0; e < count; e++) {
-      const SourceTensor tensor = fetch(source_.expert_name(role, layer, e), {rows, columns});
-      if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
+      each.push_back(fetch(source_.expert_name(role, layer, e), {rows, columns}));
+      if (!each.back().bytes.data) return {zeros(dims), std::nullopt};
+    }
+    const std::string name = source_.name(role, Part::kWeight, layer);
+    if (const auto type = quantizer_.type_of(role, each[0], columns))
+      return {add_blocks(name, *type, dims, quantizer_.blocks(role, *type, each, columns, {})),
+              type};
+    std::vector<uint8_t> all;
+    for (const SourceTensor& tensor : each) {
       const std::vector<uint8_t> one = widen(source_, tensor, columns, {});
-      if (e == 0) all.reserve(one.size() * size_t(count));
+      if (all.empty()) all.reserve(one.size() * size_t(count));
       host::append_weights(all, one.data(), one.size());
     }
-    return {
-        add_constant(source_.name(role, Part::kWeight, layer), DType::kF32, dims, std::move(all)),
-        std::nullopt};
+    return {add_constant(name, DType::kF32, dims, std::move(all)), std::nullopt};
   }
   /// f32 [length], each `shift` more than the source's.
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
@@ -112,6 +126,9 @@ class Weights {
   }
   /// Used under a condition that does not hold: known, but not read.
   void pass_over(Role role) { used_.insert(source_.name(role, Part::kWeight, 0)); }
+
+  /// What quantization lost; empty where there was none.
+  std::string quantization() const { return quantizer_.report(); }
 
   /// @throws graph::ConversionError where one did not fit.
   void check(const std::string& architecture) {
@@ -184,6 +201,11 @@ class Weights {
     host::note_touched(2 * bytes.size());
     return add_constant(tensor.name, DType::kU8, dims, std::move(bytes));
   }
+  graph::ValueId add_blocks(const std::string& name, BlockType type, std::vector<int64_t> dims,
+                            std::vector<uint8_t> bytes) {
+    dims.back() = block_weights::weight_row_bytes(block_format(type), dims.back());
+    return add_constant(name, DType::kU8, dims, std::move(bytes));
+  }
   graph::ValueId constant(const SourceTensor& tensor, const std::vector<int64_t>& dims,
                           const std::vector<int64_t>& order) {
     return add_constant(tensor.name, DType::kF32, dims, widen(source_, tensor, dims.back(), order));
@@ -202,6 +224,7 @@ class Weights {
   const TensorSource& source_;
   aten::Builder& b_;
   const bool keep_blocks_;
+  Quantizer quantizer_;
   std::map<std::string, Matrix> made_;
   std::set<std::string> used_;
   std::vector<std::string> wrong_;

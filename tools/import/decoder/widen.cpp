@@ -26,30 +26,40 @@ void widen_plain(ElementType type, const uint8_t* from, int64_t count, float* to
 
 }  // namespace
 
-std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
-                           const std::vector<int64_t>& order) {
+void check_numbers(const TensorSource& source, const SourceTensor& tensor) {
   const ElementType type = tensor.element;
   if (!tensor.block && type != ElementType::kF32 && type != ElementType::kF16 &&
       type != ElementType::kBf16)
     graph::fail_unsupported(source.file(), "tensor '" + tensor.name + "' is " + tensor.type_name() +
                                                ", expected float32, float16, bfloat16 or a block "
                                                "type; convert the model anew");
-  const uint64_t row_bytes = tensor.block
-                                 ? uint64_t(columns) / tensor.block->elements * tensor.block->bytes
-                                 : uint64_t(columns) * element_bytes(type);
+}
+
+uint64_t row_bytes_of(const SourceTensor& tensor, int64_t columns) {
+  return tensor.block ? uint64_t(columns) / tensor.block->elements * tensor.block->bytes
+                      : uint64_t(columns) * element_bytes(tensor.element);
+}
+
+void widen_row(const SourceTensor& tensor, int64_t columns, int64_t row, float* to) {
+  const uint64_t row_bytes = row_bytes_of(tensor, columns);
+  const uint8_t* const at = tensor.bytes.data + uint64_t(row) * row_bytes;
+  if (tensor.block)
+    checkpoint::decode_gguf_blocks(*tensor.block, at, row_bytes, to);
+  else
+    widen_plain(tensor.element, at, columns, to);
+  host::note_touched(row_bytes + uint64_t(columns) * sizeof(float));
+}
+
+std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
+                           const std::vector<int64_t>& order) {
+  check_numbers(source, tensor);
+  const uint64_t row_bytes = row_bytes_of(tensor, columns);
   const int64_t rows = columns ? int64_t(tensor.bytes.size / std::max<uint64_t>(row_bytes, 1)) : 0;
   host::charge_memory(uint64_t(rows * columns) * sizeof(float));
   std::vector<uint8_t> out = host::zero_bytes(uint64_t(rows * columns) * sizeof(float));
   auto* to = reinterpret_cast<float*>(out.data());
-  for (int64_t r = 0; r < rows; r++, to += columns) {
-    const int64_t from = order.empty() ? r : order[size_t(r)];
-    const uint8_t* at = tensor.bytes.data + uint64_t(from) * row_bytes;
-    if (tensor.block)
-      checkpoint::decode_gguf_blocks(*tensor.block, at, row_bytes, to);
-    else
-      widen_plain(type, at, columns, to);
-    host::note_touched(row_bytes + uint64_t(columns) * sizeof(float));
-  }
+  for (int64_t r = 0; r < rows; r++, to += columns)
+    widen_row(tensor, columns, order.empty() ? r : order[size_t(r)], to);
   return out;
 }
 
