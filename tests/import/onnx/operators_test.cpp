@@ -436,7 +436,7 @@ TEST_CASE("import: products") {
                         {"bhid,bhjd->bhij", {2, 3, 4, 5}, {2, 1, 6, 5}, "f32[2, 3, 4, 6]"},
                         {"...ij,...jk->...ik", {2, 1, 3, 4}, {5, 4, 6}, "f32[2, 5, 3, 6]"},
                         {"ij,jk->ik", {3, 1}, {4, 5}, "f32[3, 5]"},
-                        // open extents: equal where they are summed over, else broadcast
+                        // dynamic dimensions: equal where they are summed over, else broadcast
                         {"ij,jk->ik", {"i", "j"}, {"l", "k"}, "f32[i, k]"},
                         {"bij,bjk->bik", {"b", 2, 3}, {4, 3, 5}, "f32[4, 2, 5]"},
                         {"iij,jk->ik", {"i", "m", 3}, {3, 5}, "f32[i, 5]"},

@@ -277,7 +277,7 @@ TEST_CASE("symbolic: a dimension of 0 beside one of 1 is 0") {
   }
 }
 
-TEST_CASE("symbolic: wrapped pads may be longer than an open dimension") {
+TEST_CASE("symbolic: wrapped pads may be longer than an dynamic dimension") {
   for (const int64_t pad : {1, 3}) {
     OnnxGraph g;
     g.input("x", {2, "T"}).output("y").shape_input("pads", {0, pad, 0, 0});
