@@ -173,12 +173,12 @@ def is_of_words(peer):
 
 
 def without_late(texts):
-    """Without the marks and formats that Unicode 3.2 did not have: the library strips and drops
+    """Without the marks and formats that were none in Unicode 3.2: the library strips and drops
     those of Unicode 8, Ingot those of 14."""
 
     def is_late(character):
-        then = unicodedata.ucd_3_2_0.category(character)
-        return unicodedata.category(character) in ("Mn", "Mc", "Cf") and then == "Cn"
+        now = unicodedata.category(character)
+        return now in ("Mn", "Mc", "Cf") and now != unicodedata.ucd_3_2_0.category(character)
 
     kept = ("".join(c for c in text if not is_late(c)) for text in texts)
     return [text for text in kept if text]
