@@ -37,9 +37,11 @@ FILES = {
 }
 # Texts: translations, and what locales call things.
 TEXTS = ["Django==5.2.19", "babel==2.19.0", "Faker==40.63.0"]
-SCRIPTS = """LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA NKO DEVANAGARI BENGALI GURMUKHI
+SCRIPTS = """
+LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA NKO DEVANAGARI BENGALI GURMUKHI
 GUJARATI ORIYA TAMIL TELUGU KANNADA MALAYALAM SINHALA THAI LAO TIBETAN MYANMAR GEORGIAN HANGUL
-ETHIOPIC CHEROKEE KHMER MONGOLIAN HIRAGANA KATAKANA CJK TIFINAGH YI BALINESE""".split()
+ETHIOPIC CHEROKEE KHMER MONGOLIAN HIRAGANA KATAKANA CJK TIFINAGH YI BALINESE
+""".split()
 BYTES = 5_000_000
 MARKS = [" ", " ", " ", " ", ", ", ". ", "! ", "?\n", "\n\n", " (", ") ", "-", " 12", "3.45 ", "  "]
 
@@ -93,7 +95,7 @@ def gguf_metadata(path):
 
 
 def rebuilt(path):
-    """A vocabulary of llama.cpp as a tokenizer of the library; None where no split is known here."""
+    """A vocabulary of llama.cpp as a tokenizer of the library; None where no split is known."""
     from tokenizers import Tokenizer
 
     meta = {k.removeprefix("tokenizer.ggml."): v for k, v in gguf_metadata(path).items()}
@@ -274,7 +276,8 @@ def main():
                     a.timer, path, peer, texts, folder, a.rounds
                 )
                 print(
-                    f"  {name}: MB/s {size / ours / 1e6:.1f}, tokenizers {size / theirs / 1e6:.1f}: "
+                    f"  {name}: MB/s {size / ours / 1e6:.1f}, "
+                    f"tokenizers {size / theirs / 1e6:.1f}: "
                     f"{theirs / ours:.1f} times; back {theirs_back / ours_back:.1f} times",
                     flush=True,
                 )
