@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What texts take to become ids, and ids texts, for tests/text/tokenizer_files.py:
-//   time_tokenizer FILE TEXTS.json   one line: seconds of the processor to encode all, to decode all
+//   time_tokenizer FILE TEXTS.json   seconds of the processor to encode all, and to decode all
 #include <cstdio>
 #include <ctime>
 #include <fstream>

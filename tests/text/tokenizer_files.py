@@ -37,9 +37,11 @@ FILES = {
 }
 # Texts: translations, and what locales call things.
 TEXTS = ["Django==5.2.19", "babel==2.19.0", "Faker==40.63.0"]
-SCRIPTS = """LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA NKO DEVANAGARI BENGALI GURMUKHI
+SCRIPTS = """
+LATIN GREEK CYRILLIC ARMENIAN HEBREW ARABIC SYRIAC THAANA NKO DEVANAGARI BENGALI GURMUKHI
 GUJARATI ORIYA TAMIL TELUGU KANNADA MALAYALAM SINHALA THAI LAO TIBETAN MYANMAR GEORGIAN HANGUL
-ETHIOPIC CHEROKEE KHMER MONGOLIAN HIRAGANA KATAKANA CJK TIFINAGH YI BALINESE""".split()
+ETHIOPIC CHEROKEE KHMER MONGOLIAN HIRAGANA KATAKANA CJK TIFINAGH YI BALINESE
+""".split()
 BYTES = 5_000_000
 MARKS = [" ", " ", " ", " ", ", ", ". ", "! ", "?\n", "\n\n", " (", ") ", "-", " 12", "3.45 ", "  "]
 
@@ -93,7 +95,7 @@ def gguf_metadata(path):
 
 
 def rebuilt(path):
-    """A vocabulary of llama.cpp as a tokenizer of the library; None where no split is known here."""
+    """A vocabulary of llama.cpp as a tokenizer of the library; None where no split is known."""
     from tokenizers import Tokenizer
 
     meta = {k.removeprefix("tokenizer.ggml."): v for k, v in gguf_metadata(path).items()}
@@ -173,12 +175,12 @@ def is_of_words(peer):
 
 
 def without_late(texts):
-    """Without the marks and formats that Unicode 3.2 did not have: the library strips and drops
+    """Without the marks and formats that were none in Unicode 3.2: the library strips and drops
     those of Unicode 8, Ingot those of 14."""
 
     def is_late(character):
-        then = unicodedata.ucd_3_2_0.category(character)
-        return unicodedata.category(character) in ("Mn", "Mc", "Cf") and then == "Cn"
+        now = unicodedata.category(character)
+        return now in ("Mn", "Mc", "Cf") and now != unicodedata.ucd_3_2_0.category(character)
 
     kept = ("".join(c for c in text if not is_late(c)) for text in texts)
     return [text for text in kept if text]
@@ -206,7 +208,7 @@ def compare(ingot, path, peer, texts, folder):
         wrong += [
             f"{text!r}: {ids} back as {found!r}, expected {wanted!r}"
             for text, ids, found, wanted in zip(texts, expected, back, theirs, strict=True)
-            if found != wanted
+            if found not in (wanted, text)  # added tokens of one letter are bytes to the library
         ]
     return f"{len(wrong)} differ: {wrong[0][:600]}" if wrong else ""
 
@@ -274,7 +276,8 @@ def main():
                     a.timer, path, peer, texts, folder, a.rounds
                 )
                 print(
-                    f"  {name}: MB/s {size / ours / 1e6:.1f}, tokenizers {size / theirs / 1e6:.1f}: "
+                    f"  {name}: MB/s {size / ours / 1e6:.1f}, "
+                    f"tokenizers {size / theirs / 1e6:.1f}: "
                     f"{theirs / ours:.1f} times; back {theirs_back / ours_back:.1f} times",
                     flush=True,
                 )
