@@ -78,10 +78,12 @@ void append_usage(const AnswerCounts& counts, std::string* out) {
   *out += "}}";
 }
 
-void append_model(const std::string& name, std::string* out) {
+void append_model(const ServedModel& model, const std::string& name, std::string* out) {
   *out += "{\"id\":";
   append_json_string(name, out);
-  *out += ",\"object\":\"model\",\"created\":0,\"owned_by\":\"ingot\"}";
+  *out += ",\"object\":\"model\",\"created\":";
+  append_number(model.created(), out);
+  *out += ",\"owned_by\":\"ingot\"}";
 }
 
 }  // namespace
@@ -282,7 +284,7 @@ std::string openai_models(const Repository& repository) {
     if ((!model->language() && !model->embedding()) || model->name() == last) continue;
     if (!last.empty()) json += ',';
     last = model->name();
-    append_model(last, &json);
+    append_model(*model, last, &json);
   }
   return json + "]}";
 }
@@ -291,7 +293,7 @@ std::string openai_model(const Repository& repository, const std::string& name) 
   const auto model = find_openai_model(repository, name);
   if (!model->embedding()) (void)find_language_model(repository, name);
   std::string json;
-  append_model(name, &json);
+  append_model(*model, name, &json);
   return json;
 }
 
