@@ -334,6 +334,7 @@ void LanguageModel::add_token(Slot& slot) {
     statistics_.ok++;
   }
   slot.answer = nullptr;
+  task.stop_text = token.stop_text;
   task.end(token.end);
 }
 

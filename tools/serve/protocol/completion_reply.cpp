@@ -2,7 +2,6 @@
 #include "tools/serve/protocol/completion_reply.h"
 
 #include <ctime>
-#include <random>
 
 #include "runtime/text/unicode.h"
 #include "tools/serve/protocol/json_text.h"
@@ -88,18 +87,11 @@ void append_model(const ServedModel& model, const std::string& name, std::string
 
 }  // namespace
 
-void CompletionReply::open(const CompletionForm& form, const Text* text) {
-  form_ = form;
-  text_ = text;
-  created_ = std::time(nullptr);
-  id_ = form.is_chat ? "chatcmpl-" : "cmpl-";
-  std::random_device random;
-  for (int i = 0; i < 4; i++) {
-    char digits[12];
-    snprintf(digits, sizeof digits, "%08x", random());
-    id_ += digits;
-  }
-}
+CompletionReply::CompletionReply(const CompletionForm& form, const Text* text)
+    : form_(form),
+      text_(text),
+      id_(random_id(form.is_chat ? "chatcmpl-" : "cmpl-")),
+      created_(std::time(nullptr)) {}
 
 void CompletionReply::begin_object(const char* name, std::string* out) const {
   *out += "{\"id\":\"" + id_ + "\",\"object\":\"" + name + "\",\"created\":";
@@ -114,7 +106,7 @@ void CompletionReply::begin_event(std::string* out) const {
   begin_object(form_.is_chat ? "chat.completion.chunk" : "text_completion", out);
 }
 
-void CompletionReply::begin(std::string* out) {
+void CompletionReply::begin(const AnswerTask&, std::string* out) {
   if (!form_.streams || !form_.is_chat) return;
   begin_event(out);
   *out +=
@@ -216,7 +208,7 @@ std::string CompletionReply::calls_of(const std::vector<ToolCall>& calls) const 
   return json + ']';
 }
 
-void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string* out) {
+void CompletionReply::end(ingot_end why, const AnswerTask& task, std::string* out) {
   std::vector<ToolCall> calls;
   std::string_view content = said_;
   if (form_.tools.is_offered) calls = find_tool_calls(said_, form_.tools, &content);
@@ -234,7 +226,7 @@ void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string
     if (form_.is_chat) *out += ",\"refusal\":null}";
     write_logprobs(out);
     *out += reason + ',';
-    append_usage(counts, out);
+    append_usage(task.counts, out);
     *out += '}';
     return;
   }
@@ -252,7 +244,7 @@ void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string
   if (form_.includes_usage) {
     begin_event(out);
     *out += "],";
-    append_usage(counts, out);
+    append_usage(task.counts, out);
     *out += "}\n\n";
   }
   *out += "data: [DONE]\n\n";
