@@ -36,8 +36,7 @@ dev_show() {
           --dim N=1 --shared-arena
       else echo "[skip] MLPerf Tiny's networks are not in $tiny"; fi ;;
     registry-blocks) show_registry_blocks ;;
-    serve) # [--requests N ..]
-      build_serve ingot_serve_load || return 1
+    serve) build_serve ingot_serve_load || return 1 # [--requests N ..]
       local peer=()
       if serve_environment peer pytriton nvidia-pytriton==0.7.0 onnxruntime; then
         peer=(--triton build/serve_peer/bin/python)
@@ -45,10 +44,10 @@ dev_show() {
       build/serve_client/bin/python tests/serve/triton_client.py --ingot build/gcc/bin/ingot --grpc &&
         build/serve_client/bin/python tests/serve/load.py --ingot build/gcc/bin/ingot \
           --client build/gcc/tests/serve/ingot_serve_load "${peer[@]}" "${@:2}" ;;
-    serve-attacks) # [--minutes M]
-      build_serve ingot_make_endless || return 1
-      python3 tests/serve/attacks.py --server build/gcc/bin/ingot-serve \
-        --endless build/gcc/tests/serve/ingot_make_endless --minutes 60 "${@:2}" ;;
+    serve-chat-soak) build_serve write_chat_model || return 1 # [--tiny] [--requests N] [--minutes M]
+      python3 tests/serve/chat_soak.py --ingot build/gcc/bin/ingot --write build/gcc/tests/generate/write_chat_model "${@:2}" ;;
+    serve-attacks) build_serve ingot_make_endless || return 1 # [--minutes M]
+      python3 tests/serve/attacks.py --server build/gcc/bin/ingot-serve --endless build/gcc/tests/serve/ingot_make_endless --minutes 60 "${@:2}" ;;
     ray) # [--images N]
       python_needed || return 1
       [ -x build/ray/bin/python ] || python3 -m venv build/ray
@@ -327,11 +326,11 @@ GPUs
 
 Serving
   serve             Triton's client against ingot serve, over HTTP and gRPC: every call, every answer beside
-                    that of ingot run; 100,000 requests from 64 connections, 10,000 that wait a tritonserver
-                    beside it (--requests N)
+                    that of ingot run; 100,000 requests (--requests N), tritonserver's beside them
   serve-attacks     hostile clients against ingot serve, which answers within 100 ms after each; then an hour
-                    of hostile and honest ones together, the honest ones' p99 within 3 times the quiet one
-                    (--minutes M)
+                    of hostile and honest ones, the honest ones' p99 within 3 times the quiet one (--minutes M)
+  serve-chat-soak   2,000 answers of SmolLM2 (--tiny: 100,000 of random weights) over 4 slots, each that of a
+                    lone run, none lost, memory flat (--requests N, --minutes M)
   triton-backend    libtriton_ingot.so in a real tritonserver: its answers beside those of ingot serve
   ray [--images N]  examples/ray: images on 1, 2 and 4 workers, and with 2 of 4 killed on the way; images by
                     Ray Serve; recordings by Ray Data beside examples/speech

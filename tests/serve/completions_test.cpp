@@ -2,30 +2,15 @@
 // OpenAI's paths as requests meet them: a language model of random weights, whose answers are long
 // where they are to be, and the same each time.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
-#include "tests/serve/batch_model.h"
+#include "tests/serve/language_models.h"
 
 using namespace serve_test;
 
 namespace {
-
-/// "chat" has a context of 48 tokens, "long" of 60,000, which take half a minute; "batch" is none.
-struct LanguageModels : Models {
-  LanguageModels() {
-    write("chat", "48");
-    write("long", "60000");
-  }
-  void write(const std::string& name, const std::string& context) const {
-    const std::string to = root + "/" + name + "/1";
-    std::filesystem::create_directories(to);
-    REQUIRE(std::system((INGOT_WRITE_CHAT_MODEL " " + to + "/model.ingot " + context).c_str()) ==
-            0);
-  }
-};
 
 const std::string kChat = "/v1/chat/completions", kText = "/v1/completions";
 const std::string kHi = "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]";
@@ -60,24 +45,6 @@ const std::string kQueued = "ingot_queued_answers{model=\"long\",version=\"1\"}"
 const std::string kCancelled =
     "ingot_answers_total{model=\"long\",version=\"1\",result=\"cancelled\"}";
 
-std::string text_between(const std::string& all, const std::string& from, const std::string& to) {
-  const size_t at = all.find(from);
-  REQUIRE(at != std::string::npos);
-  const size_t begin = at + from.size();
-  return all.substr(begin, all.find(to, begin) - begin);
-}
-
-/// The texts of a stream's events, one behind another.
-std::string streamed(const std::string& answer, const std::string& key) {
-  std::string all;
-  for (size_t at = 0; (at = answer.find(key, at)) != std::string::npos;) {
-    at += key.size();
-    const size_t end = answer.find('"', at);  // no test's text has one
-    all += answer.substr(at, end - at);
-  }
-  return all;
-}
-
 }  // namespace
 
 TEST_CASE("completions: one document, and the same answer as events") {
@@ -85,7 +52,10 @@ TEST_CASE("completions: one document, and the same answer as events") {
   ServerProcess server({models.root, "--slots", "2"});
   const uint16_t port = server.port();
   const std::string list = ask(port, get("/v1/models"));
-  CHECK(has(list, "{\"id\":\"chat\",\"object\":\"model\",\"created\":0,\"owned_by\":\"ingot\"}"));
+  struct stat file {};
+  REQUIRE(stat((models.root + "/chat/1/model.ingot").c_str(), &file) == 0);
+  CHECK(has(list, "{\"id\":\"chat\",\"object\":\"model\",\"created\":" +
+                      std::to_string(file.st_mtime) + ",\"owned_by\":\"ingot\"}"));
   CHECK(has(list, "\"id\":\"long\""));
   CHECK_FALSE(has(list, "\"id\":\"batch\""));
   CHECK(status(ask(port, get("/v1/models/chat"))) == 200);
@@ -216,19 +186,15 @@ TEST_CASE("completions: answers by schemas and grammars, calls of tools") {
   const auto tagged = [](const std::string& name) {
     return "ab<tool_call>{'name':'" + name + "','arguments':{}}</tool_call>";
   };
-  const auto quoted = [](std::string text) {
-    for (size_t at = 0; (at = text.find('\'', at)) != std::string::npos;)
-      text.replace(at, 1, "\\\\\\\"");
-    return text;
-  };
-  const std::string called = ask(port, asked(quoted(tagged("f")), ""));
+  const auto in_grammar = [](const std::string& text) { return quoted(text, "\\\\\\\""); };
+  const std::string called = ask(port, asked(in_grammar(tagged("f")), ""));
   CHECK(has(called, "\"content\":\"ab\",\"tool_calls\":"));
   CHECK(has(called, "\"arguments\":\"{}\""));
-  const std::string events = stream(asked(quoted(tagged("f")), ",\"stream\":true"));
+  const std::string events = stream(asked(in_grammar(tagged("f")), ",\"stream\":true"));
   CHECK(has(events, "\"delta\":{\"tool_calls\":"));
   CHECK(!has(events, "<tool_call"));
-  CHECK(has(ask(port, asked(quoted(tagged("g")), "")), "\"content\":\"ab<tool_call>"));
-  CHECK(has(ask(port, asked(quoted(tagged("f")), ",\"tool_choice\":\"none\"")),
+  CHECK(has(ask(port, asked(in_grammar(tagged("g")), "")), "\"content\":\"ab<tool_call>"));
+  CHECK(has(ask(port, asked(in_grammar(tagged("f")), ",\"tool_choice\":\"none\"")),
             "\"content\":\"ab<tool_call>"));
   CHECK(server.end() == 0);
 }

@@ -227,3 +227,25 @@ TEST_CASE("slots: a full queue refuses, and who has gone leaves it") {
   CHECK(extra->await_end() == "ended");
   CHECK(language.statistics().cancelled == 2);
 }
+
+TEST_CASE("slots: a model has no sessions beside them unless they are asked for") {
+  const ChatFile chat;
+  const auto model = chat.serve(1);
+  CHECK_FALSE(model->has_instances());
+  CHECK(model->arena_bytes() == 0);
+  Job job;
+  try {
+    model->submit(&job);
+    FAIL("taken");
+  } catch (const ServeError& error) {
+    CHECK(error.why() == Refusal::kUnsupported);
+    CHECK(error.text().find("has slots alone") != std::string::npos);
+  }
+  CHECK(chat.serve(0)->arena_bytes() > 0);
+  ModelSettings settings;
+  settings.slots.count = settings.instances = 1;
+  CHECK(ServedModel("chat", "1", chat.file, settings).arena_bytes() > 0);
+  settings.instances = 0;
+  settings.session.max_steps = 1;  // of the slots, too
+  CHECK_THROWS_AS(ServedModel("chat", "1", chat.file, settings), ServeError);
+}

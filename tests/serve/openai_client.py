@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The published client of OpenAI, unchanged, against `ingot serve`: models, chats, streams that are
-read and streams that are left, texts, log probabilities, errors, many answers at once. Answers are
-compared with those of `ingot generate` and of lone requests.
+"""The published clients of OpenAI and Anthropic, unchanged, against `ingot serve`: models, chats,
+streams that are read and streams that are left, texts, log probabilities, tools, errors, many
+answers at once. Answers are compared with those of `ingot generate` and of lone requests.
 
   openai_client.py --ingot BIN --model CHAT.ingot [--packages FOLDER]
 
-FOLDER gets the client where Python has none. Needs Python and, for the first time, pip."""
+FOLDER gets the clients where Python has none. Needs Python and, for the first time, pip."""
 
 import asyncio
 import importlib.util
@@ -31,20 +31,16 @@ def schema_of(schema):
     return {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}
 
 
-def has_client(folder):
-    """Whether it can be imported, after pip has put it into the folder if need be."""
-    if importlib.util.find_spec("openai"):
-        return True
-    if not folder:
-        return False
-    sys.path.insert(0, str(folder))
-    if not (folder / "openai").is_dir():
+def missing_clients(folder):
+    """Those that cannot be imported, after pip has put both into the folder if need be."""
+    if folder:
+        sys.path.insert(0, str(folder))
+    names = [name for name in ("openai", "anthropic") if not importlib.util.find_spec(name)]
+    if names and folder:
         command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        if run(*command, "--target", folder, "openai", seconds=120).returncode:
-            shutil.rmtree(folder, ignore_errors=True)
-            return False
-    importlib.invalidate_caches()
-    return True
+        run(*command, "--upgrade", "--target", folder, *names, seconds=120)
+        importlib.invalidate_caches()
+    return [name for name in names if not importlib.util.find_spec(name)]
 
 
 class Server:
@@ -171,14 +167,65 @@ def check_many(checks, url):
         checks.check(lone == text, f"answer {seed} of many is that of a lone request")
 
 
+def check_anthropic(checks, url, expected):
+    import anthropic
+
+    client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+
+    def asked(max_tokens=5, more=None, **fields):
+        # some of its versions have no temperature
+        return {"model": "chat", "messages": HI, "max_tokens": max_tokens, **fields,
+                "extra_body": {"temperature": 0, **(more or {})}}
+
+    whole = client.messages.create(**asked())
+    checks.check(whole.content[0].text == expected, "a message is what ingot generate says")
+    checks.check(whole.stop_reason == "max_tokens", "its stop_reason")
+    used = whole.usage
+    counts = (used.input_tokens + used.cache_read_input_tokens, used.output_tokens)
+    checks.check(counts == (4, 5), "its usage", str(counts))
+    with client.messages.stream(**asked()) as stream:
+        text = "".join(stream.text_stream)
+        last = stream.get_final_message()
+    checks.check(text == expected == last.content[0].text, "a stream is the same", f"{text!r}")
+    checks.check((last.stop_reason, last.usage.output_tokens) == ("max_tokens", 5), "its end")
+    stopped = client.messages.create(
+        **asked(stop_sequences=["aa"], more={"logit_bias": {"6": 100}}))
+    checks.check((stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", "aa"),
+                 "a stop sequence")
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    called = asked(max_tokens=40, tools=tools, more={"grammar": CALL})
+    use = client.messages.create(**called).content[0]
+    checks.check((use.type, use.name, use.input) == ("tool_use", "f", {}), "a call", str(use))
+    with client.messages.stream(**called) as stream:
+        streamed = stream.get_final_message()
+    checks.check((streamed.content[0].input, streamed.stop_reason) == ({}, "tool_use"),
+                 "a call in a stream", str(streamed))
+    replies = [{"role": "assistant", "content": [use.model_dump()]}, {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": use.id, "content": "a"}]}]
+    counted = client.messages.count_tokens(model="chat", messages=HI + replies, system="s")
+    checks.check(counted.input_tokens > 4, "its answer, counted", str(counted))
+    for what, kind, more in (
+        ("no such model", anthropic.NotFoundError, {"model": "none"}),
+        ("a long prompt", anthropic.BadRequestError, {"system": "a" * 99}),
+        ("an unknown field", anthropic.BadRequestError, {"more": {"frob": 1}}),
+    ):
+        try:
+            client.messages.create(**asked(**more))
+            checks.check(False, f"{what}: was taken")
+        except kind as error:
+            checks.check(error.body["type"] == "error", f"{what}: an error", str(error))
+
+
 def main():
     parser = ingot_parser(__doc__)
     parser.add_argument("--model", type=pathlib.Path, required=True)
     parser.add_argument("--packages", type=pathlib.Path)
     a = parser.parse_args()
     checks = Checks("openai_client")
-    if not has_client(a.packages):
-        checks.skip("OpenAI's client: Python has none, and pip cannot get it")
+    missing = missing_clients(a.packages)
+    for name in missing:
+        checks.skip(f"the client {name}: Python has none, and pip cannot get it")
+    if "openai" in missing:
         return checks.finish()
     import openai
 
@@ -194,6 +241,8 @@ def main():
             check_answers(checks, client, expected)
             check_refusals(checks, client)
             check_many(checks, server.url)
+            if "anthropic" not in missing:
+                check_anthropic(checks, server.url, expected)
         checks.check(server.status == 0, "the server ends")
     return checks.finish()
 

@@ -182,11 +182,11 @@ void print_models(const Repository& repository, bool is_quiet) {
     if (is_quiet && state.reason.empty()) continue;
     const auto served = repository.find(state.name, state.version);
     const int64_t rows = served->ports().max_rows();
-    fprintf(stderr, "%s %s: ready, %s%s%s\n", one_line(state.name).c_str(), state.version.c_str(),
-            served->joins()
-                ? ("up to " + std::to_string(rows) + " rows of requests in a run").c_str()
-                : "each request in a run of its own",
-            state.reason.empty() ? "" : "; ", one_line(state.reason).c_str());
+    std::string runs = ", each request in a run of its own";
+    if (!served->has_instances()) runs = "";
+    if (served->joins()) runs = ", up to " + std::to_string(rows) + " rows of requests in a run";
+    fprintf(stderr, "%s %s: ready%s%s%s\n", one_line(state.name).c_str(), state.version.c_str(),
+            runs.c_str(), state.reason.empty() ? "" : "; ", one_line(state.reason).c_str());
     if (const LanguageModel* const language = served->language()) {
       const AnswerStatistics now = language->statistics();
       fprintf(stderr, "%s %s: %llu answers at once, each of %llu tokens; they take %llu bytes\n",

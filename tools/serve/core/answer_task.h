@@ -53,7 +53,8 @@ class AnswerTask {
   virtual bool is_gone() const = 0;
 
   AnswerRequest request;
-  AnswerCounts counts;                      // complete before end()
+  AnswerCounts counts;                      // complete before end(), the prompt's before begin()
+  int32_t stop_text = -1;                   // of the request, that ended it
   uint64_t queued_ns = 0, deadline_ns = 0;  // of ingot_clock_ns()
 };
 

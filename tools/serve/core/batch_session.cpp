@@ -68,7 +68,7 @@ std::string cut_short(const Region& region) {
 
 BatchSession::BatchSession(const Model& model, const ModelPorts& ports,
                            const SessionSettings& settings)
-    : ports_(ports), max_run_ns_(settings.max_run_ns), max_steps_(settings.max_steps) {
+    : ports_(ports), max_run_ns_(settings.max_run_ns) {
   std::vector<ingot_binding> upper;
   for (const OpenDimension& dimension : ports.dimensions()) {
     bindings_.push_back({dimension.name.c_str(), std::max<int64_t>(dimension.low, 1)});
@@ -84,23 +84,23 @@ BatchSession::BatchSession(const Model& model, const ModelPorts& ports,
     options.upper_bounds = upper.data();
     options.upper_bound_count = upper.size();
   }
-  refuse_steps(model, options);
+  refuse_steps(model, options, settings.max_steps);
   auto session = model.session(options);
   if (!session) refuse(Refusal::kUnavailable, session.error().text());
   session_ = std::move(*session);
   inputs_.resize(ports.inputs().size());
 }
 
-void BatchSession::refuse_steps(const Model& model, const ingot_session_options& options) const {
-  if (max_steps_ == UINT64_MAX) return;
+void refuse_steps(const Model& model, const ingot_session_options& options, uint64_t max_steps) {
+  if (max_steps == UINT64_MAX) return;
   const auto need = model.requirements(options);
   if (!need) refuse(Refusal::kUnavailable, need.error().text());
-  if (need->steps <= max_steps_) return;
+  if (need->steps <= max_steps) return;
   refuse(Refusal::kUnsupported,
          (need->steps == UINT64_MAX
               ? "a run has no bound on its instructions"
               : "a run is up to " + std::to_string(need->steps) + " instructions") +
-             ", --max-run-steps allows " + std::to_string(max_steps_));
+             ", --max-run-steps allows " + std::to_string(max_steps));
 }
 
 std::string BatchSession::bind(const Job& first, int64_t rows) {

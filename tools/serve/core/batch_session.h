@@ -20,6 +20,9 @@ struct SessionSettings {
   uint64_t max_steps = UINT64_MAX;  // instructions of one run, by ingot_requirements.steps
 };
 
+/// Where a run of such a session is more instructions than allowed. @throws ServeError
+void refuse_steps(const Model& model, const ingot_session_options& options, uint64_t max_steps);
+
 class BatchSession {
  public:
   /// @throws ServeError kUnavailable; kUnsupported: a run is more instructions than allowed
@@ -43,11 +46,10 @@ class BatchSession {
   void leave_sequence(Job* job);
   enum class Ran { kEnded, kEachAlone, kAgain };
   Ran run_session(Job* const* jobs, size_t count);
-  void refuse_steps(const Model& model, const ingot_session_options& options) const;
   void read_outputs(Job* const* jobs, size_t count);
 
   const ModelPorts& ports_;
-  const uint64_t max_run_ns_, max_steps_;
+  const uint64_t max_run_ns_;
   Session session_;
   std::vector<ingot_binding> bindings_;
   std::vector<ingot_tensor> inputs_;

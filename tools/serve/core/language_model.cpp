@@ -58,6 +58,7 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std
   options.flags = INGOT_REBINDABLE;
   options.bindings = &one;
   options.binding_count = 1;
+  refuse_steps(model, options, session.max_steps);
   while (made->slots_.size() < settings.count)
     if (!made->add_batch(model, options, why_not)) return nullptr;
   const ingot_generator_summary summary = made->slots_[0]->generator.summary();
@@ -333,6 +334,7 @@ void LanguageModel::add_token(Slot& slot) {
     statistics_.ok++;
   }
   slot.answer = nullptr;
+  task.stop_text = token.stop_text;
   task.end(token.end);
 }
 

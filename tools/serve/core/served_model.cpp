@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/core/served_model.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -44,14 +46,18 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
       ports_(model_, settings.max_rows),
       settings_(settings),
       sequences_(settings.max_sequences, settings.sequence_idle_ns) {
-  for (uint32_t i = 0; i < settings.instances; i++) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) == 0) created_ = int64_t(file.st_mtime);
+  if (settings.slots.count)
+    language_ = LanguageModel::open(model_, name_, settings.session, settings.slots, &no_language_);
+  const uint32_t by_default = language_ ? 0 : 1;  // slots have the caches already
+  const uint32_t count = settings.instances ? settings.instances : by_default;
+  for (uint32_t i = 0; i < count; i++) {
     instances_.push_back(std::make_unique<Instance>());
     auto& session = instances_.back()->session;
     session = std::make_unique<BatchSession>(model_, ports_, settings.session);
     arena_bytes_ += session->arena_bytes();
   }
-  if (settings.slots.count)
-    language_ = LanguageModel::open(model_, name_, settings.session, settings.slots, &no_language_);
   embedding_ = EmbeddingModel::open(model_, &no_embedding_);
   start();
 }
@@ -59,7 +65,7 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
 /// A model that does not come back from its trial is served nevertheless: without joining, and by
 /// its other instances.
 void ServedModel::start() {
-  const bool tries = settings_.joins && ports_.max_rows() > 1;
+  const bool tries = settings_.joins && ports_.max_rows() > 1 && !instances_.empty();
   for (auto& instance : instances_)
     threads_.emplace_back([this, &instance, tries] {
       if (tries && instance == instances_[0]) try_joining();
@@ -112,6 +118,10 @@ void ServedModel::end_threads() {
 }
 
 void ServedModel::submit(Job* job) {
+  if (instances_.empty())
+    refuse(Refusal::kUnsupported, "model '" + name_ +
+                                      "' has slots alone, for /v1; for other runs: ingot serve "
+                                      "--instances 1, or --slots 0");
   ports_.resolve(job);
   job->queued_ns = ingot_clock_ns();
   job->deadline_ns = job->timeout_ns ? job->queued_ns + job->timeout_ns : 0;

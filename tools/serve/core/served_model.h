@@ -25,7 +25,7 @@ struct ModelSettings {
   SlotSettings slots;
   ingot_map map = INGOT_MAP_SHARE;
   int64_t max_rows = 8;    // of a batch
-  uint32_t instances = 1;  // sessions, each with a thread
+  uint32_t instances = 0;  // sessions, each with a thread; 0: 1, and of slots none beside them
   size_t max_queued = 256;
   uint64_t delay_ns = 0;  // a request waits for others to be joined with
   bool joins = true;
@@ -49,9 +49,13 @@ class ServedModel {
   const ModelPorts& ports() const { return ports_; }
   /// Whether requests are joined: two items computed together gave the bits that they gave alone.
   bool joins() const { return joins_; }
+  /// False: it is a language model whose slots are all it has.
+  bool has_instances() const { return !instances_.empty(); }
   /// Whether a thread of its own may not end for long: the destructor would wait for it.
   bool is_stuck() const;
   uint64_t arena_bytes() const { return arena_bytes_; }
+  /// When its file was written, in seconds since 1970.
+  int64_t created() const { return created_; }
   /// Of a language model; null of another.
   LanguageModel* language() const { return language_.get(); }
   /// Why it is null.
@@ -105,6 +109,7 @@ class ServedModel {
   ModelSettings settings_;
   std::atomic<bool> joins_{false};
   uint64_t arena_bytes_ = 0;
+  int64_t created_ = 0;
   std::string no_language_ = "there are no slots for it: ingot serve --slots 0";
   std::unique_ptr<LanguageModel> language_;
   std::string no_embedding_;

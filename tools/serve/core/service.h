@@ -40,18 +40,21 @@ struct Service {
   }
   const SharedRegions* shared() const { return has_shared_memory ? &regions : nullptr; }
   /// In time that does not depend on where the two differ. @throws ServeError kUnauthorized
-  void check_token(std::string_view authorization) const {
+  /// @param key Anthropic's clients send it in the place of the other
+  void check_token(std::string_view authorization, std::string_view key = {}) const {
     if (token.empty()) return;
     const std::string_view kind = "Bearer ";
     const bool has_kind = authorization.substr(0, kind.size()) == kind;
-    const std::string_view given = has_kind ? authorization.substr(kind.size()) : "";
+    std::string_view given = authorization.empty() ? key : "";
+    if (has_kind) given = authorization.substr(kind.size());
     unsigned differs = given.size() != token.size();
     for (size_t i = 0; i < token.size(); i++)
       differs |= unsigned(uint8_t(token[i]) ^ (i < given.size() ? uint8_t(given[i]) : 0));
     if (differs)
       refuse(Refusal::kUnauthorized,
-             authorization.empty() ? "no token: expected the header 'Authorization: Bearer TOKEN'"
-                                   : "the token is another");
+             authorization.empty() && key.empty()
+                 ? "no token: expected the header 'Authorization: Bearer TOKEN'"
+                 : "the token is another");
   }
 };
 

@@ -8,32 +8,34 @@
 #include <mutex>
 #include <string>
 
-#include "tools/serve/core/answer_task.h"
-#include "tools/serve/protocol/completion_reply.h"
+#include "tools/serve/http/routes.h"
+#include "tools/serve/protocol/reply_writer.h"
 
 namespace ingot::serve {
 
 class Completion : public AnswerTask {
  public:
   /// @param wake has take() called on the connection's thread. Any thread, often; it may not wait
-  Completion(bool is_chat, std::function<void()> wake) : wake_(std::move(wake)) {
-    form.is_chat = is_chat;
+  Completion(Asked asked, std::function<void()> wake) : wake_(std::move(wake)) {
+    form.is_chat = asked != Asked::kText;
+    form.counts_tokens = asked == Asked::kTokenCount;
+    form.is_messages = form.counts_tokens || asked == Asked::kMessages;
   }
   /// Before it is submitted.
-  void open(const Text* text) { reply_.open(form, text); }
+  void open(const Text* text) { reply_ = reply_writer(form, text); }
 
   void begin() override {
-    change([&] { reply_.begin(&unsent_); });
+    change([&] { reply_->begin(*this, &unsent_); });
   }
   void add(const AnswerPiece& piece) override {
     change([&] {
-      reply_.add(piece, &unsent_);
-      if (unsent_.size() + reply_.kept_bytes() > kMaxUnsent) is_gone_ = is_too_long_ = true;
+      reply_->add(piece, &unsent_);
+      if (unsent_.size() + reply_->kept_bytes() > kMaxUnsent) is_gone_ = is_too_long_ = true;
     });
   }
   void end(ingot_end why) override {
     change([&] {
-      reply_.end(why, counts, &unsent_);
+      reply_->end(why, *this, &unsent_);
       has_ended_ = true;
     });
   }
@@ -77,7 +79,7 @@ class Completion : public AnswerTask {
   static constexpr size_t kMaxUnsent = size_t{16} << 20;
   const std::function<void()> wake_;
   std::mutex mutex_;  // of all below
-  CompletionReply reply_;
+  std::unique_ptr<ReplyWriter> reply_;
   std::string unsent_, error_;
   bool has_ended_ = false, has_failed_ = false, is_too_long_ = false;
   Refusal why_ = Refusal::kInternal;

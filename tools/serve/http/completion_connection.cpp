@@ -7,7 +7,7 @@
 #include "tools/serve/http/completion.h"
 #include "tools/serve/http/connection.h"
 #include "tools/serve/http/content_encoding.h"
-#include "tools/serve/protocol/json_text.h"
+#include "tools/serve/protocol/messages_reply.h"
 
 namespace ingot::serve {
 namespace {
@@ -29,19 +29,25 @@ void append_chunk(const std::string& text, bool is_chunked, std::string* out) {
 }  // namespace
 
 template <class Stream>
-void Connection<Stream>::complete(bool is_chat) {
+void Connection<Stream>::complete(Asked asked) {
   const auto self = this->shared_from_this();
   const auto executor = stream_.get_executor();
   has_head_ = is_sending_ = false;
   sent_bytes_ = closed_ns_ = 0;
-  asio::post(settings_.workers->decode, [self, executor, is_chat] {
+  asio::post(settings_.workers->decode, [self, executor, asked] {
     const auto reject = [&](const ServeError& error) {
       asio::post(executor, [self, error] { self->reply_error(error); });
     };
     try {
       const auto task = std::make_shared<Completion>(
-          is_chat, [self, executor] { asio::post(executor, [self] { self->send_completion(); }); });
+          asked, [self, executor] { asio::post(executor, [self] { self->send_completion(); }); });
       const auto model = self->read_completion_body(task.get());
+      if (task->form.counts_tokens) {
+        asio::post(executor, [self, task] {
+          self->reply({200, token_count(task->request.prompt.size())});
+        });
+        return;
+      }
       task->open(&model->language()->text());
       self->service_.jobs.give_back(std::move(self->job_));  // the body is read
       self->completion_ = task;
@@ -108,7 +114,7 @@ void Connection<Stream>::send_completion() {
   }
   if (!streams || (text_.empty() && !state.has_ended)) return;
   if (state.has_failed) {
-    text_ += "data: " + openai_error(status_of(state.why), state.error) + "\n\n";
+    text_ += error_event(completion_->form, status_of(state.why), state.error);
     keeps_alive_ = false;
   }
   send_events(state.has_ended);
@@ -153,7 +159,7 @@ void Connection<Stream>::on_events_sent(bool has_failed, bool is_last) {
   send_completion();
 }
 
-template void Connection<PlainStream>::complete(bool);
-template void Connection<TlsStream>::complete(bool);
+template void Connection<PlainStream>::complete(Asked);
+template void Connection<TlsStream>::complete(Asked);
 
 }  // namespace ingot::serve

@@ -111,7 +111,9 @@ void Connection<Stream>::on_header(Code error) {
   try {
     path_ = path_parts(view(parser_->get().target()));  // first: it says how a refusal looks
     check_head(parser_->get(), service_);
-    if (!is_public(path_)) service_.check_token(view(parser_->get()[http::field::authorization]));
+    if (!is_public(path_))
+      service_.check_token(view(parser_->get()[http::field::authorization]),
+                           view(parser_->get()["x-api-key"]));
     read_body();
   } catch (const ServeError& refused) {
     reply_error(refused, true);
@@ -208,7 +210,7 @@ void Connection<Stream>::on_body() {
     if (inference) return infer(*inference);
     const Asked asked = method == "POST" ? completion_of(path_) : Asked::kElse;
     if (asked == Asked::kEmbeddings) return embed();
-    if (asked != Asked::kElse) return complete(asked == Asked::kChat);
+    if (asked != Asked::kElse) return complete(asked);
     decode_body(view(parser_->get()[http::field::content_encoding]), kMaxControlBody,
                 &service_.jobs, job_.get());
     const std::string_view body(reinterpret_cast<const char*>(job_->body.data()),

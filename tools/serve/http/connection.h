@@ -81,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void linger();
   void set_answering(bool answering);
   // Of a language model: completion_connection.cpp.
-  void complete(bool is_chat);
+  void complete(Asked asked);
   std::shared_ptr<ServedModel> read_completion_body(Completion* task);
   void watch_client();
   void send_completion();

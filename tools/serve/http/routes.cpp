@@ -5,6 +5,7 @@
 #include "tools/serve/protocol/completion_reply.h"
 #include "tools/serve/protocol/descriptions.h"
 #include "tools/serve/protocol/json_text.h"
+#include "tools/serve/protocol/messages_reply.h"
 
 namespace ingot::serve {
 namespace {
@@ -38,13 +39,17 @@ std::string decoded(std::string_view part) {
 
 bool is_openai(const std::vector<std::string>& path) { return !path.empty() && path[0] == "v1"; }
 
+bool is_anthropic(const std::vector<std::string>& path) {
+  return path.size() > 1 && is_openai(path) && path[1] == "messages";
+}
+
 /// As far as any of its methods goes.
 void check_path(const std::vector<std::string>& path) {
   const bool is_models = path.size() > 1 && path.size() <= 3 && path[1] == "models";
   if (is_openai(path) && !is_models && completion_of(path) == Asked::kElse)
     refuse(Refusal::kNotFound,
-           "no such path; there are /v1/models, /v1/chat/completions, /v1/completions and "
-           "/v1/embeddings");
+           "no such path; there are /v1/models, /v1/chat/completions, /v1/completions, "
+           "/v1/embeddings, /v1/messages and /v1/messages/count_tokens");
   if (path.empty() || (path[0] != "v1" && path[0] != "v2" && path[0] != "metrics")) unknown_path();
 }
 
@@ -213,8 +218,10 @@ Asked completion_of(const std::vector<std::string>& path) {
   if (!is_openai(path)) return Asked::kElse;
   if (path.size() == 2 && path[1] == "completions") return Asked::kText;
   if (path.size() == 2 && path[1] == "embeddings") return Asked::kEmbeddings;
-  return path.size() == 3 && path[1] == "chat" && path[2] == "completions" ? Asked::kChat
-                                                                           : Asked::kElse;
+  if (path.size() == 2 && path[1] == "messages") return Asked::kMessages;
+  if (path.size() != 3) return Asked::kElse;
+  if (path[1] == "messages" && path[2] == "count_tokens") return Asked::kTokenCount;
+  return path[1] == "chat" && path[2] == "completions" ? Asked::kChat : Asked::kElse;
 }
 
 uint64_t largest_completion(const Service& service) {
@@ -274,12 +281,13 @@ Reply answer_or_refusal(Service& service, std::string_view method,
 }
 
 Reply refusal_reply(const std::vector<std::string>& path, int status, const std::string& text) {
+  if (is_anthropic(path)) return {status, anthropic_error(status, text)};
   return {status, is_openai(path) ? openai_error(status, text) : error_json(text)};
 }
 
 Reply refusal_reply(const std::vector<std::string>& path, const ServeError& error) {
   const int status = status_of(error.why());
-  if (!is_openai(path)) return refusal_reply(path, status, error.text());
+  if (!is_openai(path) || is_anthropic(path)) return refusal_reply(path, status, error.text());
   return {status, openai_error(status, error.text(), error.field(), error.code())};
 }
 

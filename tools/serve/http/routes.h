@@ -30,7 +30,7 @@ struct InferPath {
 };
 std::optional<InferPath> infer_path(const std::vector<std::string>& path);
 /// What a POST to the path asks of a language model.
-enum class Asked { kElse, kChat, kText, kEmbeddings };
+enum class Asked { kElse, kChat, kText, kEmbeddings, kMessages, kTokenCount };
 Asked completion_of(const std::vector<std::string>& path);
 /// Bytes of such a request at most, whatever model it is for.
 uint64_t largest_completion(const Service& service);
@@ -49,7 +49,7 @@ Reply answer(Service& service, std::string_view method, const std::vector<std::s
 Reply answer_or_refusal(Service& service, std::string_view method,
                         const std::vector<std::string>& path, std::string_view body);
 
-/// {"error":"..."}, or OpenAI's below /v1.
+/// {"error":"..."}, or OpenAI's below /v1, and Anthropic's below /v1/messages.
 Reply refusal_reply(const std::vector<std::string>& path, int status, const std::string& text);
 Reply refusal_reply(const std::vector<std::string>& path, const ServeError& error);
 

@@ -47,7 +47,9 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
   command->get_option("--threads")->transform([](const std::string& threads) {
     return threads == "auto" ? std::string("0") : threads;
   });
-  number("--instances", o.instances, 1, 64, "runs of one model at once, each with an arena");
+  number("--instances", o.instances, 0, 64,
+         "runs of one model at once, each with an arena; 0: 1, and none of a language model with "
+         "slots");
   number("--max-batch", o.max_batch, 1, 65536,
          "rows that one run computes at most, of models whose first dimension is dynamic");
   number("--batch-delay-us", o.batch_delay_us, 0, 10000000,

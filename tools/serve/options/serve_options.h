@@ -14,7 +14,7 @@ struct ServeOptions {
   std::string address = "127.0.0.1", certificate, key, token_file;
   std::string max_body = "64M", max_bodies = "1G";
   uint32_t http_port = 8000, grpc_port = 8001;
-  uint32_t max_batch = 8, batch_delay_us = 0, instances = 1, threads = 0, max_queue = 256;
+  uint32_t max_batch = 8, batch_delay_us = 0, instances = 0, threads = 0, max_queue = 256;
   uint32_t max_sequences = 256, sequence_idle_seconds = 60;
   uint32_t max_connections = 16000, idle_seconds = 300, request_seconds = 30, drain_seconds = 30;
   uint32_t io_threads = 1, max_run_seconds = 30;

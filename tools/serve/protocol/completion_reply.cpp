@@ -2,7 +2,6 @@
 #include "tools/serve/protocol/completion_reply.h"
 
 #include <ctime>
-#include <random>
 
 #include "runtime/text/unicode.h"
 #include "tools/serve/protocol/json_text.h"
@@ -78,26 +77,21 @@ void append_usage(const AnswerCounts& counts, std::string* out) {
   *out += "}}";
 }
 
-void append_model(const std::string& name, std::string* out) {
+void append_model(const ServedModel& model, const std::string& name, std::string* out) {
   *out += "{\"id\":";
   append_json_string(name, out);
-  *out += ",\"object\":\"model\",\"created\":0,\"owned_by\":\"ingot\"}";
+  *out += ",\"object\":\"model\",\"created\":";
+  append_number(model.created(), out);
+  *out += ",\"owned_by\":\"ingot\"}";
 }
 
 }  // namespace
 
-void CompletionReply::open(const CompletionForm& form, const Text* text) {
-  form_ = form;
-  text_ = text;
-  created_ = std::time(nullptr);
-  id_ = form.is_chat ? "chatcmpl-" : "cmpl-";
-  std::random_device random;
-  for (int i = 0; i < 4; i++) {
-    char digits[12];
-    snprintf(digits, sizeof digits, "%08x", random());
-    id_ += digits;
-  }
-}
+CompletionReply::CompletionReply(const CompletionForm& form, const Text* text)
+    : form_(form),
+      text_(text),
+      id_(random_id(form.is_chat ? "chatcmpl-" : "cmpl-")),
+      created_(std::time(nullptr)) {}
 
 void CompletionReply::begin_object(const char* name, std::string* out) const {
   *out += "{\"id\":\"" + id_ + "\",\"object\":\"" + name + "\",\"created\":";
@@ -112,7 +106,7 @@ void CompletionReply::begin_event(std::string* out) const {
   begin_object(form_.is_chat ? "chat.completion.chunk" : "text_completion", out);
 }
 
-void CompletionReply::begin(std::string* out) {
+void CompletionReply::begin(const AnswerTask&, std::string* out) {
   if (!form_.streams || !form_.is_chat) return;
   begin_event(out);
   *out +=
@@ -214,7 +208,7 @@ std::string CompletionReply::calls_of(const std::vector<ToolCall>& calls) const 
   return json + ']';
 }
 
-void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string* out) {
+void CompletionReply::end(ingot_end why, const AnswerTask& task, std::string* out) {
   std::vector<ToolCall> calls;
   std::string_view content = said_;
   if (form_.tools.is_offered) calls = find_tool_calls(said_, form_.tools, &content);
@@ -232,7 +226,7 @@ void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string
     if (form_.is_chat) *out += ",\"refusal\":null}";
     write_logprobs(out);
     *out += reason + ',';
-    append_usage(counts, out);
+    append_usage(task.counts, out);
     *out += '}';
     return;
   }
@@ -250,7 +244,7 @@ void CompletionReply::end(ingot_end why, const AnswerCounts& counts, std::string
   if (form_.includes_usage) {
     begin_event(out);
     *out += "],";
-    append_usage(counts, out);
+    append_usage(task.counts, out);
     *out += "}\n\n";
   }
   *out += "data: [DONE]\n\n";
@@ -282,7 +276,7 @@ std::string openai_models(const Repository& repository) {
     if ((!model->language() && !model->embedding()) || model->name() == last) continue;
     if (!last.empty()) json += ',';
     last = model->name();
-    append_model(last, &json);
+    append_model(*model, last, &json);
   }
   return json + "]}";
 }
@@ -291,7 +285,7 @@ std::string openai_model(const Repository& repository, const std::string& name) 
   const auto model = find_openai_model(repository, name);
   if (!model->embedding()) (void)find_language_model(repository, name);
   std::string json;
-  append_model(name, &json);
+  append_model(*model, name, &json);
   return json;
 }
 

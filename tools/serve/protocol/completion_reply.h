@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/completion_reply.h - an answer as OpenAI's clients read it: one document, or
-// server-sent events as tokens come; the list of models, and errors.
+// events; the list of models, and errors.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "tools/serve/core/answer_task.h"
 #include "tools/serve/core/repository.h"
-#include "tools/serve/protocol/completion_request.h"
+#include "tools/serve/protocol/reply_writer.h"
 
 namespace ingot::serve {
 
-class CompletionReply {
+class CompletionReply : public ReplyWriter {
  public:
-  /// @param text outlives it
-  void open(const CompletionForm& form, const Text* text);
-  /// Each appends to `out` what is to be sent then.
-  void begin(std::string* out);
-  void add(const AnswerPiece& piece, std::string* out);
-  void end(ingot_end why, const AnswerCounts& counts, std::string* out);
-  /// Of one document, until its end.
-  size_t kept_bytes() const { return said_.size() + logprobs_.size(); }
+  CompletionReply(const CompletionForm& form, const Text* text);
+  void begin(const AnswerTask& task, std::string* out) override;
+  void add(const AnswerPiece& piece, std::string* out) override;
+  void end(ingot_end why, const AnswerTask& task, std::string* out) override;
+  size_t kept_bytes() const override { return said_.size() + logprobs_.size(); }
 
  private:
   void begin_object(const char* name, std::string* out) const;
@@ -31,10 +27,10 @@ class CompletionReply {
   void write_delta(const std::string& delta, std::string* out);
   std::string calls_of(const std::vector<ToolCall>& calls) const;
 
-  CompletionForm form_;
-  const Text* text_ = nullptr;
-  std::string id_;
-  int64_t created_ = 0;
+  const CompletionForm form_;
+  const Text* const text_;
+  const std::string id_;
+  const int64_t created_;
   uint64_t offset_ = 0;  // characters of the answer before a token
   // Of one document: the text, and what goes into lists of log probabilities. An event has those
   // of its tokens alone.

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "runtime/text/unicode.h"
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/failure.h"
 #include "tools/serve/protocol/chat_values.h"
 #include "tools/serve/protocol/constraint_request.h"
-#include "tools/serve/protocol/openai_body.h"
+#include "tools/serve/protocol/messages_request.h"
+#include "tools/serve/protocol/request_body.h"
 
 namespace ingot::serve {
 namespace {
@@ -25,36 +25,17 @@ constexpr size_t kMaxBiases = 1024;
 constexpr uint64_t kMaxLogprobs = 20;
 constexpr uint64_t kMaxTokens = uint64_t{1} << 30;
 
-[[noreturn]] void invalid(const std::string& field, const std::string& text) {
-  refuse(Refusal::kInvalid, "'" + field + "': " + text, field);
-}
-
-[[noreturn]] void unsupported(const std::string& field, const std::string& text = "") {
-  refuse(Refusal::kInvalid, "'" + field + "' is not supported" + text, field);
-}
-
 bool flag_of(const std::string& field, const Json& json) {
-  if (!json.is_boolean()) invalid(field, "expected true or false");
+  if (!json.is_boolean()) refuse_field(field, "expected true or false");
   return json.get<bool>();
 }
 
 uint64_t whole_of(const std::string& field, const Json& json, uint64_t low, uint64_t high) {
   const bool is_whole = json.is_number_unsigned() && json.get<uint64_t>() >= low;
   if (!is_whole || json.get<uint64_t>() > high)
-    invalid(field,
-            "expected an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    refuse_field(field,
+                 "expected an integer from " + std::to_string(low) + " to " + std::to_string(high));
   return json.get<uint64_t>();
-}
-
-const std::string& text_of(const std::string& field, const Json& json) {
-  if (!json.is_string()) invalid(field, "expected a text");
-  return json.get_ref<const std::string&>();
-}
-
-/// Says nothing: an empty list, an empty object, none, false.
-bool is_nothing(const Json& json) {
-  return json.empty() || (json.is_boolean() && !json.get<bool>()) ||
-         (json.is_string() && json.get_ref<const std::string&>().empty());
 }
 
 /// What clients send out of habit and what changes no answer.
@@ -86,15 +67,15 @@ class Reader {
     for (const auto& [key, value] : body.items())
       if (!value.is_null()) read_field(key, value);
     if (form_.includes_usage && !form_.streams)
-      invalid("stream_options", "expected 'stream' beside it");
-    if (top_logprobs_ && !form_.has_logprobs) invalid("top_logprobs", "expected 'logprobs'");
+      refuse_field("stream_options", "expected 'stream' beside it");
+    if (top_logprobs_ && !form_.has_logprobs) refuse_field("top_logprobs", "expected 'logprobs'");
     if (form_.has_logprobs) request_.top_logprobs = int32_t(top_logprobs_);
     constraint_.finish(model_.text(), &form_.tools, &request_.grammar);
     if (!request_.grammar.empty() && request_.ignores_end)
-      invalid("ignore_eos", "expected false beside a form of the answer");
+      refuse_field("ignore_eos", "expected false beside a form of the answer");
     const char* const source = form_.is_chat ? "messages" : "prompt";
     const auto found = body.find(source);
-    if (found == body.end() || found->is_null()) invalid(source, "is missing");
+    if (found == body.end() || found->is_null()) refuse_field(source, "is missing");
     if (form_.is_chat)
       read_messages(*found);
     else
@@ -114,19 +95,19 @@ class Reader {
     } else if (key == "stream_options") {
       read_stream_options(value);
     } else if (key == "n" || (key == "best_of" && !form_.is_chat)) {
-      if (value != 1) invalid(key, "expected 1: an answer for each request");
+      if (value != 1) refuse_field(key, "expected 1: an answer for each request");
     } else if (key == "seed") {
-      if (!value.is_number_integer()) invalid(key, "expected an integer");
+      if (!value.is_number_integer()) refuse_field(key, "expected an integer");
       request_.seed =
           value.is_number_unsigned() ? value.get<uint64_t>() : uint64_t(value.get<int64_t>());
     } else if (key == "max_tokens" || (key == "max_completion_tokens" && form_.is_chat)) {
       const uint32_t tokens = uint32_t(whole_of(key, value, 1, kMaxTokens));
       if (has_tokens_ && tokens != request_.tokens)
-        invalid(key, "another number than that of its other name");
+        refuse_field(key, "another number than that of its other name");
       request_.tokens = tokens;
       has_tokens_ = true;
-    } else if (key == "stop") {
-      read_stop(value);
+    } else if (key == (form_.is_messages ? "stop_sequences" : "stop")) {
+      read_stop(key, value);
     } else if (key == "logit_bias") {
       read_biases(value);
     } else if (key == "ignore_eos") {
@@ -136,7 +117,7 @@ class Reader {
     } else if (key == "top_logprobs" && form_.is_chat) {
       top_logprobs_ = whole_of(key, value, 0, kMaxLogprobs);
     } else if (key == "chat_template_kwargs" && form_.is_chat) {
-      if (!value.is_object()) invalid(key, "expected an object");
+      if (!value.is_object()) refuse_field(key, "expected an object");
       template_values_ = &value;
     } else {
       read_unsupported(key, value);
@@ -147,13 +128,13 @@ class Reader {
   static void read_unsupported(const std::string& key, const Json& value) {
     const auto is = [&](const char* text) { return value.is_string() && value == text; };
     if (key == "tools" || key == "functions" || key == "echo" || key == "suffix") {
-      if (!is_nothing(value)) unsupported(key);
+      if (!is_nothing(value)) refuse_unsupported(key);
     } else if (key == "tool_choice" || key == "function_call") {
-      if (!is("none") && !is("auto")) unsupported(key);
+      if (!is("none") && !is("auto")) refuse_unsupported(key);
     } else if (key == "modalities") {
-      if (value != Json::array({"text"})) unsupported(key, ": expected [\"text\"]");
+      if (value != Json::array({"text"})) refuse_unsupported(key, ": expected [\"text\"]");
     } else {
-      unsupported(key);
+      refuse_unsupported(key);
     }
   }
 
@@ -164,7 +145,7 @@ class Reader {
       char text[96];
       snprintf(text, sizeof text, "expected %s from %g to %g",
                range.is_whole ? "an integer" : "a number", range.low, range.high);
-      invalid(range.name, text);
+      refuse_field(range.name, text);
     }
     if (strcmp(range.name, "temperature") == 0)
       request_.settings[0].value = number;
@@ -173,12 +154,12 @@ class Reader {
   }
 
   void read_stream_options(const Json& value) {
-    if (!value.is_object()) invalid("stream_options", "expected an object");
+    if (!value.is_object()) refuse_field("stream_options", "expected an object");
     for (const auto& [key, option] : value.items()) {
       if (key == "include_usage")
         form_.includes_usage = flag_of("stream_options.include_usage", option);
       else if (key != "include_obfuscation")
-        unsupported("stream_options." + key);
+        refuse_unsupported("stream_options." + key);
     }
   }
 
@@ -191,35 +172,35 @@ class Reader {
     form_.has_logprobs = true;
   }
 
-  void add_stop(const Json& value) {
-    const std::string& text = text_of("stop", value);
-    if (text.empty()) invalid("stop", "an empty text");
-    if (text.find('\0') != std::string::npos) invalid("stop", "a text with a zero byte");
+  void add_stop(const std::string& key, const Json& value) {
+    const std::string& text = text_of_field(key, value);
+    if (text.empty()) refuse_field(key, "an empty text");
+    if (text.find('\0') != std::string::npos) refuse_field(key, "a text with a zero byte");
     request_.stop_texts.push_back(text);
   }
 
-  void read_stop(const Json& value) {
-    if (!value.is_array()) return add_stop(value);
+  void read_stop(const std::string& key, const Json& value) {
+    if (!value.is_array()) return add_stop(key, value);
     if (value.size() > kMaxStopTexts)
-      invalid("stop", std::to_string(value.size()) + " texts, at most " +
-                          std::to_string(kMaxStopTexts) + " are taken");
-    for (const Json& text : value) add_stop(text);
+      refuse_field(key, std::to_string(value.size()) + " texts, at most " +
+                            std::to_string(kMaxStopTexts) + " are taken");
+    for (const Json& text : value) add_stop(key, text);
   }
 
   void read_biases(const Json& value) {
-    if (!value.is_object()) invalid("logit_bias", "expected an object of tokens");
+    if (!value.is_object()) refuse_field("logit_bias", "expected an object of tokens");
     if (value.size() > kMaxBiases)
-      invalid("logit_bias", std::to_string(value.size()) + " tokens, at most " +
-                                std::to_string(kMaxBiases) + " are taken");
+      refuse_field("logit_bias", std::to_string(value.size()) + " tokens, at most " +
+                                     std::to_string(kMaxBiases) + " are taken");
     for (const auto& [key, add] : value.items()) {
       uint64_t id = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
       const bool is_number = error == std::errc() && end == key.data() + key.size();
       if (!is_number || id >= model_.vocabulary())
-        invalid("logit_bias", "'" + key + "' is no token, which are 0 to " +
-                                  std::to_string(model_.vocabulary() - 1));
+        refuse_field("logit_bias", "'" + key + "' is no token, which are 0 to " +
+                                       std::to_string(model_.vocabulary() - 1));
       if (!add.is_number() || std::fabs(add.get<double>()) > 100)
-        invalid("logit_bias", "expected a number from -100 to 100 for token " + key);
+        refuse_field("logit_bias", "expected a number from -100 to 100 for token " + key);
       request_.biases.push_back({int32_t(id), add.get<double>()});
     }
   }
@@ -230,9 +211,9 @@ class Reader {
       return;
     }
     if (!value.is_array() || value.empty())
-      invalid("prompt", "expected a text, or the numbers of its tokens");
+      refuse_field("prompt", "expected a text, or the numbers of its tokens");
     if (value[0].is_string() || value[0].is_array()) {
-      if (value.size() != 1) invalid("prompt", "expected one prompt for each request");
+      if (value.size() != 1) refuse_field("prompt", "expected one prompt for each request");
       return read_prompt_inside(value[0]);
     }
     read_tokens(value);
@@ -251,10 +232,10 @@ class Reader {
   }
 
   void read_messages(const Json& value) {
-    if (!value.is_array() || value.empty()) invalid("messages", "expected a list of messages");
+    if (!value.is_array() || value.empty()) refuse_field("messages", "expected a list of messages");
     Json variables = template_values_ ? *template_values_ : Json::object();
     if (variables.contains("messages"))
-      invalid("chat_template_kwargs", "'messages' has a place of its own");
+      refuse_field("chat_template_kwargs", "'messages' has a place of its own");
     Json messages = Json::array();
     for (size_t i = 0; i < value.size(); i++)
       messages.push_back(message_of("messages[" + std::to_string(i) + "]", value[i]));
@@ -278,38 +259,38 @@ class Reader {
   }
 
   static Json message_of(const std::string& where, const Json& message) {
-    if (!message.is_object()) invalid(where, "expected an object");
+    if (!message.is_object()) refuse_field(where, "expected an object");
     Json made = Json::object();
     for (const auto& [key, value] : message.items()) {
       if (value.is_null()) continue;
       const std::string field = where + "." + key;
       if (key == "role") {
-        const std::string& role = text_of(field, value);
+        const std::string& role = text_of_field(field, value);
         made[key] = role == "developer" ? "system" : role;
       } else if (key == "content") {
-        made[key] = content_of(field, value);
+        made[key] = text_of_content(field, value);
       } else if (key == "name" || key == "tool_call_id") {
-        made[key] = text_of(field, value);
+        made[key] = text_of_field(field, value);
       } else if (key == "tool_calls") {
         made[key] = calls_of(field, value);
       } else if (!is_nothing(value)) {
-        unsupported(field);
+        refuse_unsupported(field);
       }
     }
     if (made.contains("tool_calls") && !made.contains("content")) made["content"] = "";
     for (const char* key : {"role", "content"})
-      if (!made.contains(key)) invalid(where + "." + key, "is missing");
+      if (!made.contains(key)) refuse_field(where + "." + key, "is missing");
     return made;
   }
 
   /// Templates take arguments as values, clients give them as text.
   static Json calls_of(const std::string& where, const Json& calls) {
-    if (!calls.is_array()) invalid(where, "expected a list");
+    if (!calls.is_array()) refuse_field(where, "expected a list");
     Json made = calls;
     for (Json& call : made) {
       if (!call.is_object() || !call.contains("function") || !call["function"].is_object() ||
           !call["function"].contains("name"))
-        invalid(where, "expected calls of a function with a name");
+        refuse_field(where, "expected calls of a function with a name");
       Json& function = call["function"];
       if (!function.contains("arguments")) function["arguments"] = "{}";
       if (!function["arguments"].is_string()) continue;
@@ -323,25 +304,6 @@ class Reader {
     return made;
   }
 
-  /// A text, or parts of text, one behind another.
-  static std::string content_of(const std::string& where, const Json& content) {
-    if (content.is_string()) return content.get<std::string>();
-    if (!content.is_array()) invalid(where, "expected a text, or a list of parts");
-    std::string all;
-    for (size_t i = 0; i < content.size(); i++) {
-      const std::string field = where + "[" + std::to_string(i) + "]";
-      const Json& part = content[i];
-      const auto type = part.is_object() ? part.find("type") : part.end();
-      if (!part.is_object() || type == part.end() || !type->is_string())
-        invalid(field, "expected a part with a 'type'");
-      if (*type != "text")
-        unsupported(field, ": a part of type '" + type->get<std::string>() + "', expected text");
-      if (!part.contains("text")) invalid(field + ".text", "is missing");
-      all += text_of(field + ".text", part["text"]);
-    }
-    return all;
-  }
-
   const LanguageModel& model_;
   ConstraintRequest constraint_;
   CompletionForm& form_;
@@ -353,19 +315,6 @@ class Reader {
 };
 
 }  // namespace
-
-Json parse_openai_body(std::string_view body) {
-  if (!text::is_utf8({reinterpret_cast<const uint8_t*>(body.data()), body.size()}))
-    refuse(Refusal::kInvalid, "the body is not UTF-8");
-  Json json;
-  try {
-    json = checkpoint::parse_bounded_json(body, "the body", 24);
-  } catch (const host::Failure& failure) {
-    refuse(Refusal::kInvalid, failure.message());
-  }
-  if (!json.is_object()) refuse(Refusal::kInvalid, "the body: expected a JSON object");
-  return json;
-}
 
 std::shared_ptr<ServedModel> find_openai_model(const Repository& repository,
                                                const std::string& name) {
@@ -389,13 +338,17 @@ std::shared_ptr<ServedModel> find_language_model(const Repository& repository,
 
 std::shared_ptr<ServedModel> read_completion(const Repository& repository, std::string_view body,
                                              CompletionForm* form, AnswerRequest* request) {
-  const Json json = parse_openai_body(body);
+  const Json json = parse_request_body(body);
   const auto name = json.find("model");
-  if (name == json.end()) invalid("model", "is missing");
-  form->model = text_of("model", *name);
+  if (name == json.end()) refuse_field("model", "is missing");
+  form->model = text_of_field("model", *name);
   std::shared_ptr<ServedModel> model = find_language_model(repository, form->model);
   try {
-    Reader(*model->language(), form, request).read(json);
+    Reader reader(*model->language(), form, request);
+    if (form->is_messages)
+      reader.read(chat_of_messages(json, !form->counts_tokens));
+    else
+      reader.read(json);
   } catch (const ServeError& error) {
     model->language()->count_refused(error.why());
     throw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/completion_request.h - the body of /v1/chat/completions and /v1/completions,
-// OpenAI's: what is asked of which model.
+// OpenAI's, and of /v1/messages, Anthropic's: what is asked of which model.
 // Bytes    a client's: depth, names, kinds, counts and ranges are checked. A field that would
 //          change the answer and is not known is refused by name.
 #pragma once
@@ -17,6 +17,8 @@ namespace ingot::serve {
 struct CompletionForm {
   std::string model;  // as the client named it
   bool is_chat = false, streams = false, includes_usage = false, has_logprobs = false;
+  bool is_messages = false;    // Anthropic's; a chat too
+  bool counts_tokens = false;  // and asks for nothing but their number
   ToolUse tools;
 };
 

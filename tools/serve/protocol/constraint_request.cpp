@@ -2,6 +2,7 @@
 #include "tools/serve/protocol/constraint_request.h"
 
 #include "tools/files/failure.h"
+#include "tools/serve/protocol/request_body.h"
 #include "tools/text/json_schema.h"
 
 namespace ingot::serve {
@@ -10,10 +11,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxTools = 128;
-
-[[noreturn]] void refuse_field(const std::string& field, const std::string& text) {
-  refuse(Refusal::kInvalid, "'" + field + "': " + text, field);
-}
 
 template <class Compile>
 std::vector<uint8_t> compiled(const std::string& field, Compile compile) {

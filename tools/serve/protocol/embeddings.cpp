@@ -5,16 +5,12 @@
 
 #include "tools/serve/protocol/completion_request.h"
 #include "tools/serve/protocol/json_text.h"
-#include "tools/serve/protocol/openai_body.h"
+#include "tools/serve/protocol/request_body.h"
 
 namespace ingot::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-[[noreturn]] void wrong(const std::string& field, const std::string& text) {
-  refuse(Refusal::kInvalid, "'" + field + "': " + text, field);
-}
 
 class InputReader {
  public:
@@ -24,38 +20,38 @@ class InputReader {
   void read(const Json& input) {
     if (input.is_string()) return add_text(input);
     if (!input.is_array() || input.empty())
-      wrong("input", "expected a text, a list of texts, or the numbers of tokens");
+      refuse_field("input", "expected a text, a list of texts, or the numbers of tokens");
     if (input[0].is_number()) return add_tokens(input);
     if (input.size() > EmbeddingModel::kMaxInputs)
-      wrong("input", std::to_string(input.size()) + " texts, at most " +
-                         std::to_string(EmbeddingModel::kMaxInputs) + " are taken");
+      refuse_field("input", std::to_string(input.size()) + " texts, at most " +
+                                std::to_string(EmbeddingModel::kMaxInputs) + " are taken");
     for (const Json& one : input) {
       if (one.is_string())
         add_text(one);
       else if (one.is_array())
         add_tokens(one);
       else
-        wrong("input", "expected texts, or lists of tokens");
+        refuse_field("input", "expected texts, or lists of tokens");
     }
   }
 
  private:
   void add_text(const Json& text) {
-    if (text.get_ref<const std::string&>().empty()) wrong("input", "an empty text");
+    if (text.get_ref<const std::string&>().empty()) refuse_field("input", "an empty text");
     add(model_.encode(text.get_ref<const std::string&>()));
   }
   void add_tokens(const Json& list) {
     std::vector<int32_t> ids;
     for (const Json& id : list) {
       if (!id.is_number_unsigned() || id.get<uint64_t>() >= model_.vocabulary())
-        wrong("input",
-              "expected tokens, which are 0 to " + std::to_string(model_.vocabulary() - 1));
+        refuse_field("input",
+                     "expected tokens, which are 0 to " + std::to_string(model_.vocabulary() - 1));
       ids.push_back(id.get<int32_t>());
     }
     add(std::move(ids));
   }
   void add(std::vector<int32_t> ids) {
-    if (ids.empty()) wrong("input", "a text without a token");
+    if (ids.empty()) refuse_field("input", "a text without a token");
     if (ids.size() > model_.context())
       refuse(Refusal::kInvalid,
              "'input': " + std::to_string(ids.size()) + " tokens, the context of model '" +
@@ -72,11 +68,12 @@ void read_field(const std::string& key, const Json& value, uint64_t width, Embed
   if (key == "model" || key == "input" || key == "user") return;
   if (key == "encoding_format") {
     request->is_base64 = value == "base64";
-    if (!request->is_base64 && value != "float") wrong(key, "expected \"float\" or \"base64\"");
+    if (!request->is_base64 && value != "float")
+      refuse_field(key, "expected \"float\" or \"base64\"");
   } else if (key == "dimensions") {
     if (value != width)
-      wrong(key, "the vectors of this model have " + std::to_string(width) +
-                     " numbers, and no other count; leave it out");
+      refuse_field(key, "the vectors of this model have " + std::to_string(width) +
+                            " numbers, and no other count; leave it out");
   } else {
     refuse(Refusal::kInvalid, "'" + key + "' is not supported", key);
   }
@@ -101,9 +98,10 @@ void append_base64(const float* values, uint64_t count, std::string* out) {
 }  // namespace
 
 Embeddings read_embeddings(const Repository& repository, std::string_view body) {
-  const Json json = parse_openai_body(body);
+  const Json json = parse_request_body(body);
   const auto name = json.find("model");
-  if (name == json.end() || !name->is_string()) wrong("model", "expected the name of a model");
+  if (name == json.end() || !name->is_string())
+    refuse_field("model", "expected the name of a model");
   Embeddings request;
   request.name = name->get<std::string>();
   request.model = find_openai_model(repository, request.name);
@@ -116,7 +114,7 @@ Embeddings read_embeddings(const Repository& repository, std::string_view body) 
     for (const auto& [key, value] : json.items())
       if (!value.is_null()) read_field(key, value, model->width(), &request);
     const auto input = json.find("input");
-    if (input == json.end()) wrong("input", "is missing");
+    if (input == json.end()) refuse_field("input", "is missing");
     InputReader(*model, &request).read(*input);
   } catch (const ServeError& error) {
     request.model->count_refused(error.why());

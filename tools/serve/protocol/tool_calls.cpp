@@ -54,6 +54,14 @@ bool add_calls(std::string_view text, const ToolUse& use, std::vector<ToolCall>*
 
 }  // namespace
 
+bool has_object(const ToolCall& call) {
+  try {
+    return checkpoint::parse_bounded_json(call.arguments, "arguments", 100).is_object();
+  } catch (const host::Failure&) {
+    return false;
+  }
+}
+
 ToolForm tool_form_of(const Text& text) {
   ToolForm form = ToolForm::kTagged;
   const char* bytes = nullptr;

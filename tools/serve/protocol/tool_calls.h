@@ -26,6 +26,8 @@ struct ToolUse {
 struct ToolCall {
   std::string name, arguments;  // as JSON
 };
+/// Whether its arguments are an object: a model may have written any text in their place.
+bool has_object(const ToolCall& call);
 
 /// By the tokens of the vocabulary; without one that tells, the first.
 ToolForm tool_form_of(const Text& text);
