@@ -37,7 +37,7 @@ void Lookup::begin(int64_t most) {
 
 /// A run whose tokens were all accepted asks for more, one with none for a longer match, and then
 /// for a pause.
-void Lookup::judge() {
+void Lookup::adapt() {
   if (last_ == 0) return;
   if (of_last_ == 0) {
     size_ = 1;
@@ -55,7 +55,7 @@ void Lookup::judge() {
 }
 
 int64_t Lookup::propose(int32_t* ids, int64_t count, int64_t room) {
-  judge();
+  adapt();
   if (room > size_) room = size_;
   if (room <= 0 || most_ == 0) return 0;
   if (wait_ > 0) {

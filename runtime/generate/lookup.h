@@ -25,7 +25,7 @@ class Lookup {
   uint64_t accepted() const { return accepted_; }
 
  private:
-  void judge();
+  void adapt();
 
   int64_t most_ = 0, size_ = 0;           // for a run: ever, and of the next one
   int64_t last_ = 0, of_last_ = 0;        // proposed for the last run, and accepted of these

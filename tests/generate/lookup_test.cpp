@@ -131,7 +131,7 @@ Found answer(LookupChat& chat, const Asked& asked, int32_t lookup) {
 
 std::vector<Asked> questions() {
   std::vector<Asked> all;
-  for (const size_t length : {2, 5, 9, 100}) {
+  for (const size_t length : {2, 9, 100}) {
     const Ids prompt = repeated(uint32_t(length), length, 30);
     all.push_back({prompt});
     all.push_back({prompt, {}, 0, 17});
@@ -178,8 +178,8 @@ TEST_CASE("look-up: tokens, texts, ends and logits of plain decoding, in fewer r
         if (asked.seed) of_draws += found.accepted;
       }
     }
-    CHECK(accepted > 1000);
-    CHECK(of_draws > 400);
+    CHECK(accepted > 700);
+    CHECK(of_draws > 300);
   }
 }
 

@@ -69,8 +69,8 @@ uint64_t Generation::begin(std::span<const int32_t> prompt, const ingot_answer_o
                               "; convert it with a larger --context");
   if (const uint64_t most = summary().lookup; options.lookup > int64_t(most))
     fail(Exit::kMismatch, engine_->path() + ": --lookup " + std::to_string(options.lookup) +
-                              ": a run checks " + std::to_string(most) +
-                              " tokens at most; convert it with a larger --lookup");
+                              ": at most " + std::to_string(most) +
+                              "; convert it with a larger --lookup");
   const auto reused = generator_.begin({prompt.begin(), prompt.end()}, options);
   if (!reused) fail(Exit::kMismatch, engine_->path() + ": " + reused.error().text());
   return *reused;
