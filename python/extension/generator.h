@@ -43,7 +43,8 @@ class Generator {
 
   /// @return how many tokens of the prompt the caches have already
   uint64_t begin(nb::handle ids, nb::dict settings, uint64_t seed, nb::dict bias, nb::list stop,
-                 uint32_t tokens, uint32_t flags, nb::bytes grammar, nb::handle timeout);
+                 uint32_t tokens, uint32_t flags, nb::bytes grammar, int32_t lookup,
+                 nb::handle timeout);
   /// (id, end, text, index of the stop text or -1)
   nb::tuple next();
   void cancel();

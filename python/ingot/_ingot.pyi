@@ -178,6 +178,7 @@ class Generator:
         tokens: int,
         flags: int,
         grammar: bytes,
+        lookup: int,
         timeout: float | None,
     ) -> int: ...
     def next(self) -> tuple[int, int, str, int]: ...

@@ -41,6 +41,7 @@ class AnswerOptions(TypedDict, total=False):
     show_control: bool
     grammar: str | None
     json_schema: Mapping[str, Any] | str | None
+    lookup: int | None
     timeout: float | None
     temperature: float
     top_k: int
@@ -81,6 +82,7 @@ def _begin_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: _setting(name, value) for name, value in options.items() if name in _SETTINGS}
     _arguments.refuse_unknown(options, AnswerOptions.__annotations__, "an answer")
     seed, most = options.get("seed"), options.get("max_new_tokens")
+    lookup = options.get("lookup")
     if "temperature" not in settings and (seed is not None or any(n in settings for n in _DRAW)):
         settings["temperature"] = 1.0
     if seed is not None:
@@ -103,6 +105,9 @@ def _begin_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         else _arguments.whole_number("max_new_tokens", most, 1, _MAX_TOKENS),
         "flags": flags,
         "grammar": _grammar.compiled(options.get("grammar"), options.get("json_schema")),
+        "lookup": -1
+        if lookup is None
+        else _arguments.whole_number("lookup", lookup, 0, _arguments.INT32[1]),
         "timeout": options.get("timeout"),
     }
 
@@ -339,6 +344,8 @@ class LanguageModel:
         show_control     control tokens are text, too
         grammar          the answer is a text of it, in llama.cpp's GBNF
         json_schema      the answer is JSON of this schema: a dict, or its JSON (docs/llm.md)
+        lookup           tokens that a run checks at most, where the last ones stood before: the
+                         same answer, in fewer runs. None: as many as `ingot convert --lookup` says
         timeout          seconds from now, for all of it: then ingot.DeadlineExceeded
         temperature, top_k, top_p, min_p, typical, top_n_sigma, repeat_penalty, presence_penalty,
         frequency_penalty, repeat_last, dry_...   as docs/llm.md has them. Without the first six and

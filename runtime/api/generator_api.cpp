@@ -91,6 +91,7 @@ ingot_code read_answer(const ingot_answer_options* given, ReadAnswer* out, ingot
   to.stop_texts = {out->stop_texts, o.stop_text_count};
   if (o.constraint) to.constraint = &api::unwrap(o.constraint)->constraint;
   to.tokens = o.tokens;
+  to.lookup = o.lookup;
   to.ignores_end = (o.flags & INGOT_ANSWER_IGNORE_END) != 0;
   to.shows_control = (o.flags & INGOT_ANSWER_SHOW_CONTROL) != 0;
   return INGOT_OK;
@@ -167,6 +168,9 @@ ingot_code ingot_generator_summarize(const ingot_generator* generator,
   s.token_count = g.sequence().size;
   s.cached = uint64_t(g.position());
   s.slots = uint64_t(g.runs().slots());
+  s.lookup = uint64_t(g.runs().rows()) - 1;
+  s.proposed = g.lookup().proposed();
+  s.accepted = g.lookup().accepted();
   return wrote(write_sized(s, out_summary));
 }
 

@@ -86,11 +86,12 @@ Status SlotRuns::compute(uint64_t deadline_ns, ErrorDetail* detail) {
   for (int64_t i = 0; i < run.slots(); i++) {
     RunGenerator& g = generators[i];
     g.logits_ = {};
+    if (g.part_ == 0) g.ahead_ = 0;
     if (g.part_ > 0)
-      parts[count++] = {{g.ids_ + g.position_, size_t(g.part_)},
+      parts[count++] = {{g.ids_ + g.position_, size_t(g.part_ + g.ahead_)},
                         i,
                         g.position_,
-                        g.position_ + g.part_ == g.count_};
+                        g.position_ + g.part_ == g.count_ ? 1 + g.ahead_ : 0};
   }
   const Status status = run.run({parts, count}, deadline_ns, detail);
   int64_t row = 0;
@@ -98,15 +99,19 @@ Status SlotRuns::compute(uint64_t deadline_ns, ErrorDetail* detail) {
     RunGenerator& g = generators[i];
     if (status.ok() && g.part_ > 0) {
       g.position_ += g.part_;
-      if (g.position_ == g.count_) g.logits_ = run.logits(row++);
+      if (g.position_ == g.count_) {
+        g.row_ = row, row += 1 + g.ahead_;
+        g.logits_ = run.logits(g.row_);
+      }
     }
+    if (!status.ok()) g.ahead_ = 0;
     g.part_ = 0;
   }
   return status;
 }
 
 Status SlotRuns::rest(ErrorDetail* detail) {
-  for (int64_t i = 0; i < run.slots(); i++) generators[i].logits_ = {};
+  for (int64_t i = 0; i < run.slots(); i++) generators[i].drop_logits();
   return run.bind(1, detail);
 }
 
@@ -134,14 +139,20 @@ Status RunGenerator::check_cancel(ErrorDetail* detail) const {
 Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& options,
                            uint64_t* reused, ErrorDetail* detail) {
   INGOT_TRY(check_tokens(prompt, detail));
+  const int64_t checked = runs().rows() - 1;  // beside the next token
+  if (options.lookup < -1 || options.lookup > checked)
+    return fail(detail, Code::kInvalidArgument,
+                "lookup: of a file converted with that --lookup at most", uint64_t(checked),
+                uint64_t(int64_t{options.lookup}));
   INGOT_TRY(answer_.begin(options, prompt, detail));
+  lookup_.begin(options.lookup < 0 ? checked : options.lookup);
   int64_t same = 0;
   const int64_t most = int64_t(prompt.size) - 1;  // the last one is computed, for its logits
   while (same < position_ && same < most && ids_[same] == prompt[size_t(same)]) same++;
   position_ = same;
   count_ = int64_t(prompt.size);
   std::memmove(ids_, prompt.data, prompt.size * sizeof *ids_);  // it may be sequence()
-  logits_ = {};
+  drop_logits();
   cancel_.store(0, std::memory_order_relaxed);
   if (runs().slots() == 1) runs().session()->cancel.store(0, std::memory_order_relaxed);
   if (reused) *reused = uint64_t(same);
@@ -159,10 +170,28 @@ Status RunGenerator::prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* 
   if (left) *left = uint64_t(behind);
   INGOT_TRY(check_cancel(detail));
   if (behind == 0) return {};
-  part_ = behind < runs().most() ? behind : runs().most();
-  INGOT_TRY(shared_->compute(deadline_ns, detail));
+  if (ahead_ > 0) {  // the token that was chosen is the first of them
+    take_proposed();
+  } else {
+    part_ = behind < runs().most() ? behind : runs().most();
+    if (part_ == behind) {
+      int64_t room = runs().most() - part_;
+      const int64_t fit = runs().context() - count_, of_answer = answer_.left() - 1;
+      if (room > fit) room = fit;
+      if (room > of_answer) room = of_answer;
+      ahead_ = lookup_.propose(ids_, count_, room);
+    }
+    INGOT_TRY(shared_->compute(deadline_ns, detail));
+  }
   if (left) *left = uint64_t(count_ - position_);
   return {};
+}
+
+/// The last run has computed it, in its place.
+void RunGenerator::take_proposed() {
+  lookup_.accept();
+  position_++, ahead_--;
+  logits_ = runs().logits(++row_);
 }
 
 Status RunGenerator::step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail) {
@@ -171,14 +200,21 @@ Status RunGenerator::step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* det
     const bool takes_part = !g->answer_.has_ended() && !g->cancel_.load(std::memory_order_relaxed);
     return takes_part ? g->find_behind() : 0;
   };
-  int64_t room = runs().most(), all = 0;
+  int64_t room = runs().most(), all = 0, count = 0;
+  RunGenerator* last = nullptr;
   for (int64_t i = 0; i < slots; i++) {
     const int64_t behind = behind_of(slot(i));
     slot(i)->part_ = behind > 0;
     room -= behind > 0, all += behind;
+    if (behind > 0) last = slot(i), count++;
   }
   if (left) *left = uint64_t(all);
   if (all == 0) return {};
+  if (count == 1) {
+    last->part_ = 0;
+    return last->prefill(deadline_ns, left, detail);
+  }
+  for (int64_t i = 0; i < slots; i++) slot(i)->ahead_ = 0;
   int64_t computed = runs().most() - room;
   for (int64_t k = 0; k < slots && room > 0; k++) {
     RunGenerator* const g = slot((shared_->first + k) % slots);
@@ -202,7 +238,9 @@ Status RunGenerator::next(uint64_t deadline_ns, AnswerToken* out, ErrorDetail* d
   INGOT_TRY(logits(&of_last, detail));
   INGOT_TRY(
       answer_.choose({of_last.data, of_last.size}, position_ == runs().context(), out, detail));
-  if (out->end != AnswerEnd::kControl) ids_[count_++] = out->id;
+  if (out->end == AnswerEnd::kControl) return {};
+  if (ahead_ > 0 && ids_[count_] != out->id) ahead_ = 0;
+  ids_[count_++] = out->id;
   return {};
 }
 

@@ -11,6 +11,10 @@
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
 // it differs from the tokens in the caches, and computes what follows.
 //
+// Proposed tokens (lookup.h) stand behind the sequence and are part of its run. Each row of logits
+// is chosen from as if it had been computed alone; the first token that is another than the
+// proposed one drops those behind it, whose rows of the caches are written again.
+//
 // A session of several slots has a generator for each (slot()). They share runs: step() computes a
 // token of every answer in one, and as much of new prompts as there is room for.
 //
@@ -23,6 +27,7 @@
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"
+#include "runtime/generate/lookup.h"
 #include "runtime/generate/text_tables.h"
 #include "runtime/generate/token_run.h"
 
@@ -53,6 +58,8 @@ class RunGenerator {
   Span<const int32_t> sequence() const { return {ids_, size_t(count_)}; }
   /// How many of them the caches hold.
   int64_t position() const { return position_; }
+  /// Of the answer.
+  const Lookup& lookup() const { return lookup_; }
 
   /// Begins an answer. `*reused` (may be null): tokens of the prompt that are not computed again.
   /// Computes nothing. On failure all is as before.
@@ -62,7 +69,8 @@ class RunGenerator {
   /// are to come. Nothing where all is computed.
   Status prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   /// One run for all slots: the next token of each that is behind, then prompts. `*left` are to
-  /// come. Logits of other slots are lost, and computed again where they are asked for.
+  /// come. Logits of other slots are lost, and computed again where they are asked for. Nothing is
+  /// proposed unless one slot alone is behind.
   Status step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   /// Computes what is left, and chooses a token.
   Status next(uint64_t deadline_ns, AnswerToken* out, ErrorDetail* detail);
@@ -87,6 +95,8 @@ class RunGenerator {
   Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
   Status check_cancel(ErrorDetail* detail) const;
   int64_t find_behind();
+  void take_proposed();
+  void drop_logits() { logits_ = {}, ahead_ = 0; }
   StatePart state_part() const { return {slot_, runs().slots()}; }
 
   friend struct SlotRuns;
@@ -94,8 +104,11 @@ class RunGenerator {
   int64_t slot_ = 0, part_ = 0;  // part: tokens in the next run
   const TextTables* tables_ = nullptr;
   Answer answer_;
+  Lookup lookup_;
   int32_t* ids_ = nullptr;  // of context + 1
   int64_t count_ = 0, position_ = 0;
+  int64_t ahead_ = 0;   // proposed tokens behind the sequence, in the next run or of the last one
+  int64_t row_ = 0;     // of the run's logits
   Span<float> logits_;  // none: not computed
   std::atomic<uint32_t> cancel_{0};
 };

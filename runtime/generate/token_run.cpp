@@ -53,7 +53,7 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   INGOT_TRY(check_ports(detail));
   vocabulary_ = logits_->view.row_length();
   most_ = tokens_->view.row_length();
-  context_ = 0, slots_ = 1;
+  context_ = 0, slots_ = most_rows_ = 1;
   for (size_t i = 0; i < program.states.size; i++) {  // rows of the largest cache
     const TensorType& type = session->tables.states[i].view;
     const bool has_slots = slot_ && type.rank == 3;
@@ -80,6 +80,10 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
     return fail(detail, Code::kLimitExceeded, "slots of a language model", uint64_t(kMaxSlots),
                 uint64_t(slots_));
   if (most_ > context_) most_ = context_;
+  if (rows_ && r.binding_bytes)
+    most_rows_ = int64_t(r.capacities[logits_->value] / (uint64_t(vocabulary_) * sizeof(float)));
+  if (most_rows_ > most_) most_rows_ = most_;
+  if (most_rows_ < 1) most_rows_ = 1;
   if (most_ < slots_)
     return fail(detail, Code::kShapeMismatch, "tokens of a run: one for each slot at least",
                 uint64_t(slots_), uint64_t(most_));
@@ -92,7 +96,8 @@ Status TokenRun::check_ports(ErrorDetail* detail) const {
   const uint64_t each = slot_ ? uint64_t(tokens_->view.row_length()) : 1;
   INGOT_TRY(check_port(position_, "position", DType::kI64, each, detail));
   if (slot_) INGOT_TRY(check_port(slot_, "slot", DType::kI64, each, detail));
-  if (slot_) INGOT_TRY(check_port(rows_, "rows", DType::kI64, each, detail));
+  if (slot_ || rows_)
+    INGOT_TRY(check_port(rows_, "rows", DType::kI64, uint64_t(tokens_->view.row_length()), detail));
   return check_port(logits_, "logits", DType::kF32, 0, detail);
 }
 
@@ -108,7 +113,7 @@ Status TokenRun::run(Span<const TokenPart> parts, uint64_t deadline_ns, ErrorDet
   int64_t count = 0, wanted = 0;
   for (const TokenPart& part : parts) {
     count += int64_t(part.ids.size);
-    wanted += part.wants_logits;
+    wanted += part.logits;
   }
   INGOT_TRY(bind(count, detail));
   if (logits_->view.rows() < wanted || logits_->view.row_length() != vocabulary_)
@@ -124,7 +129,7 @@ Status TokenRun::run(Span<const TokenPart> parts, uint64_t deadline_ns, ErrorDet
     for (int64_t i = 0; i < (slot_ ? n : 1); i++) position[at + i] = part.position + i;
     for (int64_t i = 0; slot_ && i < n; i++) slot_->view.as<int64_t>()[at + i] = part.slot;
     at += n;
-    if (rows && part.wants_logits) rows[asked++] = at - 1;
+    for (int64_t i = part.logits; rows && i > 0; i--) rows[asked++] = at - i;
   }
   for (; rows && asked < count; asked++) rows[asked] = 0;
   return run_session(session_, deadline_ns, detail);

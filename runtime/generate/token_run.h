@@ -15,7 +15,7 @@ constexpr int64_t kMaxSlots = 256;
 struct TokenPart {
   Span<const int32_t> ids;
   int64_t slot = 0, position = 0;  // they stand behind so many tokens of its caches
-  bool wants_logits = true;        // of the last one
+  int64_t logits = 1;              // rows: of so many of the last ones
 };
 
 class TokenRun {
@@ -27,14 +27,16 @@ class TokenRun {
   int64_t slots() const { return slots_; }            // 1: the ports of one sequence
   int64_t most() const { return most_; }              // tokens of a run
   int64_t vocabulary() const { return vocabulary_; }  // logits
+  int64_t rows() const { return most_rows_; }         // of them, of a run
   RunSession* session() const { return session_; }
 
   /// The session is bound to runs of so many tokens.
   Status bind(int64_t count, ErrorDetail* detail);
   /// @pre each slot at most once; 1 to most() tokens together, of each at least one and at most
-  /// context() - position
+  /// context() - position; at most rows() of logits, of one sequence without the port `rows` of
+  /// the last token
   Status run(Span<const TokenPart> parts, uint64_t deadline_ns, ErrorDetail* detail);
-  /// Of part `i` among those that wanted them, until the next run.
+  /// Row `i` of those that were wanted, in the order of the parts, until the next run.
   Span<float> logits(int64_t i) const;
 
  private:
@@ -42,8 +44,9 @@ class TokenRun {
 
   RunSession* session_ = nullptr;
   const Port *tokens_ = nullptr, *position_ = nullptr, *logits_ = nullptr;
-  const Port *slot_ = nullptr, *rows_ = nullptr;  // null: one sequence
-  int64_t context_ = 0, slots_ = 1, most_ = 1, vocabulary_ = 0;
+  const Port* slot_ = nullptr;  // null: one sequence
+  const Port* rows_ = nullptr;  // null: logits of the last token
+  int64_t context_ = 0, slots_ = 1, most_ = 1, vocabulary_ = 0, most_rows_ = 1;
 };
 
 }  // namespace ingot

@@ -33,7 +33,7 @@ struct SlotChat {
   Text text;
   Generator generator;
 
-  SlotChat(int64_t slots, int threads)
+  SlotChat(int32_t slots, int threads)
       : bytes(chat_model(chat_source(), kChatContext, slots)),
         model(open_bytes_or_fail(bytes)),
         session(chat_session(model, threads)),

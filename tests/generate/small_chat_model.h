@@ -53,10 +53,11 @@ inline gguf::Source chat_source() {
 }
 
 inline convert::FileSpec chat_model(const gguf::Source& source = chat_source(),
-                                    int64_t context = kChatContext, int64_t slots = 0) {
+                                    int64_t context = kChatContext, int32_t slots = 0,
+                                    int32_t lookup = 0) {
   const Scratch scratch;
   convert::ConvertOptions options;
-  options.context = context, options.slots = slots;
+  options.context = context, options.slots = slots, options.lookup = lookup;
   options.dims = {"T=1.." + std::to_string(kChatRun)};
   return convert::convert_source(scratch.write("chat.gguf", source.bytes()), options).file;
 }

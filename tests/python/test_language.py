@@ -63,6 +63,9 @@ class AnswerTest(unittest.TestCase):
             *"--prompt ab --tokens 9 --seed 7 --repeat-penalty 1.3 --ignore-end".split(),
         )
         self.check(self.model("ab", ignore_end=True), *"--prompt ab --ignore-end".split())
+        self.check(self.model("ab", max_new_tokens=3, lookup=0), *"--prompt ab --tokens 3".split())
+        with self.assertRaisesRegex(ingot.CallerError, "lookup"):  # the file has none
+            self.model("ab", lookup=1)
 
     def test_answers_by_a_grammar_and_a_schema(self):
         grammar = 'root ::= [x-z]{3}'

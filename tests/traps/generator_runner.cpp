@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   answer.stop_texts = stops, answer.stop_text_count = 1;
   answer.flags = INGOT_ANSWER_IGNORE_END;
   answer.tokens = 24;
+  answer.lookup = -1;
   ingot_generator* const g = generator->get();
   const uint32_t slots = uint32_t(generator->summary().slots);
   unsigned long counts[kTrapCount];
@@ -72,13 +73,15 @@ int main(int argc, char** argv) {
     if (is_armed) disarm_traps(counts);
     if (code != INGOT_OK) return fail(Error(code));
   }
-  int wrong = tokens != 24 * int(slots);
+  const ingot_generator_summary summary = generator->summary();
+  const bool looks_up = slots == 1 && summary.lookup;
+  int wrong = tokens != 24 * int(slots) || (looks_up && summary.proposed == 0);
   for (int t = 0; t < kTrapCount; t++) {
     if (counts[t] == 0) continue;
     std::fprintf(stderr, "generator_runner: %lu %s in %d tokens\n", counts[t], kTrapNames[t],
                  tokens);
     wrong = 1;
   }
-  std::printf("generator_runner: %d tokens\n", tokens);
+  std::printf("generator_runner: %d tokens, %d proposed\n", tokens, int(summary.proposed));
   return wrong;
 }

@@ -54,6 +54,7 @@ ModelSettings model_settings(const ServeOptions& o) {
   settings.session.max_run_ns = uint64_t{o.max_run_seconds} * 1000000000u;
   if (o.max_run_steps) settings.session.max_steps = o.max_run_steps;
   settings.slots.count = o.slots;
+  settings.slots.lookup = o.lookup;
   settings.slots.max_queued = o.max_queued_answers;
   settings.slots.max_answer_ns = uint64_t{o.max_answer_seconds} * 1000000000u;
   settings.delay_ns = uint64_t{o.batch_delay_us} * 1000;

@@ -67,6 +67,10 @@ uint64_t Generation::begin(std::span<const int32_t> prompt, const ingot_answer_o
     fail(Exit::kMismatch, engine_->path() + ": a context of " + std::to_string(context()) +
                               " tokens, found " + std::to_string(prompt.size()) +
                               "; convert it with a larger --context");
+  if (const uint64_t most = summary().lookup; options.lookup > int64_t(most))
+    fail(Exit::kMismatch, engine_->path() + ": --lookup " + std::to_string(options.lookup) +
+                              ": at most " + std::to_string(most) +
+                              "; convert it with a larger --lookup");
   const auto reused = generator_.begin({prompt.begin(), prompt.end()}, options);
   if (!reused) fail(Exit::kMismatch, engine_->path() + ": " + reused.error().text());
   return *reused;

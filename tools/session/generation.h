@@ -27,6 +27,8 @@ class Generation {
   int64_t context() const { return int64_t(generator_.summary().context); }
   int64_t vocabulary() const { return int64_t(generator_.summary().vocabulary); }
   uint32_t slots() const { return uint32_t(generator_.summary().slots); }
+  /// Also what look-up proposed, and what of it was accepted, of the answer.
+  ingot_generator_summary summary() const { return generator_.summary(); }
 
   /// @throws Failure kMismatch for one of a token that there is not
   void check_biases(std::span<const ingot_logit_bias> biases) const;

@@ -183,6 +183,9 @@ typedef struct ingot_generator_summary {
   const int32_t* tokens;
   uint64_t token_count, cached;
   uint64_t slots;          /* of the session, each with a context of its own */
+  uint64_t lookup;         /* the most that ingot_answer_options.lookup may be */
+  /* of the answer, by look-up: each one that was accepted saved a run */
+  uint64_t proposed, accepted;
 } ingot_generator_summary;
 INGOT_API ingot_code ingot_generator_summarize(const ingot_generator* generator,
                                                ingot_generator_summary* out_summary);
@@ -242,6 +245,10 @@ typedef struct ingot_answer_options {
   uint32_t flags;                /* INGOT_ANSWER_... */
   /* of the generator's text, with a grammar; the answer uses it until it ends. May be null */
   ingot_constraint* constraint;
+  /* tokens that are proposed for a run at most, where the last ones stood before in prompt and
+     answer: the answer is the same, in fewer runs. 0: none; -1: as many as the file was converted
+     for (`ingot convert --lookup N`) */
+  int32_t lookup;
 } ingot_answer_options;
 enum {
   INGOT_ANSWER_IGNORE_END = 1,   /* a control token does not end the answer */

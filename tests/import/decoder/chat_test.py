@@ -63,11 +63,11 @@ def check_gguf(checks, ingot, folder):
     metadata, tensors = small_llama()
     source = folder / "llama.gguf"
 
-    def convert(template):
+    def convert(template, *options):
         own = {"tokenizer.chat_template": template} if template else {}
         own.update({"general.license": "mit", "general.sampling.temp": 0.5})
         write_gguf(source, {**metadata, **tokenizer(), **own}, tensors)
-        return ingot.convert(source, "--context", CONTEXT)
+        return ingot.convert(source, "--context", CONTEXT, *options)
 
     checks.report("convert", convert(TEMPLATE).error)
     text = text_of(ingot)
@@ -93,6 +93,8 @@ def check_gguf(checks, ingot, folder):
     ids = json.loads(done.stdout)["prompt_ids"] if not done.error else None
     wanted = [4, len(NAMED) + LETTERS.index("h"), len(NAMED) + LETTERS.index("i"), 5]
     checks.check(ids == wanted, "control tokens are ids, and none is added", str(ids))
+    done = ingot("generate", ingot.file, "--prompt", "a", "--lookup", 1)
+    checks.report("look-up in a file without", done.refusal(5, "--lookup 1", "at most 0"))
     for name, text, code, words in (
         ("no JSON", "{", 2, ["messages.json"]),
         ("no messages", "{}", 5, ["is no conversation"]),
@@ -128,6 +130,22 @@ def check_gguf(checks, ingot, folder):
     checks.report("convert without a template", convert(None).error)
     done = ingot("generate", ingot.file, "--chat", "--prompt", "a")
     checks.report("--chat without a template", done.refusal(5, "has no chat template"))
+    checks.report("convert with look-up", convert(TEMPLATE, "--lookup", 3).error)
+    check_lookup(checks, ingot)
+
+
+def check_lookup(checks, ingot):
+    """@pre the file was converted with --lookup 3"""
+    words = ["--prompt", "abab", "--ignore-end", "--json", "--bias", f"{len(NAMED)}=1e6"]
+    said = [json.loads(ingot("generate", ingot.file, *words, *more).succeeded().stdout)
+            for more in ([], ["--lookup", 0], ["--lookup", 3])]
+    checks.check(all(s["ids"] == said[0]["ids"] for s in said), "look-up: the same answer")
+    counts = [s["lookup"] for s in said]
+    checks.check(counts[0] == counts[2], "look-up as the file has it", counts)
+    checks.check(counts[1] == {"proposed": 0, "accepted": 0}, "no look-up", counts)
+    checks.check(counts[0]["accepted"] > 5, "look-up: fewer runs", counts)
+    done = ingot("generate", ingot.file, "--prompt", "a", "--lookup", 4)
+    checks.report("more look-up than the file's", done.refusal(5, "--lookup 4", "at most 3"))
 
 
 def check_folder(checks, ingot, folder):

@@ -105,6 +105,18 @@ def check_slots(checks, ingot, source, tokens, *words):
         checks.check(np.array_equal(logits[i : i + 1], wanted), f"slot {i}: the bits of a lone run")
 
 
+def check_lookup(checks, ingot, source, tokens, *words):
+    """Logits of several tokens of one run have the bits of lone runs."""
+    checks.report("convert", ingot.convert(source, *words).error)
+    lone = [Run(ingot, f"until{count}")(tokens[:count]) for count in (9, 11, 12)]
+    checks.report("convert with look-up", ingot.convert(source, "--lookup", 2, *words).error)
+    rows = np.zeros((1, 12), np.int64)
+    rows[0, :3] = 8, 10, 11
+    fed = {"tokens": np.array([tokens], np.int32), "position": np.zeros(1, np.int64), "rows": rows}
+    found = ingot.outputs(fed)["logits"]
+    checks.check(np.array_equal(found, np.concatenate(lone)), "rows that are asked for")
+
+
 def check_bounds(checks, ingot):
     folder = pathlib.Path(ingot.folder)
 
@@ -269,6 +281,9 @@ def main():
         checks.check(np.array_equal(Run(ingot, "v2")(tokens), whole), "version 2 is the same model")
         check_split(checks, ingot, metadata, tensors, whole, tokens)
         check_slots(checks, ingot, source, tokens[:12], "--context", CONTEXT)
+        check_lookup(checks, ingot, source, tokens[:12], "--context", CONTEXT)
+        refused = ingot.convert(source, "--context", CONTEXT, "--lookup", CONTEXT)
+        checks.report("a look-up of all tokens of a run", refused.refusal(5, "--lookup 24"))
         refused = ingot.convert(source, "--context", CONTEXT, "--slots", CONTEXT + 1)
         checks.report("more slots than tokens of a run", refused.refusal(5, "--slots 25", "24"))
         check_folder(checks, ingot, tensors, whole, tokens)

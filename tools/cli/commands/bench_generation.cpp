@@ -37,6 +37,14 @@ double best(const std::vector<double>& values) {
   return *std::max_element(values.begin(), values.end());
 }
 
+/// Tokens a second behind the prompt.
+double rate_of_answer(Generation& generation, int64_t tokens) {
+  const uint64_t began = ingot_clock_ns();
+  ingot_token token = INGOT_INIT(ingot_token);
+  for (int64_t i = 0; i < tokens && generation.next(&token); i++) (void)generation.prefill();
+  return double(tokens) / seconds_since(began);
+}
+
 /// Tokens a second of all slots together, each with the prompt and an answer of its own.
 double rate_of_slots(Generation& generation, const std::vector<int32_t>& prompt, int64_t tokens) {
   std::vector<SlotGenerator> slots;
@@ -66,28 +74,37 @@ int bench_generation(const GenerationBench& a) {
                                           "; convert it with a larger --context");
   std::vector<int32_t> prompt = prompt_of(a.prompt, generation.vocabulary());
   Progress progress("bench");
-  std::vector<double> prompt_rates, generate_rates, slot_rates;
+  std::vector<double> prompt_rates, generate_rates, lookup_rates, slot_rates;
   double first = 0;
+  ingot_generator_summary found = INGOT_INIT(ingot_generator_summary);
   const uint64_t start = ingot_clock_ns();
   // three rounds at least, the first of which fills caches and counts for none
   for (int round = 0; round < 3 || seconds_since(start) < a.seconds; round++) {
     progress.show(std::to_string(round) + " rounds", seconds_since(start) / a.seconds);
     prompt[0] = round % 2;  // nothing of the round before is in the caches
     generation.begin(prompt, answer_options());
-    uint64_t at = ingot_clock_ns();
+    const uint64_t at = ingot_clock_ns();
     (void)generation.prefill();
     const double prompt_seconds = seconds_since(at);
     if (round == 0) first = load + prompt_seconds;
-    at = ingot_clock_ns();
-    ingot_token token = INGOT_INIT(ingot_token);
-    for (int64_t i = 0; i < a.generate && generation.next(&token); i++) (void)generation.prefill();
-    const double generate_seconds = seconds_since(at);
+    const double generate_rate = rate_of_answer(generation, a.generate);
+    const bool has_lookup = generation.summary().lookup > 0 && a.generate;
+    double lookup_rate = 0;
+    if (has_lookup) {
+      ingot_answer_options options = answer_options();
+      options.lookup = -1;
+      generation.begin(prompt, options);
+      (void)generation.prefill();
+      lookup_rate = rate_of_answer(generation, a.generate);
+      found = generation.summary();
+    }
     const bool has_slots = generation.slots() > 1 && a.generate;
     const double slots_rate = has_slots ? rate_of_slots(generation, prompt, a.generate) : 0;
     if (round == 0) continue;
     if (has_slots) slot_rates.push_back(slots_rate);
+    if (has_lookup) lookup_rates.push_back(lookup_rate);
     prompt_rates.push_back(double(a.prompt) / prompt_seconds);
-    generate_rates.push_back(double(a.generate) / generate_seconds);
+    generate_rates.push_back(generate_rate);
   }
   const ingot_placement placement = engine.placement();
   const ingot_requirements need = engine.requirements();
@@ -107,6 +124,11 @@ int bench_generation(const GenerationBench& a) {
                  {"memory", memory_json(need)},
                  {"file_bytes", engine.summary().file_bytes},
                  {"version", ingot_version()}};
+  if (!lookup_rates.empty()) {
+    report["lookup_tps"] = median(lookup_rates);
+    report["lookup_tps_best"] = best(lookup_rates);
+    report["lookup"] = {{"proposed", found.proposed}, {"accepted", found.accepted}};
+  }
   if (!slot_rates.empty()) {
     report["slots"] = generation.slots();
     report["slots_tps"] = median(slot_rates);
@@ -123,6 +145,10 @@ int bench_generation(const GenerationBench& a) {
   };
   row("prompt of " + std::to_string(a.prompt), "prompt_tps");
   if (a.generate) row(std::to_string(a.generate) + " generated", "generate_tps");
+  if (!lookup_rates.empty())
+    row("the same with look-up, " + std::to_string(found.accepted) + " of " +
+            std::to_string(found.proposed) + " accepted",
+        "lookup_tps");
   if (!slot_rates.empty())
     row("in " + std::to_string(generation.slots()) + " slots together", "slots_tps");
   fputs(table.text().c_str(), stdout);

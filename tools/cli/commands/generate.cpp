@@ -109,6 +109,9 @@ int generate(const GenerateArguments& a) {
         {"stop_text", token.stop_text < 0 ? Json() : Json(sampling.stops[size_t(token.stop_text)])},
         {"seed", sampling.draws() ? Json(sampling.options.seed) : Json()},
         {"sampling", sampling_json(sampling)},
+        {"lookup",
+         {{"proposed", generation.summary().proposed},
+          {"accepted", generation.summary().accepted}}},
         {"prompt_tps", double(prompt.size()) / prompt_seconds},
         {"generate_tps", double(ids.size()) / seconds}};
     puts(json_text(report).c_str());

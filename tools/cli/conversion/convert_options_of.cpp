@@ -95,7 +95,8 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
     options.max_elements = parse_integer("--max-elements", a.max_elements, 1, int64_t(1) << 40);
   if (!a.context.empty())
     options.context = parse_integer("--context", a.context, 1, int64_t(1) << 24);
-  if (!a.slots.empty()) options.slots = parse_integer("--slots", a.slots, 2, 256);
+  if (!a.slots.empty()) options.slots = int32_t(parse_integer("--slots", a.slots, 2, 256));
+  if (!a.lookup.empty()) options.lookup = int32_t(parse_integer("--lookup", a.lookup, 1, 63));
   a.check_together();
   return options;
 }

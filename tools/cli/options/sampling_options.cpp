@@ -101,6 +101,7 @@ AnswerSettings::AnswerSettings(const Sampling& sampling, uint32_t flags) {
   options.stop_texts = stops.data();
   options.stop_text_count = stops.size();
   options.flags = flags;
+  options.lookup = sampling.lookup;
 }
 
 void SamplingArguments::declare(CLI::App* app) {
@@ -127,6 +128,12 @@ void SamplingArguments::declare(CLI::App* app) {
          "the same seed draws the same tokens; without it, another one each time")
       ->type_name("N")
       ->group(kSampling);
+  app->add_option_function<std::string>(
+         "--lookup", [this](const std::string& text) { lookup = text; },
+         "tokens that a run checks at most, where the last ones stood before: the same answer, in "
+         "fewer runs; 0: none")
+      ->type_name("N")
+      ->default_str("those of ingot convert --lookup");
   app->add_option("--stop", stops, "the answer ends in front of this text (repeatable)")
       ->type_name("TEXT")
       ->expected(1)
@@ -172,6 +179,7 @@ Sampling SamplingArguments::sampling() const {
     fail(Exit::kUsage, command + ": " + given[SamplingGroup::kDryLength] +
                            " without a penalty; give --dry-multiplier above 0");
   if (s.draws() && !seed) o.seed = std::random_device()();
+  if (lookup) s.lookup = int32_t(parse_integer("--lookup", *lookup, 0, INT32_MAX));
   check_stops(stops);
   s.stops = stops;
   s.grammar = compile_grammar_option(command, grammar, schema);

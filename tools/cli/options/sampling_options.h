@@ -17,6 +17,7 @@ struct Sampling {
   std::vector<ingot_logit_bias> biases;
   std::vector<std::string> stops;
   std::vector<uint8_t> grammar;  // compiled; empty: none
+  int32_t lookup = -1;           // as ingot_answer_options
   bool draws() const { return options.temperature > 0; }
 };
 
@@ -36,7 +37,7 @@ std::vector<uint8_t> compile_grammar_option(const std::string& command, const st
 
 struct SamplingArguments {
   std::map<std::string, std::string> numbers;  // what was said, by member of SamplerOptions
-  std::optional<std::string> seed;
+  std::optional<std::string> seed, lookup;
   std::vector<std::string> biases, stops;
   std::string grammar, schema;
   bool greedy = false;

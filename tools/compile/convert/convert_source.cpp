@@ -116,6 +116,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   wanted.max_elements = options.max_elements;
   wanted.context = options.context;
   wanted.slots = options.slots;
+  wanted.lookup = options.lookup;
   wanted.keep_blocks = options.keep_blocks;
   wanted.blocks = options.blocks;
   if (options.blocks)

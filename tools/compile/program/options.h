@@ -48,7 +48,8 @@ struct ConvertOptions {
   std::vector<std::string> input_shapes;         // "NAME=1x3x224xW", as on the command line
   std::vector<std::string> dims;                 // "NAME=16" or "NAME=1..64"
   int64_t max_elements = 0;                      // of a size that only the data tell
-  int64_t context = 0, slots = 0;                // of a language model
+  int64_t context = 0;                           // of a language model
+  int32_t slots = 0, lookup = 0;                 // the same
   bool keep_blocks = true;  // as ImportOptions; off where another type of weights is asked for
   // "NAME=i64": of a TorchScript program, whose file does not say
   std::string signature;  // of a TFLite model: which entry point; empty for the first

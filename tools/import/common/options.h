@@ -43,7 +43,9 @@ struct ImportOptions {
   /// Of a language model: tokens that its caches of keys and values hold; 0: as the importer says.
   int64_t context = 0;
   /// Sequences that share runs, each with caches of its own; 0: one, in the ports of one.
-  int64_t slots = 0;
+  int32_t slots = 0;
+  /// Tokens that a run may check behind the next one.
+  int32_t lookup = 0;
   bool keep_blocks = true;  // weights in blocks of a GGUF stay so where there are kernels
   /// Only of a model that has integers.
   ExactTo exact_to = ExactTo::kDefault;

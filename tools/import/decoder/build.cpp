@@ -15,8 +15,9 @@ namespace {
 /// needs all rows of its text in one.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     const DecoderNumbers& n) {
-  if (n.pooling != Pooling::kNone && options.slots)
-    graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) +
+  if (n.pooling != Pooling::kNone && (options.slots || options.lookup))
+    graph::fail_mismatch(file, (options.slots ? "--slots " + std::to_string(options.slots)
+                                              : "--lookup " + std::to_string(options.lookup)) +
                                    ": an embedding model keeps nothing between runs");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
   const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
@@ -29,6 +30,11 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
     graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) + ": a run takes " +
                                    std::to_string(given->second.high) +
                                    " tokens at most (--dim T, --context), expected one for each");
+  if (options.lookup && given->second.high <= options.lookup)
+    graph::fail_mismatch(file, "--lookup " + std::to_string(options.lookup) + ": a run takes " +
+                                   std::to_string(given->second.high) +
+                                   " tokens at most (--dim T, --context), expected one more than "
+                                   "it checks");
   return options;
 }
 
@@ -64,7 +70,7 @@ class Decoder : Parts {
     const ValueId one = whole(DType::kI64, 1);
     if (options_.slots) {
       rows_ = of_each("position"), slots_ = of_each("slot");
-      chosen_ = b_.slice(of_each("rows"), 0, Dim(0), min(length_, Dim(options_.slots)));
+      read_rows();
       keys_ = b_.emit(op::Add, {rows_, one});
       places_ = b_.emit(op::Concat, {column(slots_), column(rows_)}, {{attr::axis, int64_t(1)}});
       return;
@@ -75,7 +81,13 @@ class Decoder : Parts {
       rows_ = not_from_end(b_.emit(op::Add, {position, rows_}), whole(DType::kI64, INT64_MAX));
       keys_ = b_.emit(op::Add, {last(rows_), one});
     }
+    if (options_.lookup) read_rows();
     places_ = column(rows_);
+  }
+  /// Whose logits are asked for: of each slot, or of one slot's last token and those to check.
+  void read_rows() {
+    const int64_t most = std::max(options_.slots, options_.lookup + 1);
+    chosen_ = b_.slice(of_each("rows"), 0, Dim(0), min(length_, Dim(most)));
   }
   /// A number of each token of the run.
   ValueId of_each(const std::string& name) {
@@ -103,7 +115,7 @@ class Decoder : Parts {
   }
   /// Rows whose logits are asked for: the last one, or those that the input says.
   ValueId last(ValueId x) {
-    if (options_.slots) return taken(x, chosen_);
+    if (chosen_ != kAbsent) return taken(x, chosen_);
     return b_.slice(x, 0, length_ - Dim(1), length_);
   }
   /// The rows that the answer is made of.
@@ -410,9 +422,12 @@ class Decoder : Parts {
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +
               " tokens that the model was trained on: its answers may lose sense behind them");
-    for (const char* port : {"position", "slot", "rows"})
-      if (options_.slots || (!is_pooled() && port == std::string("position")))
-        net_.model.metadata[std::string("ingot.typical.") + port] = "0";
+    const auto has_typical = [&](const char* port, bool is_there) {
+      if (is_there) net_.model.metadata[std::string("ingot.typical.") + port] = "0";
+    };
+    has_typical("position", !is_pooled());
+    has_typical("slot", options_.slots != 0);
+    has_typical("rows", chosen_ != kAbsent);
     net_.model.metadata["ingot.decoder.architecture"] = row_.name;
     if (options_.blocks)
       net_.model.metadata["ingot.quantization"] =

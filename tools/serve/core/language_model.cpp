@@ -270,6 +270,7 @@ void LanguageModel::begin(Slot& slot) {
   options.stop_texts = stops.data();
   options.stop_text_count = stops.size();
   options.tokens = r.tokens;
+  options.lookup = int32_t(std::min<uint64_t>(settings_.lookup, slot.generator.summary().lookup));
   if (r.ignores_end) options.flags |= INGOT_ANSWER_IGNORE_END;
   if (!r.grammar.empty()) {
     const auto is_set = slot.constraint.set(r.grammar.data(), r.grammar.size());

@@ -21,7 +21,8 @@
 namespace ingot::serve {
 
 struct SlotSettings {
-  uint32_t count = 0;  // answers at once; 0: none, also of a language model
+  uint32_t count = 0;    // answers at once; 0: none, also of a language model
+  uint32_t lookup = 63;  // ingot_answer_options.lookup at most
   size_t max_queued = 64;
   uint64_t max_answer_ns = 600000000000u;  // from its request to its last token
 };

