@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes whose sums of two leave 16 bits, which AVX2 saturates: every pair of weights
-// around where that begins, at every place; bytes up to each limit; tails of pixels and channels.
+// Products of bytes whose sums leave 16 bits, which AVX2 adds there: every pair of weights around
+// where that begins, two and four pairs, at every place; bytes up to each limit; tails of pixels and
+// channels.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -87,12 +88,37 @@ TEST_CASE("pairs of weights around the limits, at every place of a group") {
   }
 }
 
+TEST_CASE("two and four pairs of weights around the limits, at every place of a chunk") {
+  constexpr int64_t k = 152;  // a chunk, and a rest of six groups
+  for (const int largest : {255, 131, 97, 66}) {
+    const int most = 32767 / largest;
+    std::vector<std::vector<int>> rows;  // of a pair of every group
+    for (const int pairs : {2, 4})
+      for (const int sum : {most, most + 1, -most, -most - 1})
+        for (const int64_t first : {int64_t{0}, int64_t{4}, k / 4 - 6})
+          for (int half = 0; half < 2; half++) {
+            std::vector<int> row(size_t(k), 0);
+            for (int i = 0, left = sum; i < 2 * pairs; i++) {
+              const int weight = left / (2 * pairs - i);
+              row[size_t((first + i / 2) * 4 + 2 * half + i % 2)] = weight, left -= weight;
+            }
+            rows.push_back(row);
+          }
+    const int64_t o = int64_t(rows.size()), outputs = 16 * o;  // a panel each
+    Tensor dense = Tensor(DType::kI8, {outputs, k}).values({0});
+    for (int64_t i = 0; i < o; i++)
+      for (int64_t c = 0; c < k; c++)
+        dense.set((16 * i + i % 16) * k + c, rows[size_t(i)][size_t(c)]);
+    run_sums(Tensor(DType::kU8, {16, k}).values({double(largest)}), dense);
+  }
+}
+
 TEST_CASE("rows and channels of every tail, bytes up to each limit") {
   struct Row {
     int64_t rows, k, o;
   };
   std::vector<Row> all = {{37, 4, 40}, {37, 128, 40}, {37, 132, 40}, {33, 260, 17}, {116, 20, 1}};
-  for (int64_t rows = 31; rows <= 49; rows += 3) all.push_back({rows, 20, 24});
+  for (int64_t rows : {12, 16, 17, 20, 21, 32, 33, 48, 49, 53}) all.push_back({rows, 20, 24});
   uint32_t seed = 1;
   for (const Row& row : all)
     for (const int most : {128, 192, 255}) {

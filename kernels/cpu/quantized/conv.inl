@@ -118,7 +118,7 @@ void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Rang
       at.steps = &j.steps;
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
 #if defined(INGOT_PIXEL_LANES)
-      if (shape.unsafe)
+      if (shape.bounds)
         return int8_lanes<V>(shape, at, {cols.count(), down, j.out.row_stride}, pixels);
 #endif
       if (step == 2 && y + 1 < rows.end) {
@@ -220,6 +220,11 @@ Status quantized_conv2d_direct(const OpArguments& a, const Team& team) {
   if (by_pixels) {  // pixels of all images as one row
     ow *= n * oh, n = oh = 1;
     call.scratch.bands.cols *= call.scratch.bands.rows, call.scratch.bands.rows = 1;
+#if defined(INGOT_PIXEL_LANES)
+    // weights are searched once a band; sums would need the contract's room
+    if (!call.requantization.wants_sums())
+      call.scratch.bands.cols = max_of(call.scratch.bands.cols, kLaneBand);
+#endif
   }
   // panels where weights are larger than the image, columns where there are few rows
   const int64_t all = n * oh, count = ceil_div(o, kPanel), c = call.x.dims[3],

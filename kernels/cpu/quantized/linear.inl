@@ -113,7 +113,7 @@ void multiply_int8_rows(Int8TileShape shape, const TensorView& x, const TensorVi
       at.b = w + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
       at.out = to + p * kPanel * element;
 #if defined(INGOT_PIXEL_LANES)
-      if (shape.unsafe) return int8_lanes<V>(shape, at, {block.count(), 0, 0}, block.count());
+      if (shape.bounds) return int8_lanes<V>(shape, at, {block.count(), 0, 0}, block.count());
 #endif
       const int64_t tiles = ceil_div(block.count(), Int8Tiles<V>::rows(columns));
       for (int64_t i = 0; i < tiles; i++) {

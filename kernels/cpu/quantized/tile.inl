@@ -334,25 +334,21 @@ struct Int8Tiles {
 template <class V>
 INGOT_INLINE void store_lanes(const Int8TileShape& x, Int8TileAt at, int32_t* sums, int n,
                               int stride) {
-  const Requantization r = *x.requantization;
-  const int64_t out_stride = x.out_stride;
+  const Requantization& r = *x.requantization;
   if (r.w_zero != 0)
     for (int i = 0; i < n * stride; i++)
       sums[i] -= int32_t(uint32_t(at.sums[i / stride]) * uint32_t(r.w_zero));
   if (r.mode == RequantMode::kFloatEven) {
-    for (int64_t o = 0; o < at.cols; o += kPanel) {
-      const Dot::Finish finish = finish_of<Dot>(r, at.output + o);
+    for (int o = 0; o < at.cols; o += kPanel)
       for (int i = 0; i < n; i++) {
         const int32_t* const from = sums + i * stride + o;
-        const typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
-        Dot::store_bytes(at.out + i * out_stride + o, Dot::finish_bytes(numbers, finish),
-                         at.cols - o);
+        typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
+        requantize_float<V>(r, numbers, at.output + o, at.out + i * x.out_stride + o, at.cols - o);
       }
-    }
     return;
   }
   const int half = (n + 1) / 2;
-  at.out_half = half * out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
+  at.out_half = half * x.out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
   if (r.to_float()) return store_float_tile<V>(x, at, sums, n, stride);
   store_fixed_tile<V>(x, at, sums, n, stride);
 }
@@ -373,29 +369,43 @@ INGOT_INLINE void for_pixel_runs(const Int8TileShape& x, const Int8TileAt& t, co
   }
 }
 
-/// All pixels of a call by the panels of x.unsafe; `t` is where the first one is. Of eight or less
-/// at the end, a few are not worth a vector.
+/// What store_lane_bytes() does not. Not a part of every call.
+template <class V>
+__attribute__((noinline)) void store_lane_tile(const Int8TileShape& x, const Int8TileAt& t,
+                                               const PixelRows& rows, Range r,
+                                               const LaneTile& tile) {
+  alignas(64) int32_t sums[kLanePixels * kLanePanels * kPanel];
+  const int stride = int(round_up(t.cols, kPanel));
+  sums_of_pixels(tile, stride / int(kPanel), sums);
+  for_pixel_runs(x, t, rows, r, [&](int64_t i, int n, const Int8TileAt& at) {
+    store_lanes<V>(x, at, sums + (i - r.begin) * stride, n, stride);
+  });
+}
+
+/// All pixels of a call by the panels of x.bounds; `t` is where the first one is. Of those at the
+/// end a few are not worth a vector.
 template <class V>
 __attribute__((noinline)) void int8_lanes(const Int8TileShape& x, const Int8TileAt& t,
                                           const PixelRows& rows, int64_t pixels) {
-  alignas(64) int32_t sums[kLanePixels * kLanePanels * kPanel];
-  const int stride = int(round_up(t.cols, kPanel));
-  const int64_t few = pixels % 8 <= Dot::kTall ? pixels % 8 : 0, end = pixels - few;
+  const Requantization& q = *x.requantization;
+  const int64_t few = pixels % 16 <= Dot::kTall ? pixels % 16 : 0, end = pixels - few;
   for (Range r = {0, 0}; r.begin < end; r.begin = r.end) {
     r.end = min_of(end, r.begin + kLanePixels);
-    if (r.count() > 8)
-      multiply_pixels<2>(x, t, rows, r, sums);
+    LaneTile tile;
+    tile.vectors = r.count() > 16 ? 4 : 2;
+    find_pixels(x, t, rows, r, &tile);
+    (tile.vectors == 4 ? multiply_pixels<4> : multiply_pixels<2>)(x, t, &tile);
+    if (q.mode == RequantMode::kFloatEven && q.w_zero == 0)
+      store_lane_bytes(q, t, tile, r.count());
     else
-      multiply_pixels<1>(x, t, rows, r, sums);
-    for_pixel_runs(x, t, rows, r, [&](int64_t i, int n, const Int8TileAt& at) {
-      store_lanes<V>(x, at, sums + (i - r.begin) * stride, n, stride);
-    });
+      store_lane_tile<V>(x, t, rows, r, tile);
   }
   for_pixel_runs(x, t, rows, {end, pixels}, [&](int64_t, int n, Int8TileAt at) {
     const int half = (n + 1) / 2;
     at.half = half * x.pixel_stride, at.out_half = half * x.out_stride;
     at.sums_half = half, at.steps_half = half * x.steps_stride;
-    for (; at.cols > 0; at.cols -= kPanel) {
+    for (int64_t left = t.cols; left > 0; left -= kPanel) {
+      at.cols = min_of(left, kPanel);
       Int8Tiles<V>::kSingle.rows[n](x, at);
       at.b += x.panel_stride, at.output += kPanel;
       at.out += kPanel * x.requantization->element_bytes();
@@ -405,12 +415,12 @@ __attribute__((noinline)) void int8_lanes(const Int8TileShape& x, const Int8Tile
 #endif
 
 /// What is made of a tile's panels once for all pixels of a call: what sums begin with where pixels
-/// are multiplied less 128, as much work as one more pixel; which groups of weights could saturate,
-/// as much as three.
+/// are multiplied less 128, as much work as one more pixel; what weights sum up to, as much as
+/// three.
 struct PanelState {
   alignas(64) int32_t sums[max_of(Dot::kPanels, Dot::kWide) * kPanel];
 #if defined(INGOT_PIXEL_LANES)
-  UnsafeGroups unsafe[kLanePanels];
+  WeightBounds bounds[kLanePanels];
 #endif
   /// @pre the panels of weights follow each other, `shape` says how far apart
   template <class D = Dot>
@@ -428,13 +438,11 @@ struct PanelState {
     const int8_t* const from = w + first * shape->panel_stride;
     int panels = left < Dot::kPanels ? 1 : Dot::kPanels;
 #if defined(INGOT_PIXEL_LANES)
-    int found = 0;
-    if (takes_lanes(*shape, pixels))
-      while (found < min_of(left, kLanePanels) &&
-             find_unsafe(*shape, from + found * shape->panel_stride, unsafe + found))
-        found++;
-    shape->unsafe = found ? unsafe : nullptr;
-    if (found) panels = found;
+    const bool lanes = takes_lanes(*shape, pixels);
+    shape->bounds = lanes ? bounds : nullptr;
+    if (lanes) panels = int(min_of(left, kLanePanels));
+    for (int p = 0; p < panels && lanes; p++)
+      bound_weights(*shape, from + p * shape->panel_stride, bounds + p);
 #endif
     (void)pixels;
     fill(shape, from, first * kPanel, panels);

@@ -7,7 +7,7 @@
 namespace ingot::cpu {
 namespace {
 
-struct UnsafeGroups;  // of pixels_avx2.inl
+struct WeightBounds;  // of pixels_avx2.inl
 
 /// What the tiles of one call share. Sizes in bytes.
 struct Int8TileShape {
@@ -18,7 +18,7 @@ struct Int8TileShape {
   const Requantization* requantization = nullptr;
   int64_t steps_stride = 0;                // between pixels; 0: one for all
   const int32_t* signed_starts = nullptr;  // of Dot::kSigned, of the tile's first panel
-  const UnsafeGroups* unsafe = nullptr;    // INGOT_PIXEL_LANES; null: tiles of the other kind
+  const WeightBounds* bounds = nullptr;    // INGOT_PIXEL_LANES; null: tiles of the other kind
   const int32_t* starts(int64_t output) const {
     if constexpr (Dot::kSigned) return signed_starts;
     return requantization->starts(output);
