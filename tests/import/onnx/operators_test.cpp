@@ -456,19 +456,6 @@ TEST_CASE("import: products") {
       .node("Einsum", {"a", "b", "c"}, {"y"},
             {attribute("equation", std::string("abc,cd,def->abd"))});
   CHECK(output_type(import(many)) == "f32[2, 3, 5]");
-  for (const int64_t extent : {0, 1, 7}) {  // of two batches, beside 1 of the other
-    OnnxGraph g;
-    g.input("a", {"N", 2, "k"})
-        .input("b", {"M", "l", 5})
-        .output("y")
-        .node("Einsum", {"a", "b"}, {"y"}, {attribute("equation", std::string("bij,bjk->bik"))});
-    importer::ImportOptions options;
-    options.dims = {{"N", {0, 8}}, {"M", {0, 8}}};
-    const graph::Model model = import(g, 13, options);
-    const graph::Dim batch = model.values[size_t(model.graph.outputs[0])].dims[0];
-    CHECK(batch.evaluate({{"N", extent}, {"M", 1}}) == extent);
-    CHECK(batch.evaluate({{"N", 1}, {"M", extent}}) == extent);
-  }
   OnnxGraph vectors;
   vectors.input("a", {3}).input("b", {3, 4}).output("y").node("MatMul", {"a", "b"}, {"y"});
   const graph::Model model = import(vectors);

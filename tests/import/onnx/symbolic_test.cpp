@@ -275,9 +275,22 @@ TEST_CASE("symbolic: a dimension of 0 beside one of 1 is 0") {
       CHECK(rows.evaluate({{"N", n}, {"M", n}}) == n);
     }
   }
+  for (const int64_t extent : {0, 1, 7}) {  // batches of an Einsum
+    OnnxGraph g;
+    g.input("a", {"N", 2, "k"})
+        .input("b", {"M", "l", 5})
+        .output("y")
+        .node("Einsum", {"a", "b"}, {"y"}, {attribute("equation", std::string("bij,bjk->bik"))});
+    importer::ImportOptions options;
+    options.dims = {{"N", {0, 8}}, {"M", {0, 8}}};
+    const graph::Model model = import(g, 13, options);
+    const graph::Dim batch = model.values[size_t(model.graph.outputs[0])].dims[0];
+    CHECK(batch.evaluate({{"N", extent}, {"M", 1}}) == extent);
+    CHECK(batch.evaluate({{"N", 1}, {"M", extent}}) == extent);
+  }
 }
 
-TEST_CASE("symbolic: wrapped pads may be longer than an dynamic dimension") {
+TEST_CASE("symbolic: wrapped pads may be longer than a dynamic dimension") {
   for (const int64_t pad : {1, 3}) {
     OnnxGraph g;
     g.input("x", {2, "T"}).output("y").shape_input("pads", {0, pad, 0, 0});
