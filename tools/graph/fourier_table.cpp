@@ -4,8 +4,6 @@
 #include <cmath>
 #include <complex>
 
-#include "tools/files/work_budget.h"
-
 namespace ingot::graph {
 namespace {
 
@@ -62,7 +60,6 @@ std::vector<double> fourier_table(const FftAttributes& attributes) {
   if (plan.halves)
     for (int64_t k = 0; k <= plan.points / 2; k++) add(root(k, attributes.length));
   if (!plan.chirp()) return table;
-  host::charge_work(uint64_t(plan.padded) * 16);
   std::vector<Number> chirp, inverse(size_t(plan.padded), 0.0);
   for (int64_t k = 0; k < plan.points; k++) {
     chirp.push_back(root(k * k, 2 * plan.points));

@@ -10,7 +10,7 @@
 
 using namespace ingot;
 using namespace ingot::test;
-namespace fb = ingot::onnx::fb;
+namespace ort = ingot::onnx::fb;
 
 namespace {
 
@@ -24,19 +24,19 @@ struct OrtGiven {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-flatbuffers::Offset<fb::OrtGraph> inner_graph(Builder& b, int nested) {
-  if (nested == 0) return fb::CreateOrtGraph(b);
+flatbuffers::Offset<ort::OrtGraph> inner_graph(Builder& b, int nested) {
+  if (nested == 0) return ort::CreateOrtGraph(b);
   const auto inside = inner_graph(b, nested - 1);
-  fb::OrtAttributeBuilder branch(b);
+  ort::OrtAttributeBuilder branch(b);
   branch.add_type(onnx::kAttributeGraph);
   branch.add_graph(inside);
   const auto attributes = b.CreateVector(std::vector{branch.Finish()});
   const auto op = b.CreateString("If");
-  fb::OrtNodeBuilder node(b);
+  ort::OrtNodeBuilder node(b);
   node.add_op(op);
   node.add_attributes(attributes);
   const auto nodes = b.CreateVector(std::vector{node.Finish()});
-  fb::OrtGraphBuilder graph(b);
+  ort::OrtGraphBuilder graph(b);
   graph.add_nodes(nodes);
   return graph.Finish();
 }
@@ -44,41 +44,41 @@ flatbuffers::Offset<fb::OrtGraph> inner_graph(Builder& b, int nested) {
 std::string ort_bytes(const OrtGiven& given) {
   Builder b;
   const auto dimension = [&](int64_t number, const char* symbol) {
-    return fb::CreateOrtDimension(
-        b, fb::CreateOrtDimensionValueDirect(b, symbol ? 2 : 1, number, symbol));
+    return ort::CreateOrtDimension(
+        b, ort::CreateOrtDimensionValueDirect(b, symbol ? 2 : 1, number, symbol));
   };
   const auto value = [&](const char* name) {
     std::vector all{dimension(0, "n"), dimension(3, nullptr)};
     all.resize(size_t(given.rank), all.back());
     const auto dims = b.CreateVector(all);
-    const auto type = fb::CreateOrtTensorType(b, onnx::kFloat, fb::CreateOrtShape(b, dims));
-    return fb::CreateOrtValueInfoDirect(
-        b, name, nullptr, fb::CreateOrtTypeInfo(b, 0, fb::OrtType::OrtTensorType, type.Union()));
+    const auto type = ort::CreateOrtTensorType(b, onnx::kFloat, ort::CreateOrtShape(b, dims));
+    return ort::CreateOrtValueInfoDirect(
+        b, name, nullptr, ort::CreateOrtTypeInfo(b, 0, ort::OrtType::OrtTensorType, type.Union()));
   };
   const auto texts = [&](std::vector<std::string> all) { return b.CreateVectorOfStrings(all); };
   const float numbers[] = {1, -2, 0.5f};
   const auto raw = b.CreateVector(reinterpret_cast<const uint8_t*>(numbers), sizeof numbers);
   const auto extents = b.CreateVector(std::vector<int64_t>{3});
   const auto weights =
-      fb::CreateOrtTensor(b, b.CreateString("w"), 0, extents, onnx::kFloat,
-                          given.has_weights ? raw : 0, 0, given.has_weights ? -1 : 64);
-  std::vector<flatbuffers::Offset<fb::OrtAttribute>> attributes;
+      ort::CreateOrtTensor(b, b.CreateString("w"), 0, extents, onnx::kFloat,
+                           given.has_weights ? raw : 0, 0, given.has_weights ? -1 : 64);
+  std::vector<flatbuffers::Offset<ort::OrtAttribute>> attributes;
   if (given.attribute) {
     const auto name = b.CreateString("a");
-    fb::OrtAttributeBuilder one(b);
+    ort::OrtAttributeBuilder one(b);
     one.add_name(name);
     one.add_type(given.attribute);
     attributes.push_back(one.Finish());
   }
   if (given.same_attributes) {
     const auto ints = b.CreateVector(std::vector<int64_t>(4096, 7));
-    fb::OrtAttributeBuilder one(b);
+    ort::OrtAttributeBuilder one(b);
     one.add_ints(ints);
     attributes.assign(size_t(given.same_attributes), one.Finish());
   }
   if (given.nested) {
     const auto inside = inner_graph(b, given.nested);
-    fb::OrtAttributeBuilder one(b);
+    ort::OrtAttributeBuilder one(b);
     one.add_type(onnx::kAttributeGraph);
     one.add_graph(inside);
     attributes.push_back(one.Finish());
@@ -87,7 +87,7 @@ std::string ort_bytes(const OrtGiven& given) {
     const auto name = b.CreateString(op), provider = b.CreateString("NPU");
     const auto ins = texts(in), outs = texts({out});
     const auto its = b.CreateVector(last ? attributes : decltype(attributes){});
-    fb::OrtNodeBuilder made(b);
+    ort::OrtNodeBuilder made(b);
     made.add_name(name);
     made.add_op(name);
     made.add_kind(last ? given.kind : 0);
@@ -103,16 +103,16 @@ std::string ort_bytes(const OrtGiven& given) {
   const auto initializers = b.CreateVector(std::vector{weights});
   const auto inputs = texts(std::vector<std::string>(size_t(given.same_inputs), "x")),
              outputs = texts({given.output});
-  const auto graph = fb::CreateOrtGraph(b, initializers, values, nodes, 2, inputs, outputs);
-  const auto opsets = b.CreateVector(std::vector{fb::CreateOrtOpsetDirect(b, "", 17)});
+  const auto graph = ort::CreateOrtGraph(b, initializers, values, nodes, 2, inputs, outputs);
+  const auto opsets = b.CreateVector(std::vector{ort::CreateOrtOpsetDirect(b, "", 17)});
   const auto producer = b.CreateString("test");
-  fb::OrtModelBuilder model(b);
+  ort::OrtModelBuilder model(b);
   model.add_ir_version(9);
   model.add_opsets(opsets);
   model.add_producer_name(producer);
   if (given.has_graph) model.add_graph(graph);
   const auto made = model.Finish();
-  fb::FinishOrtFileBuffer(b, fb::CreateOrtFile(b, 0, made));
+  ort::FinishOrtFileBuffer(b, ort::CreateOrtFile(b, 0, made));
   return {reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize()};
 }
 

@@ -39,7 +39,7 @@ std::string flex(const Settings& s) {
   return std::string(b.GetBuffer().begin(), b.GetBuffer().end());
 }
 GraphGiven detector(const std::string& options, int classes = 3) {
-  const auto kF32 = fb::TensorType::float32;
+  const auto kF32 = lite::TensorType::float32;
   GraphGiven g;
   g.tensors = {{"boxes", kF32, {1, 5, 4}, ""},
                {"scores", kF32, {1, 5, classes}, ""},

@@ -22,7 +22,7 @@ using graph::ConversionError;
 namespace {
 
 constexpr int kAdd = 0, kConv = 3, kDequantize = 6, kCustom = 32, kQuantize = 114, kCall = 31;
-const auto kF32 = fb::TensorType::float32;
+const auto kF32 = lite::TensorType::float32;
 
 /// y = relu(x + c), with the name of each.
 GraphGiven sum(std::map<int, int8_t> bytes = {{0, 1}}, std::map<int, int32_t> fields = {}) {
@@ -131,10 +131,10 @@ TEST_CASE("an option that nothing reads is refused, also one of a newer TFLite")
 
 TEST_CASE("everything that is not supported is listed at once") {
   GraphGiven g = sum();
-  g.tensors.push_back({"q", fb::TensorType::int16, {1, 2}, "", {}, {0.5f}, {5}});
-  g.tensors.push_back({"s", fb::TensorType::string, {1, 2}, ""});
+  g.tensors.push_back({"q", lite::TensorType::int16, {1, 2}, "", {}, {0.5f}, {5}});
+  g.tensors.push_back({"s", lite::TensorType::string, {1, 2}, ""});
   g.tensors.push_back({"z", kF32, {1, 2}, ""});
-  g.tensors.push_back({"w", fb::TensorType::int2, {2}, std::string("\1"), {}, {0.5f}, {0}});
+  g.tensors.push_back({"w", lite::TensorType::int2, {2}, std::string("\1"), {}, {0.5f}, {0}});
   g.operators.push_back({kQuantize, {2}, {3}});
   g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "Detect"});
   g.operators.push_back({kCustom, {3}, {4}, 0, {}, {}, "FlexErf"});
@@ -184,7 +184,7 @@ TEST_CASE("models that lie are refused") {
   g.tensors[1].shape = {1 << 30, 1 << 30, 1 << 30};
   CHECK(code(g) == 2);
   g = sum();
-  g.tensors[1] = {"c", fb::TensorType::int8, {2}, std::string("\1\2"), {}, {0.5f, 1.f, 2.f}, {0}};
+  g.tensors[1] = {"c", lite::TensorType::int8, {2}, std::string("\1\2"), {}, {0.5f, 1.f, 2.f}, {0}};
   CHECK(code(g) == 2);  // more scales than channels
   for (const float scale : {std::nanf(""), -1.f, INFINITY}) {
     g.tensors[1].scales = {scale};
@@ -207,7 +207,7 @@ TEST_CASE("models that lie are refused") {
 
 TEST_CASE("constants that are dequantized or sparse are computed while converting") {
   GraphGiven g = sum({{0, 0}});
-  g.tensors[1] = {"q", fb::TensorType::int8, {2}, std::string("\3\xfe"), {}, {0.5f, 2.f}, {1, 0}};
+  g.tensors[1] = {"q", lite::TensorType::int8, {2}, std::string("\3\xfe"), {}, {0.5f, 2.f}, {1, 0}};
   g.tensors.push_back({"c", kF32, {2}, ""});
   g.operators = {{kDequantize, {1}, {3}}, {kAdd, {0, 3}, {2}, 11}};
   const Outcome out = imported(model_file({g}));
@@ -259,7 +259,7 @@ TEST_CASE("buffers that lie in one another") {
 
 TEST_CASE("a variable is an input and an output, beginning with what CALL_ONCE writes") {
   constexpr int kCallOnce = 129, kHandle = 142, kRead = 143, kAssign = 144;
-  const auto resource = fb::TensorType::resource;
+  const auto resource = lite::TensorType::resource;
   const auto graphs = [&](const std::vector<float>& first) {
     GraphGiven start, main;
     start.tensors = {{"h", resource, {}, ""}, {"first", kF32, {2}, raw(first)}};
@@ -325,9 +325,9 @@ TEST_CASE("every cut and every changed byte of a model ends in a graph or in a r
 TEST_CASE("text at the borders of a model names the numbers beside it") {
   constexpr int kLookup = 10;
   GraphGiven in;  // word -> its number -> twice that
-  in.tensors = {{"word", fb::TensorType::string, {1}, ""},
-                {"ids", fb::TensorType::int32, {1}, ""},
-                {"y", fb::TensorType::int32, {1}, ""}};
+  in.tensors = {{"word", lite::TensorType::string, {1}, ""},
+                {"ids", lite::TensorType::int32, {1}, ""},
+                {"y", lite::TensorType::int32, {1}, ""}};
   in.operators = {{kLookup, {0}, {1}}, {kAdd, {1, 1}, {2}, 11}};
   in.inputs = {0}, in.outputs = {2};
   Outcome out = imported(model_file({in}));
@@ -338,7 +338,7 @@ TEST_CASE("text at the borders of a model names the numbers beside it") {
   CHECK(out.unsupported[0].hint.find("from 'ids' on") != std::string::npos);
 
   GraphGiven made = sum();
-  made.tensors.push_back({"label", fb::TensorType::string, {1}, ""});
+  made.tensors.push_back({"label", lite::TensorType::string, {1}, ""});
   made.operators.push_back({kLookup, {2}, {3}});
   made.outputs = {3};
   out = imported(model_file({made}));

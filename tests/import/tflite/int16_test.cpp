@@ -15,11 +15,11 @@ using importer::ExactTo;
 namespace {
 
 constexpr int kAdd = 0, kFullyConnected = 9, kLogistic = 14, kCustom = 32, kRfft2d = 131;
-const auto kI8 = fb::TensorType::int8, kI16 = fb::TensorType::int16, kI32 = fb::TensorType::int32,
-           kF32 = fb::TensorType::float32;
+const auto kI8 = lite::TensorType::int8, kI16 = lite::TensorType::int16,
+           kI32 = lite::TensorType::int32, kF32 = lite::TensorType::float32;
 
 /// y = w x + b of int16 by int8; the bias is of `type`.
-GraphGiven product_of_int16(fb::TensorType type, std::string bias) {
+GraphGiven product_of_int16(lite::TensorType type, std::string bias) {
   GraphGiven g;
   g.tensors = {{"x", kI16, {1, 2}, "", {}, {0.5f}, {0}},
                {"w", kI8, {2, 2}, std::string("\1\2\3\4"), {}, {0.5f}, {0}},
@@ -30,7 +30,7 @@ GraphGiven product_of_int16(fb::TensorType type, std::string bias) {
   g.outputs = {3};
   return g;
 }
-GraphGiven unary(int code, fb::TensorType type, std::vector<int32_t> shape,
+GraphGiven unary(int code, lite::TensorType type, std::vector<int32_t> shape,
                  std::vector<float> scales) {
   GraphGiven g;
   g.tensors = {{"x", type, shape, "", {}, scales, std::vector<int64_t>(scales.size())},
@@ -45,7 +45,7 @@ GraphGiven unary(int code, fb::TensorType type, std::vector<int32_t> shape,
 
 TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers") {
   const std::string bias = raw(std::vector<int64_t>{int64_t{1} << 40, -7});
-  const Made out = made_of(product_of_int16(fb::TensorType::int64, bias));
+  const Made out = made_of(product_of_int16(lite::TensorType::int64, bias));
   REQUIRE(out.code == 0);
   const graph::Node& node = out.node("QuantizedLinear");
   CHECK(node.text(attr::requant, "") == "double_away");
@@ -56,7 +56,7 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   CHECK(graph::read_numbers(*out.model.constant(node.inputs[3])) ==
         std::vector<double>{0.125, 0.125});
   CHECK(out.model.values[size_t(out.model.graph.outputs[0])].dtype == DType::kI16);
-  const Made micro = made_of(product_of_int16(fb::TensorType::int64, bias), ExactTo::kTflm);
+  const Made micro = made_of(product_of_int16(lite::TensorType::int64, bias), ExactTo::kTflm);
   REQUIRE(micro.code == 0);
   const graph::Node& fixed = micro.node("QuantizedLinear");
   CHECK(fixed.text(attr::requant, "") == "fixed_wide");
@@ -71,7 +71,7 @@ TEST_CASE("products of int16 have sums of 64 bits, 32768 added to their numbers"
   CHECK(narrow(ExactTo::kTflm) == "fixed_away");
   CHECK(narrow(ExactTo::kLitert) == "fixed_up");
   const Made beyond =
-      made_of(product_of_int16(fb::TensorType::int64, raw(std::vector<int64_t>{INT64_MIN, 0})));
+      made_of(product_of_int16(lite::TensorType::int64, raw(std::vector<int64_t>{INT64_MIN, 0})));
   CHECK(beyond.code == 4);
   CHECK(says(beyond, "leaves 64 bits"));
 }
@@ -115,7 +115,7 @@ TEST_CASE("complex numbers do not leave a program") {
   GraphGiven g;
   g.tensors = {{"x", kF32, {1, 8}, ""},
                {"n", kI32, {2}, raw(std::vector<int32_t>{1, 8})},
-               {"y", fb::TensorType::complex64, {1, 5}, ""},
+               {"y", lite::TensorType::complex64, {1, 5}, ""},
                {"z", kF32, {1, 5}, ""}};
   g.operators = {{kRfft2d, {0, 1}, {2}, 105}};
   g.inputs = {0};
@@ -135,10 +135,10 @@ TEST_CASE("complex numbers keep both parts where only extents change, a cast tak
   GraphGiven g;
   g.tensors = {{"x", kF32, {1, 8}, ""},
                {"n", kI32, {2}, raw(std::vector<int32_t>{1, 8})},
-               {"spectrum", fb::TensorType::complex64, {1, 5}, ""},
-               {"row", fb::TensorType::complex64, {5}, ""},
+               {"spectrum", lite::TensorType::complex64, {1, 5}, ""},
+               {"row", lite::TensorType::complex64, {5}, ""},
                {"axis", kI32, {}, raw(std::vector<int32_t>{-1})},
-               {"column", fb::TensorType::complex64, {5, 1}, ""},
+               {"column", lite::TensorType::complex64, {5, 1}, ""},
                {"real", kF32, {5, 1}, ""},
                {"extents", kI32, {2}, ""}};
   g.operators = {{kRfft2d, {0, 1}, {2}, 105},
@@ -163,7 +163,7 @@ TEST_CASE("what is declared complex and made from one part is refused") {
     GraphGiven g;
     g.tensors = {{"x", kF32, {3}, ""},
                  {"shape", kI32, {1}, raw(std::vector<int32_t>{3})},
-                 {"y", fb::TensorType::complex64, {3}, ""},
+                 {"y", lite::TensorType::complex64, {3}, ""},
                  {"axis", kI32, {}, raw(std::vector<int32_t>{0})},
                  {"z", kF32, {3}, ""}};
     g.operators = {{22, {0, 1}, {2}}, {code, {2}, {4}}};
@@ -218,7 +218,7 @@ GraphGiven stream(const char* name, std::vector<int32_t> in, std::vector<int32_t
                   const std::map<std::string, uint8_t>& options, bool has_flag) {
   GraphGiven g;
   g.tensors = {{"x", kI16, std::move(in), ""}, {"y", kI16, std::move(out), ""}};
-  if (has_flag) g.tensors.push_back({"valid", fb::TensorType::boolean, {}, ""});
+  if (has_flag) g.tensors.push_back({"valid", lite::TensorType::boolean, {}, ""});
   g.operators = {{kCustom, {0}, {1}}};
   if (has_flag) g.operators[0].outputs.push_back(2);
   g.operators[0].custom = name, g.operators[0].custom_options = flex_map(options);
@@ -284,7 +284,7 @@ TEST_CASE("GELU of int16 has the numbers of LiteRT, whose erfc keeps what is sma
 
 TEST_CASE("RESIZE_NEAREST_NEIGHBOR has the arithmetic of LiteRT, which depends on the type") {
   constexpr int kResizeNearest = 97;
-  const auto mode_of = [](fb::TensorType type, bool corners, bool half) {
+  const auto mode_of = [](lite::TensorType type, bool corners, bool half) {
     GraphGiven g;
     g.tensors = {{"x", type, {1, 5, 5, 1}, ""},
                  {"size", kI32, {2}, raw(std::vector<int32_t>{7, 9})},
@@ -299,8 +299,8 @@ TEST_CASE("RESIZE_NEAREST_NEIGHBOR has the arithmetic of LiteRT, which depends o
     CHECK(out.node("Resize").text(attr::nearest_mode, "") == "floor");
     return out.node("Resize").text(attr::coordinate_transformation_mode, "");
   };
-  for (const fb::TensorType type : {kF32, kI16, kI8, fb::TensorType::uint8}) {
-    const bool eight = type == kI8 || type == fb::TensorType::uint8;
+  for (const lite::TensorType type : {kF32, kI16, kI8, lite::TensorType::uint8}) {
+    const bool eight = type == kI8 || type == lite::TensorType::uint8;
     CHECK(mode_of(type, false, false) ==
           (eight ? "asymmetric_fixed_point" : "asymmetric_multiplied"));
     CHECK(mode_of(type, true, false) == "align_corners_multiplied");

@@ -15,7 +15,7 @@ using namespace ingot::test;
 namespace {
 
 constexpr int kCustomCode = 32;
-const auto kF32 = fb::TensorType::float32;
+const auto kF32 = lite::TensorType::float32;
 
 struct BoxGiven {
   std::map<std::string, int> integers = {{"left_rotation_idx", 0},

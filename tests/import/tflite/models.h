@@ -9,11 +9,11 @@
 
 namespace ingot::test {
 
-namespace fb = tflite::fb;
+namespace lite = tflite::fb;
 
 struct TensorGiven {
   std::string name;
-  fb::TensorType type = fb::TensorType::float32;
+  lite::TensorType type = lite::TensorType::float32;
   std::vector<int32_t> shape;
   std::string bytes;  // of a constant
   std::vector<int32_t> signature = {};
@@ -44,15 +44,15 @@ struct SignatureGiven {
   std::vector<std::pair<std::string, uint32_t>> inputs, outputs;
 };
 
-inline flatbuffers::Offset<fb::Opaque> options_table(flatbuffers::FlatBufferBuilder& b,
-                                                     const OperatorGiven& op) {
+inline flatbuffers::Offset<lite::Opaque> options_table(flatbuffers::FlatBufferBuilder& b,
+                                                       const OperatorGiven& op) {
   const auto start = b.StartTable();
   // as AddElement() without a default, which flatbuffers 2.0 lacks
   for (const auto& [number, value] : op.fields)
     b.TrackField(flatbuffers::voffset_t(4 + 2 * number), b.PushElement<int32_t>(value));
   for (const auto& [number, value] : op.bytes)
     b.TrackField(flatbuffers::voffset_t(4 + 2 * number), b.PushElement<int8_t>(value));
-  return flatbuffers::Offset<fb::Opaque>(b.EndTable(start));
+  return flatbuffers::Offset<lite::Opaque>(b.EndTable(start));
 }
 
 inline flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes_of(flatbuffers::FlatBufferBuilder& b,
@@ -66,66 +66,67 @@ inline std::string model_tables(const std::vector<GraphGiven>& graphs,
                                 const std::vector<SignatureGiven>& signatures, uint32_t version,
                                 size_t tables, std::string* behind) {
   flatbuffers::FlatBufferBuilder b;
-  std::vector<flatbuffers::Offset<fb::Buffer>> buffers = {fb::CreateBuffer(b)};
-  std::vector<flatbuffers::Offset<fb::OperatorCode>> codes;
-  std::vector<flatbuffers::Offset<fb::SubGraph>> made;
+  std::vector<flatbuffers::Offset<lite::Buffer>> buffers = {lite::CreateBuffer(b)};
+  std::vector<flatbuffers::Offset<lite::OperatorCode>> codes;
+  std::vector<flatbuffers::Offset<lite::SubGraph>> made;
   for (const GraphGiven& graph : graphs) {
-    std::vector<flatbuffers::Offset<fb::Tensor>> tensors;
+    std::vector<flatbuffers::Offset<lite::Tensor>> tensors;
     for (const TensorGiven& t : graph.tensors) {
       uint32_t buffer = 0;
       if (t.outside) {
         buffer = uint32_t(buffers.size());
-        buffers.push_back(fb::CreateBuffer(b, 0, tables + behind->size() + 2, t.bytes.size()));
+        buffers.push_back(lite::CreateBuffer(b, 0, tables + behind->size() + 2, t.bytes.size()));
         *behind += t.bytes;
       } else if (!t.bytes.empty()) {
         buffer = uint32_t(buffers.size());
         b.ForceVectorAlignment(t.bytes.size(), 1, 16);
-        buffers.push_back(fb::CreateBuffer(
+        buffers.push_back(lite::CreateBuffer(
             b, b.CreateVector(reinterpret_cast<const uint8_t*>(t.bytes.data()), t.bytes.size())));
       }
-      flatbuffers::Offset<fb::Quantization> quantization;
+      flatbuffers::Offset<lite::Quantization> quantization;
       if (!t.scales.empty())
         quantization =
-            fb::CreateQuantization(b, 0, 0, b.CreateVector(t.scales), b.CreateVector(t.zeros),
-                                   fb::QuantizationDetails::NONE, 0, t.axis);
+            lite::CreateQuantization(b, 0, 0, b.CreateVector(t.scales), b.CreateVector(t.zeros),
+                                     lite::QuantizationDetails::NONE, 0, t.axis);
       const auto signature = t.signature.empty() ? 0 : b.CreateVector(t.signature);
-      tensors.push_back(fb::CreateTensor(b, b.CreateVector(t.shape), t.type, buffer,
-                                         b.CreateString(t.name), quantization, t.variable, 0,
-                                         signature));
+      tensors.push_back(lite::CreateTensor(b, b.CreateVector(t.shape), t.type, buffer,
+                                           b.CreateString(t.name), quantization, t.variable, 0,
+                                           signature));
     }
-    std::vector<flatbuffers::Offset<fb::Operator>> operators;
+    std::vector<flatbuffers::Offset<lite::Operator>> operators;
     for (const OperatorGiven& op : graph.operators) {
-      codes.push_back(fb::CreateOperatorCode(b, int8_t(std::min(op.code, 127)),
-                                             op.custom.empty() ? 0 : b.CreateString(op.custom),
-                                             op.version, op.code));
+      codes.push_back(lite::CreateOperatorCode(b, int8_t(std::min(op.code, 127)),
+                                               op.custom.empty() ? 0 : b.CreateString(op.custom),
+                                               op.version, op.code));
       const auto options = op.options ? options_table(b, op) : 0;
       operators.push_back(
-          fb::CreateOperator(b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs),
-                             b.CreateVector(op.outputs), op.second ? 0 : uint8_t(op.options),
-                             op.second ? 0 : options, bytes_of(b, op.custom_options), 0, 0, 0, 0, 0,
-                             op.second ? uint8_t(op.options) : 0, op.second ? options : 0));
+          lite::CreateOperator(b, uint32_t(codes.size() - 1), b.CreateVector(op.inputs),
+                               b.CreateVector(op.outputs), op.second ? 0 : uint8_t(op.options),
+                               op.second ? 0 : options, bytes_of(b, op.custom_options), 0, 0, 0, 0,
+                               0, op.second ? uint8_t(op.options) : 0, op.second ? options : 0));
     }
-    made.push_back(fb::CreateSubGraph(b, b.CreateVector(tensors), b.CreateVector(graph.inputs),
-                                      b.CreateVector(graph.outputs), b.CreateVector(operators),
-                                      b.CreateString("main")));
+    made.push_back(lite::CreateSubGraph(b, b.CreateVector(tensors), b.CreateVector(graph.inputs),
+                                        b.CreateVector(graph.outputs), b.CreateVector(operators),
+                                        b.CreateString("main")));
   }
-  std::vector<flatbuffers::Offset<fb::Signature>> entries;
+  std::vector<flatbuffers::Offset<lite::Signature>> entries;
   for (const SignatureGiven& s : signatures) {
     const auto ports = [&](const std::vector<std::pair<std::string, uint32_t>>& list) {
-      std::vector<flatbuffers::Offset<fb::TensorMap>> all;
+      std::vector<flatbuffers::Offset<lite::TensorMap>> all;
       for (const auto& [name, tensor] : list)
-        all.push_back(fb::CreateTensorMap(b, b.CreateString(name), tensor));
+        all.push_back(lite::CreateTensorMap(b, b.CreateString(name), tensor));
       return b.CreateVector(all);
     };
     const auto inputs = ports(s.inputs), outputs = ports(s.outputs);
-    entries.push_back(fb::CreateSignature(b, inputs, outputs, b.CreateString(s.name), s.subgraph));
+    entries.push_back(
+        lite::CreateSignature(b, inputs, outputs, b.CreateString(s.name), s.subgraph));
   }
   const auto all_codes = b.CreateVector(codes);
   const auto all_graphs = b.CreateVector(made);
   const auto all_buffers = b.CreateVector(buffers);
   const auto all_entries = b.CreateVector(entries);
-  b.Finish(fb::CreateModel(b, version, all_codes, all_graphs, b.CreateString("made here"),
-                           all_buffers, 0, 0, all_entries),
+  b.Finish(lite::CreateModel(b, version, all_codes, all_graphs, b.CreateString("made here"),
+                             all_buffers, 0, 0, all_entries),
            "TFL3");
   return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }

@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kAdd = 0, kConv = 3, kFullyConnected = 9, kLogistic = 14, kReshape = 22, kResize = 23,
               kMean = 40, kDiv = 42, kLogSoftmax = 50, kFloorMod = 95;
-const auto kI8 = fb::TensorType::int8, kU8 = fb::TensorType::uint8;
+const auto kI8 = lite::TensorType::int8, kU8 = lite::TensorType::uint8;
 
 /// y = x + c of bytes.
-GraphGiven sum_of_bytes(fb::TensorType type = kI8) {
+GraphGiven sum_of_bytes(lite::TensorType type = kI8) {
   GraphGiven g;
   g.tensors = {{"x", type, {1, 2}, "", {}, {0.5f}, {3}},
                {"c", type, {2}, std::string("\1\x7e"), {}, {0.25f}, {4}},
@@ -37,7 +37,7 @@ GraphGiven product_of_bytes(std::string bias, int columns = 2) {
   GraphGiven g;
   g.tensors = {{"x", kI8, {1, columns}, "", {}, {0.5f}, {-128}},
                {"w", kI8, {2, columns}, std::string(size_t(2 * columns), '\1'), {}, {0.5f}, {0}},
-               {"b", fb::TensorType::int32, {2}, std::move(bias), {}, {0.25f}, {0}},
+               {"b", lite::TensorType::int32, {2}, std::move(bias), {}, {0.25f}, {0}},
                {"y", kI8, {1, 2}, "", {}, {2.f}, {-1}}};
   g.operators = {{kFullyConnected, {0, 1, 2}, {3}, 8, {}, {{0, 1}}}};
   g.inputs = {0};
@@ -192,7 +192,7 @@ TEST_CASE("uint8 images grow by products of floats, in the order of the kernel a
   using importer::ExactTo;
   GraphGiven g;
   g.tensors = {{"x", kU8, {1, 2, 2, 1}, "", {}, {0.5f}, {3}},
-               {"size", fb::TensorType::int32, {2}, raw(std::vector<int32_t>{3, 3})},
+               {"size", lite::TensorType::int32, {2}, raw(std::vector<int32_t>{3, 3})},
                {"y", kU8, {1, 3, 3, 1}, "", {}, {0.5f}, {3}}};
   g.operators = {{kResize, {0, 1}, {2}, 15}};
   g.inputs = {0};
@@ -216,7 +216,7 @@ TEST_CASE("uint8 images grow by products of floats, in the order of the kernel a
 TEST_CASE("--exact-to that a model cannot have is refused") {
   using importer::ExactTo;
   GraphGiven g = sum_of_bytes();
-  for (TensorGiven& t : g.tensors) t.type = fb::TensorType::float32, t.scales.clear();
+  for (TensorGiven& t : g.tensors) t.type = lite::TensorType::float32, t.scales.clear();
   g.tensors[1].bytes = raw(std::vector<float>{1, 2});
   for (const ExactTo to : {ExactTo::kLitert, ExactTo::kBuiltin, ExactTo::kTflm}) {
     const Made out = made_of(g, to);
@@ -271,7 +271,7 @@ TEST_CASE("TFLite Micro's functions in fixed point") {
 
 TEST_CASE("means are sums of bytes") {
   GraphGiven g = sum_of_bytes();
-  g.tensors.push_back({"axis", fb::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
+  g.tensors.push_back({"axis", lite::TensorType::int32, {1}, raw(std::vector<int32_t>{1})});
   g.tensors[2].shape = {1};
   g.operators = {{kMean, {0, 3}, {2}, 27}};
   const Made out = made_of(g);
@@ -283,10 +283,10 @@ TEST_CASE("means are sums of bytes") {
 namespace {
 
 /// A fully connected layer of floats whose weights are whole numbers.
-GraphGiven hybrid_product(fb::TensorType type, const std::string& weights, int8_t asymmetric) {
+GraphGiven hybrid_product(lite::TensorType type, const std::string& weights, int8_t asymmetric) {
   GraphGiven g = product_of_bytes(raw(std::vector<float>{3, 4}));
   for (const size_t t : {size_t(0), size_t(2), size_t(3)}) {
-    g.tensors[t].type = fb::TensorType::float32;
+    g.tensors[t].type = lite::TensorType::float32;
     g.tensors[t].scales.clear();
   }
   g.tensors[1].type = type;
@@ -299,7 +299,7 @@ GraphGiven hybrid_product(fb::TensorType type, const std::string& weights, int8_
 
 TEST_CASE("inputs of integer weights are quantized in each run, row by row") {
   for (const int8_t asymmetric : {int8_t{0}, int8_t{1}})
-    for (const auto type : {kI8, fb::TensorType::int4}) {
+    for (const auto type : {kI8, lite::TensorType::int4}) {
       const std::string bytes =
           type == kI8 ? std::string("\1\2\xff\0", 4) : std::string("\x21\x0f", 2);
       const Made out = made_of(hybrid_product(type, bytes, asymmetric));
@@ -322,7 +322,8 @@ TEST_CASE("inputs of integer weights are quantized in each run, row by row") {
 }
 
 TEST_CASE("unsigned weights of floating inputs are numbers") {
-  const Made out = made_of(hybrid_product(fb::TensorType::uint8, std::string("\1\2\xff\0", 4), 0));
+  const Made out =
+      made_of(hybrid_product(lite::TensorType::uint8, std::string("\1\2\xff\0", 4), 0));
   REQUIRE(out.code == 0);
   const graph::Constant* weights = out.model.constant(out.node("Gemm").inputs[1]);
   REQUIRE(weights);
@@ -378,7 +379,7 @@ TEST_CASE("bytes that do not fit the shape of their weights") {
   g = product_of_bytes(raw(std::vector<int32_t>{0}));
   CHECK(made_of(g).code == 2);
   g = product_of_bytes(raw(std::vector<int32_t>{0, 0}));
-  g.tensors[1].type = fb::TensorType::int4;  // of four elements, two bytes
+  g.tensors[1].type = lite::TensorType::int4;  // of four elements, two bytes
   CHECK(made_of(g).code == 2);
   g = product_of_bytes(raw(std::vector<int32_t>{0, 0}));
   g.tensors[0].shape = {1, 3};
@@ -387,7 +388,7 @@ TEST_CASE("bytes that do not fit the shape of their weights") {
 
 TEST_CASE("bytes that move stay bytes") {
   GraphGiven g = sum_of_bytes();
-  g.tensors.push_back({"shape", fb::TensorType::int32, {2}, raw(std::vector<int32_t>{2, 1})});
+  g.tensors.push_back({"shape", lite::TensorType::int32, {2}, raw(std::vector<int32_t>{2, 1})});
   g.tensors[2].shape = {2, 1};
   g.operators = {{kReshape, {0, 3}, {2}, 17}};
   const Made out = made_of(g);

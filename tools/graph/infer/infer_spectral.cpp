@@ -4,6 +4,7 @@
 // sines when it runs, and the transform is a MatMul.
 #include <cmath>
 
+#include "tools/files/work_budget.h"
 #include "tools/graph/fourier_table.h"
 #include "tools/graph/infer/inference.h"
 #include "tools/graph/tensor_math.h"
@@ -28,6 +29,7 @@ struct Transform {
 /// Fft of x [.., m], m elements or those of m/2 pairs; y [.., row].
 ValueId fft(NodeContext& context, const std::vector<ValueId>& inputs, const char* kind,
             const FftAttributes& t, int64_t row) {
+  if (fft_plan(t).chirp()) host::charge_work(uint64_t(fft_plan(t).padded) * 16);
   const std::vector<double> numbers = fourier_table(t);
   const ValueId table = context.constant(
       make_floating(context.run().value(inputs[0]).dtype, {int64_t(numbers.size())}, numbers));
