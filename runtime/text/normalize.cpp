@@ -42,8 +42,8 @@ size_t unify_spaces(const TokenizerView& t, Span<const uint8_t> text, bool is_fi
 }
 
 /// BERT's: control characters are dropped, and of the uncased models accents and capitals; what is
-/// not assigned is not, and becomes unknown words. White space is a space, but for what is a control
-/// character as well: vertical tab, form feed, U+0085.
+/// not assigned is not, and becomes unknown words. White space is a space, but for what is a
+/// control character as well: vertical tab, form feed, U+0085.
 size_t fold_text(Span<const uint8_t> text, bool folds, uint8_t* out) {
   size_t n = 0;
   for (size_t i = 0; i < text.size;) {

