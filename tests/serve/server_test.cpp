@@ -117,6 +117,7 @@ TEST_CASE("serve: what is wrong with a request has a number and a line") {
       {"GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "Host: expected one line"},
       {"GET http://b/v2 HTTP/1.1\r\nHost: a\r\n\r\n", 400, "Host: another than"},
       {"GET /v2 HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403, "--allow-host"},
+      {"GET /v2 HTTP/1.1\r\nHost: evil@localhost\r\n\r\n", 403, "--allow-host"},
       {get("/v2", "X: a\r\n b\r\n"), 400, "not HTTP/1"},
       {"POST " + kInfer + " HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n 2\r\n\r\n{}", 400,
        "not HTTP/1"},

@@ -25,7 +25,9 @@ std::string name_of(std::string_view host) {
   }
   std::string name = in_small_letters(host.substr(0, host.find(':')));
   if (!name.empty() && name.back() == '.') name.pop_back();
-  return name;
+  return name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._") == std::string::npos
+             ? name
+             : "";
 }
 
 bool is_address(const std::string& name) {
