@@ -169,6 +169,12 @@ Status RunGenerator::prefill(uint64_t deadline_ns, uint64_t* left, ErrorDetail* 
   const int64_t behind = find_behind();
   if (left) *left = uint64_t(behind);
   INGOT_TRY(check_cancel(detail));
+  return advance(behind, deadline_ns, left, detail);
+}
+
+/// The next part of those that are behind.
+Status RunGenerator::advance(int64_t behind, uint64_t deadline_ns, uint64_t* left,
+                             ErrorDetail* detail) {
   if (behind == 0) return {};
   if (ahead_ > 0) {  // the token that was chosen is the first of them
     take_proposed();
@@ -212,7 +218,7 @@ Status RunGenerator::step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* det
   if (all == 0) return {};
   if (count == 1) {
     last->part_ = 0;
-    return last->prefill(deadline_ns, left, detail);
+    return last->advance(all, deadline_ns, left, detail);
   }
   for (int64_t i = 0; i < slots; i++) slot(i)->ahead_ = 0;
   int64_t computed = runs().most() - room;

@@ -95,6 +95,7 @@ class RunGenerator {
   Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
   Status check_cancel(ErrorDetail* detail) const;
   int64_t find_behind();
+  Status advance(int64_t behind, uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   void take_proposed();
   void drop_logits() { logits_ = {}, ahead_ = 0; }
   StatePart state_part() const { return {slot_, runs().slots()}; }

@@ -102,10 +102,11 @@ Status TokenRun::check_ports(ErrorDetail* detail) const {
 }
 
 Status TokenRun::bind(int64_t count, ErrorDetail* detail) {
-  if (tokens_->view.row_length() == count) return {};
-  const DimBinding binding = {kLength, count};
-  INGOT_TRY(rebind_session(session_, {&binding, 1}, detail));
-  INGOT_TRY(check_ports(detail));
+  if (tokens_->view.row_length() != count) {
+    const DimBinding binding = {kLength, count};
+    INGOT_TRY(rebind_session(session_, {&binding, 1}, detail));
+  }
+  INGOT_TRY(check_ports(detail));  // a binding that failed here stays
   return check_port(tokens_, "tokens", DType::kI32, uint64_t(count), detail);
 }
 

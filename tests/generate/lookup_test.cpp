@@ -10,6 +10,7 @@
 
 #include "ingot/text.hpp"
 #include "tests/generate/chat_session.h"
+#include "tests/support/onnx_writer.h"
 #include "tools/text/grammar.h"
 
 using namespace ingot;
@@ -295,6 +296,29 @@ TEST_CASE("look-up: more than the file checks is refused, and changes nothing") 
   CHECK(plain.generator.begin(prompt, asked.options(-1)).ok());
   // Slots have rows to ask for already.
   CHECK(LookupChat(0, 1, 3).generator.summary().lookup == 2);
+}
+
+TEST_CASE("look-up: a file with fewer rows than a run has tokens is refused each time") {
+  OnnxGraph g;
+  const char* const kFloat[] = {"tokens", "position", "rows"};
+  g.input("tokens", {1, "T"}, 6).input("position", {1}, 7).input("rows", {1}, 7);
+  g.input("cache", {64, 1}).output("logits").output("cache_out");
+  for (const std::string name : kFloat)
+    g.node("Cast", {name}, {name + "_f"}, {attribute("to", int64_t(1))});
+  g.initializer("w", {1, 8}, std::vector<float>(8, 0.5f));
+  g.node("ReduceMax", {"tokens_f"}, {"most"}, {attribute("axes", std::vector<int64_t>{1})});
+  g.node("Add", {"position_f", "rows_f"}, {"sum"}).node("Mul", {"most", "w"}, {"scores"});
+  g.node("Add", {"scores", "sum"}, {"logits"}).node("Add", {"cache", "position_f"}, {"cache_out"});
+  const Scratch scratch;
+  convert::ConvertOptions options;
+  options.dims = {"T=1..64"}, options.states = {{"cache", "cache_out"}};
+  FileBytes bytes(convert::convert_source(scratch.write("rows.onnx", g.bytes(13)), options).file);
+  const Model model = open_bytes_or_fail(bytes);
+  const Session session = chat_session(model, 1);
+  auto generator = Generator::create(session, nullptr);
+  REQUIRE(generator.ok());
+  REQUIRE(generator->begin(Ids(40, 1)).ok());
+  for (int i = 0; i < 3; i++) CHECK(generator->prefill().error().code == INGOT_SHAPE_MISMATCH);
 }
 
 TEST_CASE("look-up: the longest match that is last, and less where nothing is accepted") {

@@ -246,8 +246,8 @@ typedef struct ingot_answer_options {
   /* of the generator's text, with a grammar; the answer uses it until it ends. May be null */
   ingot_constraint* constraint;
   /* tokens that are proposed for a run at most, where the last ones stood before in prompt and
-     answer: the answer is the same, in fewer runs. 0: none; -1: as many as the file was converted
-     for (`ingot convert --lookup N`) */
+     answer: with exact precision the answer is the same, in fewer runs. 0: none; -1: as many as the
+     file was converted for (`ingot convert --lookup N`) */
   int32_t lookup;
 } ingot_answer_options;
 enum {
