@@ -117,6 +117,27 @@ TEST_CASE("blocks of any finite numbers below 2^15 decode as numbers near them")
   }
 }
 
+TEST_CASE("blocks of numbers near the least scale of 16 bits are no zeros") {
+  for (const float most : {1e-5f, 1e-6f})
+    for (const Row& each : kRows) {
+      const GgufBlock& block = *find_gguf_block(each.type);
+      if (!block.encode) continue;
+      CAPTURE(block.name);
+      CAPTURE(most);
+      std::vector<float> x(256), y(256);
+      for (int i = 0; i < 256; i++) x[size_t(i)] = most * float(37 * i % 64 - 32) / 32;
+      std::vector<uint8_t> bytes(block.bytes * size_t(256 / block.elements));
+      for (size_t i = 0; i < 256 / block.elements; i++)
+        block.encode(&x[i * block.elements], &bytes[i * block.bytes]);
+      decode_gguf_blocks(block, bytes.data(), bytes.size(), y.data());
+      double lost = 0, all = 0;
+      for (size_t i = 0; i < 256; i++) {
+        lost += double(y[i] - x[i]) * double(y[i] - x[i]), all += double(x[i]) * double(x[i]);
+      }
+      CHECK(lost < all / 16);
+    }
+}
+
 TEST_CASE("a small GGUF file, whole and cut") {
   const host::TemporaryPath file(".gguf");
   const std::string whole = small_file();

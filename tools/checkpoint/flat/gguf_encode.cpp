@@ -15,6 +15,12 @@ constexpr int kLanes = 8;
 /// As a file keeps it.
 float in_half(float x) { return host::widen_f16(host::narrow_f16(x)); }
 float in_half(double x) { return in_half(float(x)); }
+/// Never 0 where it was not: all of a block would be its minimum.
+template <class T>
+float scale_in_half(T x) {
+  const float half = in_half(x);
+  return half == 0 && x != 0 ? std::copysign(0x1p-24f, float(x)) : half;
+}
 
 /// Nearest code, ties to even. @pre |x| < 2^22
 inline float rounded(float x) {
@@ -142,7 +148,7 @@ Blocks32 settle(const float* x, const CodeRange& range, bool has_minimum,
   Blocks32 best;
   double least = INFINITY;
   for (const Fit& start : starts) {
-    Fit fit = {in_half(start.scale), in_half(start.minimum)};
+    Fit fit = {scale_in_half(start.scale), in_half(start.minimum)};
     float codes[32];
     for (int turn = 0; turn < 4; turn++) {
       const double error = choose_codes<32>(x, fit, range, codes);
@@ -157,7 +163,7 @@ Blocks32 settle(const float* x, const CodeRange& range, bool has_minimum,
       }
       const double spread = 32 * cc - c * c;
       if (has_minimum && spread > 0) fit.minimum = in_half((cc * v - c * cx) / spread);
-      if (cc > 0) fit.scale = in_half((cx - double(fit.minimum) * c) / cc);
+      if (cc > 0) fit.scale = scale_in_half((cx - double(fit.minimum) * c) / cc);
     }
   }
   return best;
@@ -250,7 +256,7 @@ Fit refit(const float* x, const Super<N>& s, bool has_minimum) {
   const double spread = aa * bb - ab * ab;
   Fit fit = s.fit;
   if (has_minimum && spread > 0) fit.minimum = in_half((aa * bx - ab * ax) / spread);
-  if (aa > 0) fit.scale = in_half((ax - double(fit.minimum) * ab) / aa);
+  if (aa > 0) fit.scale = scale_in_half((ax - double(fit.minimum) * ab) / aa);
   return fit;
 }
 
@@ -267,7 +273,7 @@ Super<N> fit_super(const float* x, const CodeRange& range, const Factors& factor
   }
   // the side with a factor more, where there are two
   const int end = factors.low < 0 ? factors.low : factors.high;
-  s.fit = {in_half(most / float(end)), in_half(deepest / float(factors.high))};
+  s.fit = {scale_in_half(most / float(end)), scale_in_half(deepest / float(factors.high))};
   double least = INFINITY;
   for (int turn = 0; turn < 4; turn++) {
     double error = 0;

@@ -150,7 +150,8 @@ Json messages_of(const Json& body) {
 
 Json chat_of_messages(const Json& body, bool needs_length) {
   if (needs_length) needed("", body, "max_tokens");
-  Json chat = Json::object();
+  // Appended: operator[] would look through what is there, and any number of keys may come.
+  Json::object_t chat;
   for (const auto& [key, value] : body.items()) {
     if (value.is_null() || is_mark(key) || key == "system" || key == "messages") continue;
     // of OpenAI's, that have no place in a reply of Anthropic's or another name
@@ -160,16 +161,16 @@ Json chat_of_messages(const Json& body, bool needs_length) {
       if (needed_text(key, value, "type") != "disabled")
         refuse_unsupported(key, ": expected {\"type\": \"disabled\"}");
     } else if (key == "tools") {
-      chat[key] = tools_of(value);
+      chat.emplace_back(key, tools_of(value));
     } else if (key == "tool_choice") {
-      chat[key] = choice_of(value);
+      chat.emplace_back(key, choice_of(value));
     } else if (key == "output_config") {
-      chat["response_format"] = format_of(value);
+      chat.emplace_back("response_format", format_of(value));
     } else {
-      chat[key] = value;
+      chat.emplace_back(key, value);
     }
   }
-  chat["messages"] = messages_of(body);
+  chat.emplace_back("messages", messages_of(body));
   return chat;
 }
 
