@@ -390,7 +390,7 @@ class RefusedTest(unittest.TestCase):
         names = [name for name, *_ in _ingot.settings()]
         self.assertEqual([n for n in _language.AnswerOptions.__annotations__ if n in names], names)
         own = set(_language.AnswerOptions.__annotations__) - set(names)
-        self.assertEqual(len(own), 9)
+        self.assertEqual(len(own), 10)
 
 
 if __name__ == "__main__":
