@@ -132,3 +132,13 @@ TEST_CASE("quantize_per_tensor of a program: a range that the type has not is re
   CHECK(why(5, 5, 0).find("|quant_min|") != std::string::npos);
   CHECK(why(0, 255, 6).find("|dtype|") != std::string::npos);
 }
+
+TEST_CASE("quantized tensors: a convolution of no image is refused") {
+  Program p;
+  const Value weight = p.floats({1, 1, 1, 1}, {1}), none = Value::none();
+  Value q = p.input("x", DType::kF32, {});
+  aten::Builder::set_quantization(q.tensor, {DType::kU8, 0.5, 10});
+  CHECK_THROWS_AS(p.call("quantized::conv1d", {q, weight, none, list({1}), list({0}), list({1}),
+                                               whole(1), Value::of(0.5), whole(0)}),
+                  graph::ConversionError);
+}

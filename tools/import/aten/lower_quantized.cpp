@@ -108,6 +108,7 @@ Results convolve_rows(Operands& o) {
   const Value weight = o.value("weight");
   Dims dims = b.dims(o.read("qx"));
   const bool as_image = b.rank(o.read("weight")) == 4;
+  if (dims.size() < 2) o.corrupt("its input has shape " + graph::text(dims));
   if (as_image) dims.insert(dims.end() - 1, Dim(1));
   const Value x = as_image ? Value::of(b.own(b.reshape(o.read("qx"), dims))) : o.value("qx");
   std::vector<Value> passed = {x, weight, o.value("bias"), o.value("stride"), o.value("padding")};
