@@ -318,7 +318,10 @@ Dims broadcast(NodeContext& context, const Dims& a, const Dims& b) {
     } else {
       // A dimension of two inputs that meets an expression of itself is not one dimension.
       if (never_equal(x, y)) context.force_equal(x, y);
-      result = max(x, y) * min(min(x, y), 1);  // equal, or one of them is 1, beside which 0 stays
+      result = max(x, y);
+      // Equal, or one of them is 1, beside which 0 stays; a part of a dimension is that dimension.
+      if (result.text() != x.text() && result.text() != y.text())
+        result = result * min(min(x, y), 1);
     }
   }
   return out;
