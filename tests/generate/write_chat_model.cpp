@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   using namespace ingot;
-  if (argc < 2 || argc > 4) return 1;
+  if (argc < 2 || argc > 4 || argv[1][0] == '-') return 1;
   const int64_t context = argc > 2 ? std::atoll(argv[2]) : test::kChatContext;
   const std::string what = argc > 3 ? argv[3] : "0";
   test::gguf::Source source = test::chat_source();

@@ -211,16 +211,21 @@ def difference(name, texts, ids, expected):
     return "" if len(ids) == len(expected) else f"{len(ids)} answers, expected {len(expected)}"
 
 
+def tokenized(ingot, path, folder, items, *options):
+    """What `ingot tokenize` gives for each of the items."""
+    asked = folder / "asked.json"
+    asked.write_text(json.dumps(items))
+    done = run(ingot, "tokenize", path, "--file", asked, "--batch", "--special", *options)
+    return json.loads(done.succeeded().stdout)
+
+
 def compare(ingot, name, texts, corpus, folder):
     t = train(name, folder, corpus)
-    path, asked = folder / "tokenizer.json", folder / "asked.json"
+    path = folder / "tokenizer.json"
     t.save(str(path))
 
     def answers(items, *options):
-        asked.write_text(json.dumps(items))
-        done = run(ingot, "tokenize", path, "--file", asked, "--batch", "--special", *options)
-        done.succeeded()
-        return json.loads(done.stdout)
+        return tokenized(ingot, path, folder, items, *options)
 
     expected = [e.ids for e in t.encode_batch(texts, add_special_tokens=False)]
     wrong = difference(name, texts, answers(texts, "--no-ends"), expected)

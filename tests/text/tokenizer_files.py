@@ -188,13 +188,9 @@ def without_late(texts):
 
 def compare(ingot, path, peer, texts, folder):
     """What differs first, ids or texts, and the number of both that do."""
-    asked = folder / "asked.json"
 
     def answers(items, *options):
-        asked.write_text(json.dumps(items))
-        done = run(ingot, "tokenize", path, "--file", asked, "--batch", "--special", *options)
-        done.succeeded()
-        return json.loads(done.stdout)
+        return trained.tokenized(ingot, path, folder, items, *options)
 
     expected = [e.ids for e in peer.encode_batch_fast(texts, add_special_tokens=False)]
     ids, back = answers(texts, "--no-ends"), answers(expected, "--decode")

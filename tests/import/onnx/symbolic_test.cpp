@@ -258,6 +258,15 @@ TEST_CASE("symbolic: the largest numbers are no limits of a Clip and of floats")
   }
 }
 
+TEST_CASE("symbolic: a part of a dimension broadcasts to that dimension") {
+  OnnxGraph g;
+  g.input("x", {"N", 4}).output("y").initializer("w", {32, 4}, std::vector<float>(128));
+  g.initializer("zero", {1}, Ints{0}).node("Shape", {"x"}, {"s"});
+  g.node("Gather", {"s", "zero"}, {"n"}).node("Slice", {"w", "zero", "n", "zero"}, {"part"});
+  g.node("Add", {"x", "part"}, {"y"});  // min(32, N) rows
+  CHECK(output_type(import(g)) == "f32[N, 4]");
+}
+
 TEST_CASE("symbolic: a dimension of 0 beside one of 1 is 0") {
   for (const bool by_shape : {false, true}) {
     OnnxGraph g;

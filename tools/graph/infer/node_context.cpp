@@ -320,8 +320,7 @@ Dims broadcast(NodeContext& context, const Dims& a, const Dims& b) {
       if (never_equal(x, y)) context.force_equal(x, y);
       result = max(x, y);
       // Equal, or one of them is 1, beside which 0 stays; a part of a dimension is that dimension.
-      if (result.text() != x.text() && result.text() != y.text())
-        result = result * min(min(x, y), 1);
+      if (result != x && result != y) result = result * min(min(x, y), 1);
     }
   }
   return out;
