@@ -97,6 +97,7 @@ TEST_CASE("differences of neighbours") {
   CHECK(p.numbers(p.call("diff", {x, whole(1), whole(0), x})) ==
         Numbers{1, -4, -4, -1, 4, 4, 1, -4, -4});
   CHECK(p.numbers(p.call("diff", {p.tensor(DType::kBool, {3}, {1, 0, 0})})) == Numbers{1, 0});
+  CHECK(p.shape(p.call("diff", {x, whole(int64_t(1) << 40)})) == "[2, 0]");
   CHECK(p.refusals() == "");
 }
 

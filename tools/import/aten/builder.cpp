@@ -207,6 +207,8 @@ std::vector<ValueId> Builder::emit_node(graph::Node node, size_t outputs) {
   return made;
 }
 void Builder::add(graph::Node node) {
+  // One call makes as many nodes as its numbers ask for.
+  host::charge_metadata(sizeof node + node.outputs.size() * sizeof(graph::Value));
   if (!model.source_nodes.empty()) {
     node.sources = {uint32_t(model.source_nodes.size() - 1)};
     if (node.name.empty()) node.name = model.source_nodes.back().name;

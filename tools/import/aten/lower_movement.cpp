@@ -154,11 +154,15 @@ Results flip(Operands& o) {
 /// Neighbours, the first taken from the second; of truths whether they differ.
 Results difference(Operands& o) {
   const DType dtype = o.b.dtype(o.read("self"));
-  const int64_t axis = o.axis("dim", o.b.rank(o.read("self"))), times = o.integer("n");
+  const int64_t axis = o.axis("dim", o.b.rank(o.read("self")));
+  int64_t times = o.integer("n");
+  if (times < 0) o.corrupt("takes differences " + std::to_string(times) + " times");
   std::vector<ValueId> parts;
   for (const char* name : {"prepend", "self", "append"})
     if (o.given(name)) parts.push_back(o.b.cast(o.read(name), dtype));
   ValueId x = parts.size() == 1 ? parts[0] : o.b.emit(op::Concat, parts, {{attr::axis, axis}});
+  // Nothing is left after as many as there are elements.
+  times = std::min(times, o.b.dims(x)[size_t(axis)].value().value_or(times));
   for (int64_t i = 0; i < times; i++) {
     const Dim extent = o.b.dims(x)[size_t(axis)];
     const ValueId first = o.b.slice(x, axis, Dim(0), extent - Dim(1)),
