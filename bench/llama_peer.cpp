@@ -4,7 +4,7 @@
 //   llama_peer MODEL.gguf THREADS CONTEXT
 //     prints one line of JSON, then answers each line of stdin with one:
 //     measure PROMPT GENERATE   three rounds, the first of which counts for none: tokens a second
-//     logits FILE ID..          f32 logits of every token, one evaluation -> FILE
+//     logits FILE BATCH ID..    f32 logits of every token, evaluated BATCH at a time -> FILE
 //   llama_peer quantize IN.gguf OUT.gguf NUMBER
 //     all weights in blocks of one type, by the number of llama.h's llama_ftype
 #include <algorithm>
@@ -91,20 +91,22 @@ struct Peer {
                 (prompts[0] + prompts[1]) / 2, (generations[0] + generations[1]) / 2, resident());
   }
 
-  void write_logits(const std::string& path, const std::vector<llama_token>& ids) {
+  void write_logits(const std::string& path, size_t batch, const std::vector<llama_token>& ids) {
     rewind();
-    llama_batch batch = llama_batch_init(int32_t(ids.size()), 0, 1);
-    batch.n_tokens = int32_t(ids.size());
-    for (size_t i = 0; i < ids.size(); i++) {
-      batch.token[i] = ids[i], batch.pos[i] = llama_pos(i);
-      batch.n_seq_id[i] = 1, batch.seq_id[i][0] = 0, batch.logits[i] = 1;
-    }
-    if (llama_decode(context, batch)) fail("llama_decode failed");
     std::ofstream file(path, std::ios::binary);
-    for (size_t i = 0; i < ids.size(); i++)
-      file.write(reinterpret_cast<const char*>(llama_get_logits_ith(context, int32_t(i))),
-                 std::streamsize(sizeof(float)) * vocabulary);
-    llama_batch_free(batch);
+    for (size_t begin = 0; begin < ids.size(); begin += batch) {
+      llama_batch part = llama_batch_init(int32_t(batch), 0, 1);
+      for (size_t at = begin; at < std::min(begin + batch, ids.size()); at++) {
+        const int32_t i = part.n_tokens++;
+        part.token[i] = ids[at], part.pos[i] = llama_pos(at);
+        part.n_seq_id[i] = 1, part.seq_id[i][0] = 0, part.logits[i] = 1;
+      }
+      if (llama_decode(context, part)) fail("llama_decode failed");
+      for (int32_t i = 0; i < part.n_tokens; i++)
+        file.write(reinterpret_cast<const char*>(llama_get_logits_ith(context, i)),
+                   std::streamsize(sizeof(float)) * vocabulary);
+      llama_batch_free(part);
+    }
     std::printf("{\"vocabulary\": %d}\n", vocabulary);
   }
 };
@@ -150,9 +152,11 @@ int main(int argc, char** argv) {
       peer.measure(prompt, generate);
     } else {
       std::vector<llama_token> ids;
-      words >> path;
+      size_t batch = 0;
+      words >> path >> batch;
+      if (batch == 0) fail("a batch of no token");
       for (llama_token id; words >> id;) ids.push_back(id);
-      peer.write_logits(path, ids);
+      peer.write_logits(path, batch, ids);
     }
     std::fflush(stdout);
   }

