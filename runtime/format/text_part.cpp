@@ -21,6 +21,11 @@ bool are_starts(Span<const uint32_t> starts, uint64_t count, uint64_t total) {
   return true;
 }
 
+TrieView view_of(const fb::Trie& from) {
+  return {span_of<uint32_t>(from.first()), span_of<uint8_t>(from.label()),
+          span_of<int32_t>(from.piece())};
+}
+
 /// Children lie behind their parents and tile the nodes, labels ascend, no string is longer than a
 /// piece.
 Status check_shape(TrieView* t, uint32_t pieces, ErrorDetail* d) {
@@ -71,11 +76,36 @@ constexpr uint32_t kNamed =
 Status check_trie(const TokenizerView& v, const fb::Trie* from, uint32_t kinds, const char* field,
                   TrieView* out, ErrorDetail* d) {
   if (!from) return {};
-  out->first = span_of<uint32_t>(from->first());
-  out->label = span_of<uint8_t>(from->label());
-  out->piece = span_of<int32_t>(from->piece());
+  *out = view_of(*from);
   INGOT_TRY(check_shape(out, v.count, d));
   return check_strings(v, *out, kinds, field, d);
+}
+
+/// What is replaced, and how much longer a text may become.
+Status check_replacements(const fb::Replacements* from, ReplacementsView* r, ErrorDetail* d) {
+  if (!from) return {};
+  r->keys = view_of(*from->keys());
+  r->starts = span_of<uint32_t>(from->starts());
+  r->bytes = span_of<uint8_t>(from->bytes());
+  r->by_cluster = from->by_cluster();
+  if (r->starts.size == 0 || r->starts.size > kMaxPieces ||
+      !are_starts(r->starts, r->starts.size - 1, r->bytes.size))
+    return refuse_meaning(d, "replacements.starts ascend to the end of bytes");
+  INGOT_TRY(check_shape(&r->keys, uint32_t(r->starts.size - 1), d));
+  r->growth = 3;  // of a byte that is not UTF-8
+  uint64_t depth = 0;
+  for (uint64_t begin = 0, end = 1; begin < end; depth++) {  // a level of nodes
+    for (uint64_t i = begin; i < end; i++) {
+      if (r->keys.piece[i] < 0) continue;
+      const uint64_t growth = (r->with(uint32_t(r->keys.piece[i])).size + depth - 1) / depth;
+      if (growth > kMaxGrowth)
+        return fail(d, Code::kLimitExceeded, "replacements: growth", kMaxGrowth, growth);
+      if (growth > r->growth) r->growth = uint32_t(growth);
+    }
+    const uint64_t next = r->keys.first[end];
+    begin = end, end = next;
+  }
+  return {};
 }
 
 Status check_pieces(const fb::Tokenizer& from, TokenizerView* v, ErrorDetail* d) {
@@ -225,6 +255,8 @@ Status open_text(Span<const uint8_t> part, TokenizerView* out, ErrorDetail* deta
   v.prefix_unless_space = from->prefix_unless_space();
   v.collapse_spaces = from->collapse_spaces(), v.bytes = from->bytes();
   v.whole_pieces = from->whole_pieces(), v.fuse_unknown = from->fuse_unknown();
+  v.keep_end_space = from->keep_end_space();
+  INGOT_TRY(check_replacements(from->replacements(), &v.replacements, detail));
   v.strip_space = from->strip_space(), v.unknown = from->unknown();
   INGOT_TRY(check_pieces(*from, &v, detail));
   INGOT_TRY(check_trie(v, from->pieces(), kMatched, "pieces: of text", &v.pieces, detail));

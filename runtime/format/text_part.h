@@ -15,6 +15,7 @@ namespace ingot {
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 28;
 constexpr uint32_t kMaxPieces = 1u << 22;
 constexpr uint32_t kMaxPieceBytes = 1024;
+constexpr uint32_t kMaxGrowth = 64;  // bytes that a replaced byte becomes
 
 // Numbers of schema/text.fbs.
 enum class TextModel : uint8_t { kRanked, kScored, kUnigram, kWords };
@@ -72,12 +73,25 @@ struct TrieView {
   bool empty() const { return label.size <= 1; }
 };
 
+/// Strings that are replaced in a text before it is normalized: entry i of `keys` becomes with(i).
+struct ReplacementsView {
+  TrieView keys;
+  Span<const uint32_t> starts;
+  Span<const uint8_t> bytes;
+  bool by_cluster = false;
+  uint32_t growth = 1;  // most bytes that one byte of text becomes
+  Span<const uint8_t> with(uint32_t i) const {
+    return {bytes.data + starts[i], starts[i + 1] - starts[i]};
+  }
+};
+
 struct TokenizerView {
   TextModel model = TextModel::kRanked;
   TextNormalizer normalizer = TextNormalizer::kNone;
   SpacePrefix space_prefix = SpacePrefix::kNever;
   bool prefix_unless_space = false, collapse_spaces = false, bytes = false, whole_pieces = false,
-       fuse_unknown = false, strip_space = false;
+       fuse_unknown = false, strip_space = false, keep_end_space = false;
+  ReplacementsView replacements;
   Span<const TextStage> stages;
   uint32_t count = 0;  // of pieces
   Span<const uint32_t> piece_starts;

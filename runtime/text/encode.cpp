@@ -11,10 +11,12 @@ namespace ingot::text {
 namespace {
 
 Buffers take_buffers(const TokenizerView& t, uint64_t text_bytes, BumpAllocator* from) {
-  const uint64_t normalized_bytes = normalized_bound(t, text_bytes);
+  const uint64_t replaced_bytes = replaced_bound(t, text_bytes),
+                 normalized_bytes = normalized_bound(t, replaced_bytes);
   Buffers b;
+  if (!t.replacements.keys.empty()) b.replaced = from->take<uint8_t>(replaced_bytes);
   if (t.normalizer != TextNormalizer::kNone) b.normalized = from->take<uint8_t>(normalized_bytes);
-  b.codes = from->take<uint32_t>(2 * code_bound(t, text_bytes));
+  b.codes = from->take<uint32_t>(2 * code_bound(t, replaced_bytes));
   switch (t.model) {
     case TextModel::kRanked:
     case TextModel::kScored:
@@ -32,6 +34,8 @@ Status encode_segment(Encoder* e, const uint8_t* text, size_t bytes, bool is_fir
   const TokenizerView& t = e->t;
   if (bytes == 0) return {};
   Span<const uint8_t> part{text, bytes};
+  if (!t.replacements.keys.empty())
+    part = {e->buffers.replaced, replace_strings(t, part, e->buffers.replaced)};
   if (t.normalizer != TextNormalizer::kNone)
     part = {e->buffers.normalized,
             normalize(t, part, is_first, e->buffers.codes, e->buffers.normalized)};
@@ -124,7 +128,7 @@ Status measure_encode(const TokenizerView& t, uint64_t text_bytes, EncodeNeed* n
   if (text_bytes > kMaxEncodeBytes)
     return fail(detail, Code::kLimitExceeded, "text", kMaxEncodeBytes, text_bytes);
   BumpAllocator bump(nullptr);
-  const uint64_t bytes = normalized_bound(t, text_bytes);
+  const uint64_t bytes = normalized_bound(t, replaced_bound(t, text_bytes));
   (void)take_buffers(t, text_bytes, &bump);
   need->memory_bytes = bump.used();
   need->ids = bytes + t.prefix.size + t.suffix.size;

@@ -26,6 +26,7 @@ struct Step {
 };
 
 struct Buffers {
+  uint8_t* replaced = nullptr;
   uint8_t* normalized = nullptr;
   uint32_t* codes = nullptr;  // twice code_bound() of them
   Symbol* symbols = nullptr;

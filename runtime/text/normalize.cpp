@@ -24,6 +24,7 @@ size_t unify_spaces(const TokenizerView& t, Span<const uint8_t> text, bool is_fi
   size_t i = 0;
   if (t.collapse_spaces)
     while (i < text.size && space_bytes(i)) i += space_bytes(i);
+  if (t.keep_end_space && i > 0 && i == text.size) out[n++] = ' ';
   if (has_prefix && i < text.size && !(t.prefix_unless_space && space_bytes(i))) out[n++] = ' ';
   while (i < text.size) {
     const size_t space = space_bytes(i);
@@ -34,7 +35,7 @@ size_t unify_spaces(const TokenizerView& t, Span<const uint8_t> text, bool is_fi
     i += space;
     if (t.collapse_spaces) {
       while (i < text.size && space_bytes(i)) i += space_bytes(i);
-      if (i == text.size) break;
+      if (i == text.size && !t.keep_end_space) break;
     }
     out[n++] = ' ';
   }

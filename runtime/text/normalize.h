@@ -6,7 +6,11 @@
 
 namespace ingot::text {
 
-/// Most bytes that a text of that size becomes.
+/// Most bytes that a text of that size becomes by replacements.
+uint64_t replaced_bound(const TokenizerView& t, uint64_t bytes);
+/// `text` with its replacements into `out`; the bytes that were written. @pre there are some
+size_t replace_strings(const TokenizerView& t, Span<const uint8_t> text, uint8_t* out);
+/// Most bytes that a text of that size, replaced already, becomes.
 uint64_t normalized_bound(const TokenizerView& t, uint64_t bytes);
 /// Most code points that it becomes on the way, where the normalizer takes them apart; else 0.
 uint64_t code_bound(const TokenizerView& t, uint64_t bytes);

@@ -231,6 +231,38 @@ TEST_CASE("encode: a space before a text as the model wants it") {
   }
 }
 
+TEST_CASE("encode: strings are replaced first, the longest one, or by clusters") {
+  const std::string mark = "\xcc\x81", long_mark = "\xe0\xbc\x98";  // of two bytes, of three
+  struct Case {
+    bool by_cluster;
+    std::string text, replaced;
+  };
+  const Case cases[] = {
+      {false, "a" + mark, "A"},
+      {false, "ab", "ab"},
+      {false, "x" + mark + "y", "b" + mark + "y"},
+      {false, "\t\tq\xff", "  a\xef\xbf\xbd"},
+      {true, "a" + mark, "A"},         // the whole cluster is a string
+      {true, "x" + mark + "y", "by"},  // its marks go with its first character
+      {true, "x" + long_mark + long_mark, "b" + long_mark + long_mark},  // too long: one by one
+      {true, "a" + mark + long_mark, "a" + mark + long_mark},  // whose strings are not found
+      {true, "\t" + mark, " " + mark}};                        // nothing joins a tab
+  for (const Case& c : cases) {
+    Vocabulary v = scored_vocabulary({{" ", -1.}, {"a", -2.}});
+    v.replacements = {{{"a" + mark, "A"}, {"x", "b"}, {"\t", " "}, {"q", "a"}}, c.by_cluster};
+    v.space_prefix = SpacePrefix::kNever;
+    std::string found;
+    for (const int32_t id : without_ends(loaded(v), c.text)) found += v.pieces[size_t(id)].bytes;
+    CAPTURE(c.text);
+    CHECK(found == c.replaced);
+  }
+  Vocabulary v = scored_vocabulary({{" ", -1.}, {"a", -2.}});
+  v.collapse_spaces = v.keep_end_space = v.prefix_unless_space = true;
+  CHECK(without_ends(loaded(v), "  a   a  ") == without_ends(loaded(v), "a a "));
+  CHECK(without_ends(loaded(v), "a ").size() == 3);
+  CHECK(without_ends(loaded(v), "   ").size() == 1);
+}
+
 TEST_CASE("encode: composed text where the model wants it, in memory that is measured") {
   Vocabulary v = byte_vocabulary({{"\xc3", "\xa9"}});
   v.normalizer = TextNormalizer::kNfc;

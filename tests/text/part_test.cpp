@@ -143,6 +143,16 @@ TEST_CASE("text part: what contradicts itself is refused by its field") {
   refuse(ranked, "prefix[]", [&](const Tables& t) { put32(t.prefix()->Data(), 0, 99999); });
   const Vocabulary unigram = scored_vocabulary({{" ", -1.}, {"a", -2.}}, TextModel::kUnigram);
   refuse(unigram, "scores[]", [&](const Tables& t) { put32(t.scores()->Data(), 3, 0x7ff80000); });
+  Vocabulary replaced = unigram;
+  replaced.replacements.rules = {{"a", std::string(64, 'b')}, {"bc", ""}};
+  refuse(replaced, "replacements.starts ascend",
+         [&](const Tables& t) { put32(t.replacements()->starts()->Data(), 1, 65); });
+  refuse(replaced, "trie.piece is a piece",
+         [&](const Tables& t) { put32(t.replacements()->keys()->piece()->Data(), 1, 2); });
+  refuse(replaced, "trie.piece of the root",
+         [&](const Tables& t) { put32(t.replacements()->keys()->piece()->Data(), 0, 1); });
+  replaced.replacements.rules[0].to += 'b';
+  CHECK_THROWS_AS((void)vocabulary::encode_text_part(replaced, "test"), host::Failure);
 }
 
 TEST_CASE("decode: a character is given once all of its bytes are there") {

@@ -90,6 +90,7 @@ inline std::vector<std::vector<uint8_t>> small_parts() {
       scored_vocabulary({{" ", -2}, {"a", -3}, {" a", -4}, {"ab", -3.5}}, TextModel::kUnigram);
   unigram.byte_pieces.clear();
   unigram.collapse_spaces = unigram.fuse_unknown = true;
+  unigram.replacements.rules = {{"\xc3\xa9", "a  b"}, {"\t", " "}, {"ab", "b"}, {"abc", ""}};
   std::vector<std::vector<uint8_t>> parts;
   for (const Vocabulary& v : {ranked, scored, unigram, word_vocabulary()})
     parts.push_back(vocabulary::encode_text_part(v, "test"));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/text/small_vocabularies.h"
@@ -244,8 +245,6 @@ TEST_CASE("gguf: scored pairs, unigram and words; what contradicts itself is ref
             .loaded()
             .encode("a a") == Ids{4, 5});
   CHECK(spm("t5").loaded().encode("a ax y") == Ids{5, 5, 2, 3, 0});
-  CHECK(spm("t5").numbers("precompiled_charsmap", {1, 2}).refusal().find("precompiled_charsmap") !=
-        std::string::npos);
   CHECK(spm("plamo2").refusal().find("'plamo2'") != std::string::npos);
   CHECK(GgufText()
             .text("model", "bert")
@@ -268,4 +267,123 @@ TEST_CASE("gguf: scored pairs, unigram and words; what contradicts itself is ref
             .numbers("token_type", {9})
             .refusal()
             .find("type 9") != std::string::npos);
+}
+
+namespace {
+
+std::string charsmap_of(const std::vector<uint32_t>& units, const std::string& texts) {
+  const uint32_t size = uint32_t(4 * units.size());
+  std::string out(4 + size, 0);
+  std::memcpy(out.data(), &size, 4);
+  std::memcpy(out.data() + 4, units.data(), size);
+  return out + texts;
+}
+/// A double array in which the children of each unit have 256 units of their own.
+std::string charsmap_of(const std::map<std::string, std::string>& rules) {
+  std::vector<uint32_t> units(256);
+  std::string texts;
+  const auto child = [&](uint32_t parent, uint8_t byte) {
+    if (units[parent] >> 10 == 0) {
+      units[parent] |= (parent ^ uint32_t(units.size())) << 10;
+      units.resize(units.size() + 256);
+    }
+    const uint32_t at = parent ^ units[parent] >> 10 ^ byte;
+    units[at] |= byte;
+    return at;
+  };
+  for (const auto& [from, to] : rules) {
+    uint32_t at = 0;
+    for (const char byte : from) at = child(at, uint8_t(byte));
+    units[at] |= 0x100;
+    units[child(at, 0)] = 0x80000000 | uint32_t(texts.size());
+    texts += to + '\0';
+  }
+  return charsmap_of(units, texts);
+}
+
+}  // namespace
+
+TEST_CASE("SentencePiece's normalizer: its rules, and what is no sound one") {
+  const std::map<std::string, std::string> rules = {
+      {"A", "a"}, {"AB", "x y"}, {"\xc2\xa0", " "}, {"\t", ""}};
+  const std::string charsmap = charsmap_of(rules);
+  std::map<std::string, std::string> found;
+  for (const auto& rule : vocabulary::rules_of_charsmap(charsmap, "t")) found[rule.from] = rule.to;
+  CHECK(found == rules);
+  const auto refusal = [](const std::string& bytes) {
+    try {
+      (void)vocabulary::rules_of_charsmap(bytes, "t");
+      return std::string();
+    } catch (const host::Failure& failure) {
+      return std::string(failure.what());
+    }
+  };
+  for (const std::string& bytes :
+       {std::string(), std::string("\1\2"), charsmap.substr(0, 40), std::string(8, '\xff')})
+    CHECK(refusal(bytes).find("no array of units") != std::string::npos);
+  CHECK(refusal(charsmap.substr(0, charsmap.size() - 1)).find("does not end") != std::string::npos);
+  // Units that lead back to the first, outside, or wherever they please.
+  std::vector<uint32_t> units(256);
+  for (uint32_t byte = 1; byte < 256; byte++) units[byte] = byte | byte << 10;
+  CHECK(refusal(charsmap_of(units, "")).find("more than 64 bytes") != std::string::npos);
+  units.assign(256, 0);
+  units['a'] = 'a' | 0x100 | 1u << 30;
+  CHECK(refusal(charsmap_of(units, "")).find("outside of its array") != std::string::npos);
+  units.assign(256 * 5, 0);  // all units of a level have the same children
+  for (uint32_t at = 1; at < 256 * 4; at++)
+    units[at] = at % 256 | (at ^ (at / 256 + 1) * 256) << 10;
+  CHECK(refusal(charsmap_of(units, "")).find("without end") != std::string::npos);
+}
+
+TEST_CASE("tokenizer.json: text as XLM-RoBERTa and T5 take it") {
+  const auto base64 = [](const std::string& bytes) {
+    const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (size_t i = 0; i < bytes.size(); i += 3) {
+      uint32_t bits = 0;
+      for (size_t k = 0; k < 3; k++)
+        bits = bits << 8 | (i + k < bytes.size() ? uint8_t(bytes[i + k]) : 0);
+      for (size_t k = 0; k < 4; k++)
+        out += i + k > bytes.size() ? '=' : digits[bits >> (18 - 6 * k) & 63];
+    }
+    return out;
+  };
+  const Json replace = {
+      {"type", "Precompiled"},
+      {"precompiled_charsmap", base64(charsmap_of({{"A", "a"}, {"\n", " "}, {"\xc2\xa0", " "}}))}};
+  const Json metaspace = {
+      {"type", "Metaspace"}, {"replacement", kLow}, {"prepend_scheme", "always"}, {"split", true}};
+  const Json join = {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
+  const Json strip = {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}};
+  const std::string low = kLow;
+  const Json mask = {
+      {"id", 4}, {"content", "<mask>"}, {"special", true}, {"lstrip", true}, {"normalized", true}};
+  Json t = {{"model", {{"type", "Unigram"}, {"unk_id", 0}}},
+            {"added_tokens", Json::array({mask})},
+            {"decoder", metaspace}};
+  t["model"]["vocab"] = Json::array({{"<unk>", 0.0}, {low, -1.0}, {low + "a", -1.5}, {"a", -2.0}});
+  const auto ids = [&](const Json& normalizer, const Json& pre_tokenizer, const std::string& text) {
+    t["normalizer"] = normalizer, t["pre_tokenizer"] = pre_tokenizer;
+    text::EncodeOptions options;
+    options.parse_special = true;
+    return loaded_json(t).encode(text, options);
+  };
+  const Json by_words = {{"type", "Sequence"},
+                         {"pretokenizers", {{{"type", "WhitespaceSplit"}}, metaspace}}};
+  CHECK(ids(replace, by_words,
+            "A\n\n a\xe3\x80\x80"
+            "aA \xc2\x85") == Ids{2, 2, 2, 3});
+  CHECK(ids(replace, by_words, "a <mask>") == Ids{2, 4});
+  const Json joined = {{"type", "Sequence"}, {"normalizers", {replace, join}}};
+  CHECK(ids(joined, metaspace, " A  \na ") == Ids{2, 2, 1});
+  const Json stripped = {{"type", "Sequence"}, {"normalizers", {replace, strip, join}}};
+  CHECK(ids(stripped, metaspace, " A  \na ") == Ids{2, 2});
+  Json first = metaspace;
+  first["prepend_scheme"] = "first";
+  t["normalizer"] = joined, t["pre_tokenizer"] = first;
+  check_refusal(t, 4, "behind joined spaces");
+  Json wrong = replace;
+  wrong["precompiled_charsmap"] = "?";
+  t["normalizer"] = wrong;
+  check_refusal(t, 2, "is not base64");
 }

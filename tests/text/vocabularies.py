@@ -21,7 +21,6 @@ SEPARATOR = "\n__ggml_vocab_test__\n"
 REFUSED = {
     "aquila": "tokenizer.ggml.pre is missing",
     "gpt-neox": "tokenizer.ggml.pre is missing",
-    "nomic-bert-moe": "precompiled_charsmap",
 }
 # Words are put together with one space, lower case and without accents: not the text that was.
 LOSSY = {"bert-bge"}

@@ -55,6 +55,21 @@ Offset<fb::Trie> encode_trie(FlatBufferBuilder* to, const std::vector<Piece>& pi
   return fb::CreateTrie(*to, firsts, labels, to->CreateVector(piece));
 }
 
+Offset<fb::Replacements> encode_replacements(FlatBufferBuilder* to, const Replacements& from) {
+  std::vector<Piece> keys(from.rules.size());
+  std::vector<uint32_t> ids(keys.size()), starts = {0};
+  std::iota(ids.begin(), ids.end(), 0u);
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < keys.size(); i++) {
+    keys[i].bytes = from.rules[i].from;
+    bytes.insert(bytes.end(), from.rules[i].to.begin(), from.rules[i].to.end());
+    starts.push_back(uint32_t(bytes.size()));
+  }
+  const auto trie = encode_trie(to, keys, ids);
+  const auto all_starts = to->CreateVector(starts);
+  return fb::CreateReplacements(*to, trie, all_starts, to->CreateVector(bytes), from.by_cluster);
+}
+
 struct Merges {
   std::vector<uint32_t> first;
   std::vector<fb::Merge> rows;
@@ -200,6 +215,8 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
       &to, v.pieces, ids_where(v.pieces, [](const Piece& p) { return is_named(p.kind); }));
   const auto prefix = to.CreateVector(v.prefix);
   const auto suffix = to.CreateVector(v.suffix);
+  Offset<fb::Replacements> replacements;
+  if (!v.replacements.rules.empty()) replacements = encode_replacements(&to, v.replacements);
   Offset<fb::ChatTemplate> chat;
   if (v.chat.is_there) chat = encode_chat(&to, v.chat);
   fb::TokenizerBuilder t(to);
@@ -226,6 +243,8 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
   t.add_added(added);
   t.add_prefix(prefix);
   t.add_suffix(suffix);
+  t.add_replacements(replacements);
+  t.add_keep_end_space(v.keep_end_space);
   fb::FinishTextBuffer(to, fb::CreateText(to, t.Finish(), chat));
   std::vector<uint8_t> part(to.GetBufferPointer(), to.GetBufferPointer() + to.GetSize());
   check_part(part, where);

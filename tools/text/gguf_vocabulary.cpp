@@ -178,8 +178,9 @@ class GgufVocabulary {
   }
 
   void read_unigram() {
-    if (!file_.integers(key("precompiled_charsmap")).empty())
-      unsupported("tokenizer.ggml.precompiled_charsmap: this normalizer is not known");
+    std::string charsmap;
+    for (const int64_t byte : file_.integers(key("precompiled_charsmap"))) charsmap += char(byte);
+    if (!charsmap.empty()) v_.replacements.rules = rules_of_charsmap(charsmap, where_);
     v_.model = TextModel::kUnigram;
     v_.normalizer = TextNormalizer::kSpaces;
     v_.unknown = id("unknown_token_id");

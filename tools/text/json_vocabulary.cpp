@@ -3,7 +3,9 @@
 // model, post-processor, decoder) is one that is known, or is refused by its name.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "runtime/text/unicode.h"
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/failure.h"
 #include "tools/text/vocabulary.h"
@@ -66,12 +68,24 @@ class JsonVocabulary {
     const std::string type = type_of(n);
     if (type == "Sequence") {
       for (const Json& each : n.at("normalizers")) read_normalizer(each);
+    } else if (type == "Precompiled" && v_.replacements.rules.empty()) {
+      std::string charsmap;
+      if (!bytes_of_base64(n.value("precompiled_charsmap", ""), &charsmap))
+        corrupt("precompiled_charsmap is not base64");
+      v_.replacements = {rules_of_charsmap(charsmap, where_), true};
+    } else if (type == "Replace" && n.at("pattern").value("Regex", "") == " {2,}" &&
+               (n.value("content", "") == kLowBlock || n.value("content", "") == " ")) {
+      joins_spaces_ = true;
+    } else if (type == "Strip" && !n.value("strip_left", true) && n.value("strip_right", false)) {
+      strips_end_ = true;
     } else if (type == "Prepend" && n.value("prepend", "") == kLowBlock) {
       v_.normalizer = TextNormalizer::kSpaces;
       v_.space_prefix = SpacePrefix::kAlways;
+      normalizes_spaces_ = true;
     } else if (type == "Replace" && n.at("pattern").value("String", "") == " " &&
                n.value("content", "") == kLowBlock) {
       v_.normalizer = TextNormalizer::kSpaces;
+      normalizes_spaces_ = true;
     } else if (type == "NFC" && v_.normalizer == TextNormalizer::kNone) {
       v_.normalizer = TextNormalizer::kNfc;
     } else if (type == "BertNormalizer") {
@@ -107,10 +121,25 @@ class JsonVocabulary {
       v_.stages.push_back(TextStage::kPunctuation);
     } else if (type == "Metaspace") {
       read_metaspace(p);
+    } else if (type == "WhitespaceSplit") {
+      replace_space();
+      joins_spaces_ = strips_end_ = true;
     } else if (type == "BertPreTokenizer") {
       v_.stages.push_back(TextStage::kBert);
     } else {
       unsupported("pre_tokenizer", type);
+    }
+  }
+
+  /// White space of any kind that is not replaced already is a space.
+  void replace_space() {
+    std::set<std::string> replaced = {" "};
+    for (const Replacements::Rule& rule : v_.replacements.rules) replaced.insert(rule.from);
+    for (uint32_t code = 0; code < 0x3001; code++) {
+      uint8_t bytes[4];
+      const std::string spelled(bytes, bytes + text::put_code(code, bytes));
+      if ((text::traits_of(code) & text::kSpace) && !replaced.count(spelled))
+        v_.replacements.rules.push_back({spelled, " "});
     }
   }
 
@@ -143,6 +172,11 @@ class JsonVocabulary {
     v_.space_prefix = scheme == "first"    ? SpacePrefix::kFirst
                       : scheme == "always" ? SpacePrefix::kAlways
                                            : SpacePrefix::kNever;
+    v_.collapse_spaces = joins_spaces_;
+    v_.keep_end_space = joins_spaces_ && !strips_end_;
+    // Spaces at the start of a text are one then, which only a prefix gives here.
+    if ((joins_spaces_ || strips_end_) && (scheme != "always" || !joins_spaces_))
+      unsupported("pre_tokenizer", "Metaspace " + p.dump() + " behind joined spaces");
     if (p.value("split", true)) v_.stages.push_back(TextStage::kSpaces);
   }
 
@@ -279,10 +313,12 @@ class JsonVocabulary {
     for (const Json& added : part("added_tokens")) {
       const std::string text = added.at("content").get<std::string>();
       if (added.value("single_word", false)) unsupported("added token with single_word", text);
-      // Of NFC, the token is found before it: the same where its text is composed already.
+      // The token is found before it: the same where its text has the normal form already.
       const bool is_ascii = std::all_of(text.begin(), text.end(), [](char c) { return c > 0; });
-      if (added.value("normalized", false) && v_.normalizer != TextNormalizer::kNone &&
-          !(v_.normalizer == TextNormalizer::kNfc && is_ascii))
+      const bool keeps_ascii = !normalizes_spaces_ && v_.normalizer != TextNormalizer::kBertCased &&
+                               v_.normalizer != TextNormalizer::kBertUncased;
+      const bool has_normalizer = !part("normalizer").is_null() && !(keeps_ascii && is_ascii);
+      if (added.value("normalized", false) && has_normalizer)
         unsupported("added token that is matched behind the normalizer", text);
       const bool is_control = added.value("special", false);
       // Text has spaces in the place of U+2581 by then: a piece as others are.
@@ -344,6 +380,8 @@ class JsonVocabulary {
   const Json& root_;
   const std::string& where_;
   Vocabulary v_;
+  bool joins_spaces_ = false, strips_end_ = false;  // spaces of a text, those at its end
+  bool normalizes_spaces_ = false;                  // which added tokens with spaces then have not
 };
 
 }  // namespace

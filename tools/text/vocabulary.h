@@ -28,13 +28,23 @@ struct MergePair {
   uint32_t left = 0, right = 0, piece = 0;
 };
 
+/// Strings that are replaced before a text is normalized.
+struct Replacements {
+  struct Rule {
+    std::string from, to;
+  };
+  std::vector<Rule> rules;
+  bool by_cluster = false;  // as the library `tokenizers` does it (schema/text.fbs)
+};
+
 struct Vocabulary {
   TextModel model = TextModel::kRanked;
   std::vector<TextStage> stages;
   TextNormalizer normalizer = TextNormalizer::kNone;
   SpacePrefix space_prefix = SpacePrefix::kNever;
   bool prefix_unless_space = false, collapse_spaces = false, bytes = false, whole_pieces = false,
-       fuse_unknown = false, strip_space = false;
+       fuse_unknown = false, strip_space = false, keep_end_space = false;
+  Replacements replacements;
   std::vector<Piece> pieces;
   std::vector<MergePair> merges;  // by rank
   std::vector<int32_t> byte_pieces;
@@ -57,6 +67,11 @@ void add_chat_of_folder(Vocabulary* vocabulary, const std::string& folder);
 /// What a source's spelling of a byte-level piece says: each of its 256 letters is a byte. False
 /// where a character is none of them.
 bool bytes_of_letters(std::string_view letters, std::string* bytes);
+/// The rules of SentencePiece's precompiled_charsmap. `where` begins every error.
+std::vector<Replacements::Rule> rules_of_charsmap(std::string_view charsmap,
+                                                  const std::string& where);
+/// False where a character is no digit of it.
+bool bytes_of_base64(std::string_view text, std::string* bytes);
 /// U+2581 stands for a space.
 std::string with_spaces(std::string_view text);
 /// Pieces of `bytes` by their bytes, first come.
