@@ -60,7 +60,7 @@ def build_peer(work):
             run("cmake", "-S", source, "-B", work / name, shared, options).succeeded()
             run("cmake", "--build", work / name, "--target", target, "-j2").succeeded()
         include = ["-I", source / "include", "-I", source / "ggml/include"]
-        library = ["-L", work / "native/bin", "-lllama", f"-Wl,-rpath-link,{work / 'native/bin'}"]
+        library = ["-L", work / "native/bin", "-lllama", f"-Wl,-rpath,{work / 'native/bin'}"]
         peer = ROOT / "bench/llama_peer.cpp"
         run("g++", "-std=c++17", "-O2", include, peer, library, "-o", program).succeeded()
     return program
