@@ -15,7 +15,8 @@ namespace ingot {
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 28;
 constexpr uint32_t kMaxPieces = 1u << 22;
 constexpr uint32_t kMaxPieceBytes = 1024;
-constexpr uint32_t kMaxGrowth = 64;  // bytes that a replaced byte becomes
+constexpr uint32_t kMaxGrowth = 64;     // bytes that a replaced byte becomes
+constexpr size_t kMaxClusterBytes = 5;  // of a cluster that is replaced at once
 
 // Numbers of schema/text.fbs.
 enum class TextModel : uint8_t { kRanked, kScored, kUnigram, kWords };
@@ -73,7 +74,7 @@ struct TrieView {
   bool empty() const { return label.size <= 1; }
 };
 
-/// Strings that are replaced in a text before it is normalized: entry i of `keys` becomes with(i).
+/// Strings that are replaced in a text before it is normalized: `keys` leads to what each becomes.
 struct ReplacementsView {
   TrieView keys;
   Span<const uint32_t> starts;

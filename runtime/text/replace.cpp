@@ -9,8 +9,6 @@
 namespace ingot::text {
 namespace {
 
-constexpr size_t kMaxClusterBytes = 5;
-
 struct Match {
   int32_t entry = -1;
   size_t bytes = 0;

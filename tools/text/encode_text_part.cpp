@@ -18,9 +18,9 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-/// Of the strings of `ids`; of equal ones the first.
+/// Of the strings of `ids`, which lead to `values` or to themselves; of equal ones the first.
 Offset<fb::Trie> encode_trie(FlatBufferBuilder* to, const std::vector<Piece>& pieces,
-                             std::vector<uint32_t> ids) {
+                             std::vector<uint32_t> ids, const std::vector<int32_t>& values = {}) {
   const auto text = [&](uint32_t id) -> const std::string& { return pieces[id].bytes; };
   std::stable_sort(ids.begin(), ids.end(),
                    [&](uint32_t a, uint32_t b) { return text(a) < text(b); });
@@ -38,7 +38,8 @@ Offset<fb::Trie> encode_trie(FlatBufferBuilder* to, const std::vector<Piece>& pi
     const Node node = nodes[n];
     size_t i = node.begin;
     const bool ends = i < node.end && text(ids[i]).size() == node.depth && node.depth > 0;
-    piece.push_back(ends ? int32_t(ids[i++]) : -1);
+    const int32_t id = ends ? int32_t(ids[i++]) : -1;
+    piece.push_back(ends && !values.empty() ? values[size_t(id)] : id);
     first.push_back(uint32_t(nodes.size()));
     while (i < node.end) {
       const uint8_t byte = uint8_t(text(ids[i])[node.depth]);
@@ -56,16 +57,22 @@ Offset<fb::Trie> encode_trie(FlatBufferBuilder* to, const std::vector<Piece>& pi
 }
 
 Offset<fb::Replacements> encode_replacements(FlatBufferBuilder* to, const Replacements& from) {
-  std::vector<Piece> keys(from.rules.size());
-  std::vector<uint32_t> ids(keys.size()), starts = {0};
-  std::iota(ids.begin(), ids.end(), 0u);
+  std::vector<Piece> keys;
+  std::vector<int32_t> values;
+  std::map<std::string_view, int32_t> known;
+  std::vector<uint32_t> starts = {0};
   std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < keys.size(); i++) {
-    keys[i].bytes = from.rules[i].from;
-    bytes.insert(bytes.end(), from.rules[i].to.begin(), from.rules[i].to.end());
+  for (const Replacements::Rule& rule : from.rules) {
+    const auto [value, is_new] = known.try_emplace(rule.to, int32_t(known.size()));
+    keys.push_back({rule.from});
+    values.push_back(value->second);
+    if (!is_new) continue;
+    bytes.insert(bytes.end(), rule.to.begin(), rule.to.end());
     starts.push_back(uint32_t(bytes.size()));
   }
-  const auto trie = encode_trie(to, keys, ids);
+  std::vector<uint32_t> ids(keys.size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  const auto trie = encode_trie(to, keys, std::move(ids), values);
   const auto all_starts = to->CreateVector(starts);
   return fb::CreateReplacements(*to, trie, all_starts, to->CreateVector(bytes), from.by_cluster);
 }

@@ -73,6 +73,10 @@ class JsonVocabulary {
       if (!bytes_of_base64(n.value("precompiled_charsmap", ""), &charsmap))
         corrupt("precompiled_charsmap is not base64");
       v_.replacements = {rules_of_charsmap(charsmap, where_), true};
+      // Longer ones are never looked at.
+      std::erase_if(v_.replacements.rules, [](const Replacements::Rule& rule) {
+        return rule.from.size() > kMaxClusterBytes;
+      });
     } else if (type == "Replace" && n.at("pattern").value("Regex", "") == " {2,}" &&
                (n.value("content", "") == kLowBlock || n.value("content", "") == " ")) {
       joins_spaces_ = true;
