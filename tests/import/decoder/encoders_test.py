@@ -241,6 +241,10 @@ def main():
             prefix = {"bert": "bert.", "modernbert": "model."}.get(name, "")
             write_folder(source, config, weights, prefix=prefix)
             ingot.convert(source / "config.json").succeeded()
+            back = folder / "back.safetensors"
+            done = ingot("extract", ingot.file, "-o", back)
+            same = ingot("diff", source / "model.safetensors", back).returncode == 0
+            checks.check(done.returncode == 0 and same, f"{name}: its weights back", done.output)
             answers = check_vectors(checks, ingot, config, weights, name)
             if name == "bert":
                 check_tokenizers(checks, ingot, source, answers)

@@ -172,8 +172,8 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
   if (options.storage.weight_bits) quantize_linear_weights(&model, options, kept_tables);
-  const std::string& weights_from =
-      options.weights.checkpoint.empty() ? source : options.weights.checkpoint;
+  const std::string weights_from =
+      options.weights.checkpoint.empty() ? opened.weights() : options.weights.checkpoint;
   options.name_weights = [&](const ProgramSpec& program) {
     return name_weights(weights_from, program);
   };

@@ -122,11 +122,17 @@ const Importer& importer_of(const OpenedFile& file) {
 Source::Source(importer::OpenedFile file)
     : file_(std::move(file)), importer_(&importer_of(file_)) {}
 
+std::string Source::weights() const {
+#ifdef INGOT_HAVE_JSON
+  if (decoder::is_hugging_face(file_)) return decoder::hugging_face_weights(path());
+#endif
+  return path();
+}
+
 uint64_t Source::bytes() const {
   const uint64_t own = host::file_bytes(path());
-#ifdef INGOT_HAVE_JSON
-  if (decoder::is_hugging_face(file_)) return own + decoder::hugging_face_bytes(path());
-#endif
+  const std::string beside = weights();
+  if (beside != path()) return own + (beside.empty() ? 0 : checkpoint::file_bytes(beside));
   return own + (file_.kind == FileKind::kOnnx ? onnx::external_data_bytes(path()) : 0);
 }
 

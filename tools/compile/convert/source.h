@@ -31,6 +31,9 @@ class Source {
   const char* format() const { return importer_->name; }
   /// With those of the files beside it that hold its tensors; 0 where the system does not tell.
   uint64_t bytes() const;
+  /// The file that holds its weights, or names those that do: path(), or one beside a
+  /// configuration; "" where there is none.
+  std::string weights() const;
   /// @throws graph::ConversionError, also for options that are not for such a source.
   importer::Program import(const importer::ImportOptions& options) const;
   /// Empty where the importer does not tell.

@@ -88,15 +88,6 @@ class CheckpointTensors : public TensorSource {
   std::map<std::string, const Tensor*> tensors_;
 };
 
-/// The file beside a configuration that holds the weights or names those that do; "" for none.
-std::string weights_file(const std::string& config) {
-  const std::filesystem::path folder = std::filesystem::path(config).parent_path();
-  std::error_code unknown;
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
-    if (std::filesystem::exists(folder / name, unknown)) return (folder / name).string();
-  return "";
-}
-
 /// A head that is the embedding may be stored all the same, or not at all.
 int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors) {
   const auto said = config.find("vocab_size");
@@ -122,9 +113,12 @@ void check_pooling(const std::string& file, const DecoderNumbers& n) {
 
 }  // namespace
 
-uint64_t hugging_face_bytes(const std::string& config) {
-  const std::string file = weights_file(config);
-  return file.empty() ? 0 : checkpoint::file_bytes(file);
+std::string hugging_face_weights(const std::string& config) {
+  const std::filesystem::path folder = std::filesystem::path(config).parent_path();
+  std::error_code unknown;
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+    if (std::filesystem::exists(folder / name, unknown)) return (folder / name).string();
+  return "";
 }
 
 bool is_hugging_face(const importer::OpenedFile& file) {
@@ -145,7 +139,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     DecoderNumbers numbers = read_config(config, file.path, context, &notes);
     numbers.pooling = sentence.pooling, numbers.is_normalized = sentence.is_normalized;
     check_pooling(file.path, numbers);
-    const std::string weights = weights_file(file.path);
+    const std::string weights = hugging_face_weights(file.path);
     if (weights.empty())
       graph::fail_unavailable(file.path,
                               "has no weights beside it, expected model.safetensors or "

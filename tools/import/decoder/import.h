@@ -15,8 +15,8 @@ importer::Program import_gguf(const importer::OpenedFile& file,
                               const importer::ImportOptions& options);
 /// config.json, its weights beside it.
 bool is_hugging_face(const importer::OpenedFile& file);
-/// Of the files that hold its weights.
-uint64_t hugging_face_bytes(const std::string& config);
+/// The file beside a configuration that holds the weights or names those that do; "" for none.
+std::string hugging_face_weights(const std::string& config);
 importer::Program import_hugging_face(const importer::OpenedFile& file,
                                       const importer::ImportOptions& options);
 
