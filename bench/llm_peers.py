@@ -5,6 +5,7 @@ process of its own, in random order within a round; logits compared first.
 
   llm_peers.py --ingot BIN [--work DIR] [--models NAME,..] [--isas native,avx2] [--threads 1,2]
                [--rounds 5] [--prompt 512] [--generate 64] [--json FILE] [--keep]
+               [--servers [--slots 4] [--requests 4]]
 
 Prints tokens a second of a prompt and generated, and Ingot's over llama.cpp's: the median of the
 paired rounds with the smallest and the largest. Besides: resident memory, Ingot's beside file +
@@ -27,6 +28,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import llm_servers  # noqa: E402
 from llm_models import MODELS, ROOT, prepare  # noqa: E402
 from packages import fetch_sources  # noqa: E402
 from processors import pin, processor_name  # noqa: E402
@@ -244,6 +246,9 @@ def main():
     parser.add_argument("--generate", type=int, default=64)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--servers", action="store_true", help="as servers: llm_servers.py")
+    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--requests", type=int, default=4, help="of each client in a round")
     args = parser.parse_args()
     unknown = set(args.models) - set(MODELS)
     if unknown or set(args.isas) - {"native", "avx2"}:
@@ -253,6 +258,9 @@ def main():
     args.work.mkdir(parents=True, exist_ok=True)
     program = build_peer(args.work)
     print(f"{processor_name()}; llama.cpp of {PACKAGE}")
+    if args.servers:
+        args.threads = args.threads[0]
+        return llm_servers.main(args, args.models, program, prepare, pin, run)
     print(f"prompt of {args.prompt}, {args.generate} generated, {args.rounds} rounds\n")
     print("| " + " | ".join(HEAD) + " |\n|" + "---|" * len(HEAD), flush=True)
     results, logits = [], {}

@@ -98,6 +98,8 @@ TEST_CASE("differences of neighbours") {
         Numbers{1, -4, -4, -1, 4, 4, 1, -4, -4});
   CHECK(p.numbers(p.call("diff", {p.tensor(DType::kBool, {3}, {1, 0, 0})})) == Numbers{1, 0});
   CHECK(p.shape(p.call("diff", {x, whole(int64_t(1) << 40)})) == "[2, 0]");
+  CHECK_THROWS_AS(p.call("repeat_interleave", {p.floats({}, {1}), whole(2), whole(0)}),
+                  graph::ConversionError);
   CHECK(p.refusals() == "");
 }
 

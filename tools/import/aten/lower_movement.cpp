@@ -91,6 +91,7 @@ Results repeat_interleave(Operands& o) {
   if (!o.given("dim")) x = o.b.reshape(x, {graph::product(o.b.dims(x))});
   Dims dims = o.b.dims(x);
   const int64_t axis = o.given("dim") ? o.axis("dim", int64_t(dims.size())) : 0;
+  if (dims.empty()) o.corrupt("repeats along a dimension of a scalar");
   if (!counts.empty()) {
     if (dims[size_t(axis)] != Dim(int64_t(counts.size())))
       o.refuse("repeats", "has " + std::to_string(counts.size()) + " numbers for " +
