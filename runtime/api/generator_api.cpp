@@ -156,6 +156,14 @@ ingot_generator* ingot_generator_slot(ingot_generator* generator, uint32_t slot)
   return reinterpret_cast<ingot_generator*>(unwrap(generator)->slot(slot));
 }
 
+ingot_code ingot_generator_set_draft(ingot_generator* generator, ingot_generator* draft,
+                                     ingot_error* error) {
+  if (!generator) return refuse_argument("generator is null", error);
+  ErrorDetail detail;
+  return report(unwrap(generator)->set_draft(draft ? unwrap(draft) : nullptr, &detail), detail,
+                error);
+}
+
 ingot_code ingot_generator_summarize(const ingot_generator* generator,
                                      ingot_generator_summary* out_summary) {
   if (!generator || !out_summary) return INGOT_INVALID_ARGUMENT;
@@ -169,8 +177,8 @@ ingot_code ingot_generator_summarize(const ingot_generator* generator,
   s.cached = uint64_t(g.position());
   s.slots = uint64_t(g.runs().slots());
   s.lookup = uint64_t(g.runs().rows()) - 1;
-  s.proposed = g.lookup().proposed();
-  s.accepted = g.lookup().accepted();
+  s.proposed = g.drafter().proposed();
+  s.accepted = g.drafter().accepted();
   return wrote(write_sized(s, out_summary));
 }
 

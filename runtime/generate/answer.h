@@ -40,7 +40,7 @@ struct AnswerOptions {
   text::TokenConstraint* constraint =
       nullptr;                 // of the same tokenizer, used until the answer has ended
   uint32_t tokens = 0;         // at most; 0: as many as fit
-  int32_t lookup = 0;          // tokens proposed for a run at most (lookup.h); -1: that fit
+  int32_t lookup = 0;          // tokens proposed for a run at most (drafter.h); -1: that fit
   bool ignores_end = false;    // control tokens are tokens of the answer
   bool shows_control = false;  // and printed
 };
@@ -64,6 +64,8 @@ class Answer {
   /// @param is_last  no token may follow, for want of room
   Status choose(Span<const float> logits, bool is_last, AnswerToken* out, ErrorDetail* detail);
   bool has_ended() const { return has_ended_; }
+  /// How the next token is chosen; biases are the answer's.
+  text::SamplerOptions sampling() const { return sampler_.options_from_here(); }
   /// Tokens that it may have yet.
   int64_t left() const { return has_ended_ ? 0 : most_ ? int64_t{most_} - count_ : INT64_MAX; }
   void stop() { has_ended_ = true; }

@@ -130,6 +130,44 @@ Status RunGenerator::check_tokens(Span<const int32_t> ids, ErrorDetail* detail) 
   return {};
 }
 
+/// Tokens that one of the tables lacks are padding: no other ones are proposed.
+Status RunGenerator::check_vocabulary(const RunGenerator& draft, ErrorDetail* detail) const {
+  if (!tables_ || !draft.tables_) {
+    if (runs().vocabulary() == draft.runs().vocabulary()) return {};
+    return fail(detail, Code::kInvalidArgument, "draft: logits", uint64_t(runs().vocabulary()),
+                uint64_t(draft.runs().vocabulary()));
+  }
+  const TokenizerView &own = tables_->tokenizer, &other = draft.tables_->tokenizer;
+  const TokenizerView& longer = own.count < other.count ? other : own;
+  for (uint32_t id = 0; id < longer.count; id++) {
+    if (id < own.count && id < other.count) {
+      const Span<const uint8_t> a = own.piece(id), b = other.piece(id);
+      if (a.size == b.size && std::memcmp(a.data, b.data, a.size) == 0) continue;
+    } else if (longer.kind(id) == PieceKind::kUnused) {
+      continue;
+    }
+    const Status status = fail(detail, Code::kInvalidArgument,
+                               "draft: a model of the same tokens; the first that differs");
+    if (detail) detail->operand = int32_t(id);
+    return status;
+  }
+  return {};
+}
+
+Status RunGenerator::set_draft(RunGenerator* draft, ErrorDetail* detail) {
+  if (draft) {
+    if (draft->runs().session() == runs().session() || draft->shared_->draft)
+      return fail(detail, Code::kInvalidArgument, "draft: of another session, without a draft");
+    if (runs().rows() == 1)
+      return fail(detail, Code::kInvalidArgument,
+                  "draft: of a file whose runs check tokens; convert it with --lookup");
+    INGOT_TRY(check_vocabulary(*draft, detail));
+    draft = draft->shared_->generators;
+  }
+  shared_->draft = draft;
+  return {};
+}
+
 Status RunGenerator::check_cancel(ErrorDetail* detail) const {
   return cancel_.load(std::memory_order_relaxed)
              ? fail(detail, Code::kCancelled, "generator: cancelled")
@@ -145,7 +183,7 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
                 "lookup: of a file converted with that --lookup at most", uint64_t(checked),
                 uint64_t(int64_t{options.lookup}));
   INGOT_TRY(answer_.begin(options, prompt, detail));
-  lookup_.begin(options.lookup < 0 ? checked : options.lookup);
+  drafter_.begin(options.lookup < 0 ? checked : options.lookup);
   int64_t same = 0;
   const int64_t most = int64_t(prompt.size) - 1;  // the last one is computed, for its logits
   while (same < position_ && same < most && ids_[same] == prompt[size_t(same)]) same++;
@@ -179,23 +217,59 @@ Status RunGenerator::advance(int64_t behind, uint64_t deadline_ns, uint64_t* lef
   if (ahead_ > 0) {  // the token that was chosen is the first of them
     take_proposed();
   } else {
-    part_ = behind < runs().most() ? behind : runs().most();
-    if (part_ == behind) {
-      int64_t room = runs().most() - part_;
-      const int64_t fit = runs().context() - count_, of_answer = answer_.left() - 1;
-      if (room > fit) room = fit;
-      if (room > of_answer) room = of_answer;
-      ahead_ = lookup_.propose(ids_, count_, room);
-    }
+    const int64_t part = behind < runs().most() ? behind : runs().most();
+    if (part == behind) INGOT_TRY(propose(runs().most() - part, deadline_ns, detail));
+    part_ = part;
     INGOT_TRY(shared_->compute(deadline_ns, detail));
   }
   if (left) *left = uint64_t(count_ - position_);
   return {};
 }
 
+Status RunGenerator::propose(int64_t room, uint64_t deadline_ns, ErrorDetail* detail) {
+  const int64_t fit = runs().context() - count_, of_answer = answer_.left() - 1;
+  if (room > fit) room = fit;
+  if (room > of_answer) room = of_answer;
+  room = drafter_.ask(room);
+  int64_t count = 0;
+  if (RunGenerator* const draft = shared_->draft)
+    INGOT_TRY(draft_tokens(draft->slot(slot_ % draft->runs().slots()), room, &count, deadline_ns,
+                           detail));
+  else
+    count = drafter_.look_up(ids_, count_, room);
+  drafter_.propose(count);
+  ahead_ = count;
+  return {};
+}
+
+/// The draft chooses as this generator would, with the same draws: where both models say much the
+/// same, so do the tokens.
+Status RunGenerator::draft_tokens(RunGenerator* draft, int64_t room, int64_t* count,
+                                  uint64_t deadline_ns, ErrorDetail* detail) {
+  const Span<const int32_t> ids = {ids_, size_t(count_)};
+  if (room == 0 || !draft->check_tokens(ids, nullptr).ok()) return {};
+  AnswerOptions options;
+  options.sampling = answer_.sampling();
+  if (draft->runs().vocabulary() < runs().vocabulary()) options.sampling.biases = {};
+  options.tokens = uint32_t(room);
+  options.ignores_end = true;
+  Status status = draft->begin(ids, options, nullptr, detail);
+  AnswerToken token;
+  while (status.ok() && *count < room && token.end == AnswerEnd::kNone) {
+    INGOT_TRY(check_cancel(detail));
+    status = draft->next(deadline_ns, &token, detail);
+    if (status.ok() && token.id >= runs().vocabulary()) break;
+    if (status.ok()) ids_[count_ + (*count)++] = token.id;
+  }
+  if (status.ok()) return {};
+  if (detail) detail->instruction = kNoInstruction;  // it would be taken for one of this model's
+  name_error(detail, "draft");
+  return status.code();
+}
+
 /// The last run has computed it, in its place.
 void RunGenerator::take_proposed() {
-  lookup_.accept();
+  drafter_.accept();
   position_++, ahead_--;
   logits_ = runs().logits(++row_);
 }
@@ -258,7 +332,9 @@ Status RunGenerator::logits(Span<float>* out, ErrorDetail* detail) const {
 
 void RunGenerator::cancel() {
   cancel_.store(1, std::memory_order_relaxed);
-  if (runs().slots() == 1) cancel_session(runs().session());
+  if (runs().slots() > 1) return;
+  cancel_session(runs().session());
+  if (shared_->draft) shared_->draft->cancel();
 }
 
 Status RunGenerator::save(uint8_t* out, uint64_t capacity, uint64_t* bytes, ErrorDetail* detail) {

@@ -11,9 +11,12 @@
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
 // it differs from the tokens in the caches, and computes what follows.
 //
-// Proposed tokens (lookup.h) stand behind the sequence and are part of its run. Each row of logits
+// Proposed tokens (drafter.h) stand behind the sequence and are part of its run. Each row of logits
 // is chosen from as if it had been computed alone; the first token that is another than the
 // proposed one drops those behind it, whose rows of the caches are written again.
+//
+// A draft is the generator of another, smaller model: it goes on with the sequence as far as a run
+// checks, by the same options and draws. Each time it goes back to where its tokens differ.
 //
 // A session of several slots has a generator for each (slot()). They share runs: step() computes a
 // token of every answer in one, and as much of new prompts as there is room for.
@@ -27,7 +30,7 @@
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"
-#include "runtime/generate/lookup.h"
+#include "runtime/generate/drafter.h"
 #include "runtime/generate/text_tables.h"
 #include "runtime/generate/token_run.h"
 
@@ -40,6 +43,7 @@ struct SlotRuns {
   TokenRun run;
   RunGenerator* generators = nullptr;  // one for each slot
   TokenPart* parts = nullptr;          // of a run
+  RunGenerator* draft = nullptr;       // slot 0 of it; null: look-up
   int64_t first = 0;                   // whose prompt takes the room of the next run first
 
   /// Computes RunGenerator::part_ of each.
@@ -59,7 +63,13 @@ class RunGenerator {
   /// How many of them the caches hold.
   int64_t position() const { return position_; }
   /// Of the answer.
-  const Lookup& lookup() const { return lookup_; }
+  const Drafter& drafter() const { return drafter_; }
+
+  /// For all slots, from the next run on: tokens are proposed by `draft`, which is used by no one
+  /// else and outlives its use; null: by look-up. Where its context is full, none are.
+  /// kInvalidArgument: the vocabularies differ (`operand`: in this token first), runs check no
+  /// proposed tokens, the same session, a draft that has one.
+  Status set_draft(RunGenerator* draft, ErrorDetail* detail);
 
   /// Begins an answer. `*reused` (may be null): tokens of the prompt that are not computed again.
   /// Computes nothing. On failure all is as before.
@@ -96,6 +106,10 @@ class RunGenerator {
   Status check_cancel(ErrorDetail* detail) const;
   int64_t find_behind();
   Status advance(int64_t behind, uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
+  Status check_vocabulary(const RunGenerator& draft, ErrorDetail* detail) const;
+  Status propose(int64_t room, uint64_t deadline_ns, ErrorDetail* detail);
+  Status draft_tokens(RunGenerator* draft, int64_t room, int64_t* count, uint64_t deadline_ns,
+                      ErrorDetail* detail);
   void take_proposed();
   void drop_logits() { logits_ = {}, ahead_ = 0; }
   StatePart state_part() const { return {slot_, runs().slots()}; }
@@ -105,7 +119,7 @@ class RunGenerator {
   int64_t slot_ = 0, part_ = 0;  // part: tokens in the next run
   const TextTables* tables_ = nullptr;
   Answer answer_;
-  Lookup lookup_;
+  Drafter drafter_;
   int32_t* ids_ = nullptr;  // of context + 1
   int64_t count_ = 0, position_ = 0;
   int64_t ahead_ = 0;   // proposed tokens behind the sequence, in the next run or of the last one

@@ -41,6 +41,7 @@ struct SamplerOptions {
   Span<const LogitBias> biases;        // an id that stands twice gets both
   Span<const uint8_t> dry_breakers{};  // a bit for each id, lowest first: no sequence goes past it
   uint64_t seed = 0;
+  uint64_t first_draw = 0;  // by its number
 
   bool penalizes_repeats() const {
     return repeat_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
@@ -75,7 +76,13 @@ class Sampler {
   Status sample(Span<const float> logits, int32_t* id, ErrorDetail* detail,
                 Span<const uint8_t> allowed = {});
   /// Begins anew: no token was accepted, nothing drawn.
-  void reset() { history_.size = history_.next = 0, draws_ = 0; }
+  void reset() { history_.size = history_.next = 0, draws_ = options_.first_draw; }
+  /// Those of a sampler that goes on with the next draw.
+  SamplerOptions options_from_here() const {
+    SamplerOptions options = options_;
+    options.first_draw = draws_;
+    return options;
+  }
 
  private:
   void adjust(Span<const float> logits, Span<const uint8_t> allowed);

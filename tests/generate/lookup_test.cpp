@@ -1,163 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prompt look-up: whatever is proposed and accepted, an answer has the tokens, the ends and the
 // logits of plain decoding, in fewer runs.
-#include "runtime/generate/lookup.h"
-
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <cstring>
-
-#include "ingot/text.hpp"
-#include "tests/generate/chat_session.h"
+#include "runtime/generate/drafter.h"
+#include "tests/generate/asked_answers.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/text/grammar.h"
 
 using namespace ingot;
 using namespace ingot::test;
 
-namespace {
-
-using Ids = std::vector<int32_t>;
-constexpr int64_t kContext = 120;
-constexpr int32_t kChecked = 7;
-
-/// A file whose runs check so many tokens, a session and its generators.
-struct LookupChat {
-  FileBytes bytes;
-  Model model;
-  Session session;
-  Text text;
-  Generator generator;
-
-  explicit LookupChat(int32_t lookup = kChecked, int threads = 1, int32_t slots = 0)
-      : bytes(chat_model(chat_source(), kContext, slots, lookup)),
-        model(open_bytes_or_fail(bytes)),
-        session(chat_session(model, threads)),
-        text(*Text::open(model)),
-        generator(*Generator::create(session, &text)) {}
-};
-
-/// `length` tokens, again and again.
-Ids repeated(uint32_t seed, size_t length, size_t count) {
-  Ids ids;
-  for (size_t i = 0; i < count; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    ids.push_back(i < length ? int32_t(seed >> 8) % 289 : ids[i - length]);
-  }
-  return ids;
-}
-
-/// No tokens but the first so many of the letters: a tongue of few words says them again.
-std::vector<ingot_logit_bias> of_letters(int32_t count) {
-  std::vector<ingot_logit_bias> biases;
-  for (int32_t id = 0; id < 289; id++)
-    if (id < 6 || id >= 6 + count) biases.push_back({id, -INFINITY});
-  return biases;
-}
-
-struct Asked {
-  Ids prompt;
-  std::vector<ingot_setting> settings = {};
-  uint64_t seed = 0;
-  uint32_t tokens = 0;
-  std::vector<const char*> stops = {};
-  ingot_constraint* constraint = nullptr;
-  uint32_t flags = INGOT_ANSWER_IGNORE_END;
-  std::vector<ingot_logit_bias> biases = of_letters(4);
-
-  ingot_answer_options options(int32_t lookup) const {
-    ingot_answer_options o = answer_options();
-    o.settings = settings.data(), o.setting_count = settings.size();
-    o.stop_texts = stops.data(), o.stop_text_count = stops.size();
-    o.seed = seed, o.tokens = tokens, o.flags = flags, o.constraint = constraint;
-    o.biases = biases.data(), o.bias_count = biases.size();
-    o.lookup = lookup;
-    return o;
-  }
-};
-
-struct Found {
-  Ids ids;
-  std::string text;
-  std::vector<std::vector<float>> logits;  // that each was chosen from
-  ingot_end end = INGOT_END_NONE;
-  int64_t runs = 0;  // behind the prompt, as the session's ports tell
-  uint64_t proposed = 0, accepted = 0;
-
-  bool operator==(const Found& o) const {
-    if (ids != o.ids || text != o.text || end != o.end || logits.size() != o.logits.size())
-      return false;
-    for (size_t i = 0; i < logits.size(); i++)
-      if (std::memcmp(logits[i].data(), o.logits[i].data(), sizeof(float) * logits[i].size()) != 0)
-        return false;
-    return true;
-  }
-};
-
-/// A token, and what it was chosen from.
-template <class Of>
-void take(Of& generator, Found* out) {
-  const auto from = generator.logits();
-  REQUIRE(from.ok());
-  out->logits.emplace_back(from->begin(), from->end());
-  const auto token = generator.next();
-  REQUIRE(token.ok());
-  const auto after = generator.logits();
-  CHECK(std::memcmp(after->begin(), out->logits.back().data(), 289 * sizeof(float)) == 0);
-  out->ids.push_back(token->id);
-  out->text.append(token->text, token->text_bytes);
-  out->end = token->end;
-}
-
-/// Goes on until the answer has so many tokens (0: until its end).
-void go_on(LookupChat& chat, Found* out, size_t count = 0) {
-  while (out->end == INGOT_END_NONE && (count == 0 || out->ids.size() < count)) {
-    const int64_t before = chat.session.input<int64_t>("position").value()[0];
-    while (*chat.generator.prefill() > 0) continue;
-    out->runs += chat.session.input<int64_t>("position").value()[0] != before;
-    take(chat.generator, out);
-  }
-  const ingot_generator_summary now = chat.generator.summary();
-  out->proposed = now.proposed, out->accepted = now.accepted;
-}
-
-Found answer(LookupChat& chat, const Asked& asked, int32_t lookup) {
-  Found found;
-  REQUIRE(chat.generator.begin(asked.prompt, asked.options(lookup)).ok());
-  while (*chat.generator.prefill() > 0) continue;
-  go_on(chat, &found);
-  return found;
-}
-
-std::vector<Asked> questions() {
-  std::vector<Asked> all;
-  for (const size_t length : {2, 9, 100}) {
-    const Ids prompt = repeated(uint32_t(length), length, 30);
-    all.push_back({prompt});
-    all.push_back({prompt, {}, 0, 17});
-    all.push_back({prompt, {{"repeat_penalty", 1.05}, {"repeat_last", 16}}});
-    all.push_back({prompt, {{"dry_multiplier", 0.8}, {"frequency_penalty", 0.02}}});
-    for (const uint64_t seed : {1, 2})
-      all.push_back({prompt, {{"temperature", 0.15}, {"top_k", 20}}, seed});
-    all.push_back({prompt, {{"temperature", 0.3}, {"presence_penalty", 0.05}}, 3});
-    all.push_back({prompt, {{"temperature", 1.5}}, 4});
-    all.push_back({prompt});
-    all.back().biases.clear();
-  }
-  all.push_back({repeated(3, 4, size_t(kContext) - 2)});  // hardly room
-  all.push_back({repeated(3, 4, size_t(kContext))});
-  return all;
-}
-
-}  // namespace
-
 TEST_CASE("look-up: tokens, texts, ends and logits of plain decoding, in fewer runs") {
-  LookupChat plain(0);
+  AskedChat plain(0);
   std::vector<Found> expected;
   for (const Asked& asked : questions()) expected.push_back(answer(plain, asked, -1));
   for (const int threads : {1, 3}) {
-    LookupChat chat(kChecked, threads);
+    AskedChat chat(kChecked, threads);
     CHECK(chat.generator.summary().lookup == kChecked);
     uint64_t accepted = 0, of_draws = 0;
     for (const int32_t lookup : {0, 1, 3, -1}) {
@@ -185,7 +42,7 @@ TEST_CASE("look-up: tokens, texts, ends and logits of plain decoding, in fewer r
 }
 
 TEST_CASE("look-up: a grammar and a stop text end an answer as they do without") {
-  LookupChat chat;
+  AskedChat chat;
   auto constraint = Constraint::create(chat.text);
   REQUIRE(constraint.ok());
   const std::vector<uint8_t> form =
@@ -217,7 +74,7 @@ TEST_CASE("look-up: a grammar and a stop text end an answer as they do without")
 }
 
 TEST_CASE("look-up: an answer that is saved, cancelled or late goes on as without") {
-  LookupChat chat, other;
+  AskedChat chat, other;
   const Asked asked{repeated(2, 2, 30), {{"temperature", 0.15}}, 2};
   const Found expected = answer(chat, asked, 0);
   const Found whole = answer(chat, asked, -1);
@@ -251,7 +108,7 @@ TEST_CASE("look-up: an answer that is saved, cancelled or late goes on as withou
 }
 
 TEST_CASE("look-up: one answer among slots proposes, several do not, and all are as alone") {
-  LookupChat plain(0), chat(kChecked, 1, 3);
+  AskedChat plain(0), chat(kChecked, 1, 3);
   const Asked asked[] = {{repeated(2, 2, 30), {}, 0, 60}, {repeated(5, 5, 21), {}, 0, 25}};
   const Found expected[] = {answer(plain, asked[0], 0), answer(plain, asked[1], 0)};
   Found found[2];
@@ -280,7 +137,7 @@ TEST_CASE("look-up: one answer among slots proposes, several do not, and all are
 }
 
 TEST_CASE("look-up: more than the file checks is refused, and changes nothing") {
-  LookupChat chat, plain(0);
+  AskedChat chat, plain(0);
   const Ids prompt = repeated(1, 3, 12);
   Asked asked{prompt, {}, 0, 5};
   (void)answer(chat, asked, -1);
@@ -295,7 +152,7 @@ TEST_CASE("look-up: more than the file checks is refused, and changes nothing") 
   CHECK(plain.generator.begin(prompt, asked.options(1)).error().code == INGOT_INVALID_ARGUMENT);
   CHECK(plain.generator.begin(prompt, asked.options(-1)).ok());
   // Slots have rows to ask for already.
-  CHECK(LookupChat(0, 1, 3).generator.summary().lookup == 2);
+  CHECK(AskedChat(0, 1, 3).generator.summary().lookup == 2);
 }
 
 TEST_CASE("look-up: a file with fewer rows than a run has tokens is refused each time") {
@@ -323,11 +180,11 @@ TEST_CASE("look-up: a file with fewer rows than a run has tokens is refused each
 
 TEST_CASE("look-up: the longest match that is last, and less where nothing is accepted") {
   const auto proposed = [](Ids ids, int64_t room) {
-    Lookup lookup;
-    lookup.begin(kChecked);
+    Drafter drafter;
+    drafter.begin(kChecked);
     const size_t count = ids.size();
     ids.resize(count + size_t(kChecked));
-    const int64_t n = lookup.propose(ids.data(), int64_t(count), room);
+    const int64_t n = drafter.look_up(ids.data(), int64_t(count), drafter.ask(room));
     return Ids(ids.begin() + ptrdiff_t(count), ids.begin() + ptrdiff_t(count) + n);
   };
   CHECK(proposed({1, 2, 3, 9, 2, 3, 8, 1, 2, 3}, 9) == Ids{9, 2, 3});
@@ -339,20 +196,25 @@ TEST_CASE("look-up: the longest match that is last, and less where nothing is ac
   CHECK(proposed({4, 4, 4}, 0).empty());
   // All accepted: three, and then as many as a run checks. None: fewer runs have any.
   Ids ids(100000, 4);
-  Lookup lookup;
+  Drafter lookup;
   lookup.begin(kChecked);
+  const auto propose = [&] {
+    const int64_t n = lookup.look_up(ids.data(), 10, lookup.ask(9));
+    lookup.propose(n);
+    return n;
+  };
   for (const int64_t expected : {3, 7, 7}) {
-    CHECK(lookup.propose(ids.data(), 10, 9) == expected);
+    CHECK(propose() == expected);
     for (int64_t i = 0; i < expected; i++) lookup.accept();
   }
-  CHECK(lookup.propose(ids.data(), 10, 9) == 7);
+  CHECK(propose() == 7);
   lookup.accept();
-  CHECK(lookup.propose(ids.data(), 10, 9) == 2);
+  CHECK(propose() == 2);
   int64_t tokens = 0;
-  for (int i = 0; i < 1000; i++) tokens += lookup.propose(ids.data(), 10, 9);
+  for (int i = 0; i < 1000; i++) tokens += propose();
   CHECK(tokens < 30);
   CHECK(tokens > 15);  // it goes on trying
   CHECK(lookup.accepted() == 18);
   lookup.begin(0);
-  CHECK(lookup.propose(ids.data(), 10, 9) == 0);
+  CHECK(propose() == 0);
 }

@@ -10,9 +10,10 @@ namespace ingot::test {
 constexpr int64_t kChatContext = 48, kChatRun = 8;
 constexpr uint32_t kChatEnd = 2, kChatFirstByte = 6 + 27;  // </s>, <0x00>
 
-/// <unk>, <s>, </s>, further control tokens, pieces, and a token for each byte.
+/// <unk>, <s>, </s>, further control tokens, pieces, a token for each byte, and some that no text
+/// has.
 inline void set_vocabulary(gguf::Source* s, const std::vector<std::string>& control,
-                           const std::vector<std::string>& pieces) {
+                           const std::vector<std::string>& pieces, int padding = 0) {
   std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
   std::vector<uint32_t> kinds = {2, 3, 3};
   for (const std::string& c : control) tokens.push_back(c), kinds.push_back(3);
@@ -22,6 +23,8 @@ inline void set_vocabulary(gguf::Source* s, const std::vector<std::string>& cont
     std::snprintf(name, sizeof name, "<0x%02X>", unsigned(b));
     tokens.push_back(name), kinds.push_back(6);
   }
+  for (int i = 0; i < padding; i++)
+    tokens.push_back("[PAD" + std::to_string(i) + "]"), kinds.push_back(5);
   std::vector<float> scores;
   for (size_t i = 0; i < tokens.size(); i++) scores.push_back(-float(i));
   s->tensors["token_embd.weight"] = {tokens.size(), 8};
@@ -30,13 +33,13 @@ inline void set_vocabulary(gguf::Source* s, const std::vector<std::string>& cont
   s->metadata["tokenizer.ggml.scores"] = gguf::list(scores);
 }
 
-inline gguf::Source chat_source() {
+inline gguf::Source chat_source(int padding = 0) {
   gguf::Source s = gguf::llama();
   s.is_random = true;
   std::vector<std::string> pieces;
   for (char c = 'a'; c <= 'z'; c++) pieces.push_back(std::string(1, c));
   pieces.push_back("\u2581");
-  set_vocabulary(&s, {"<|system|>", "<|user|>", "<|bot|>"}, pieces);
+  set_vocabulary(&s, {"<|system|>", "<|user|>", "<|bot|>"}, pieces, padding);
   s.metadata["tokenizer.ggml.model"] = gguf::word("llama");
   s.metadata["tokenizer.ggml.bos_token_id"] = gguf::whole(1);
   s.metadata["tokenizer.ggml.eos_token_id"] = gguf::whole(kChatEnd);

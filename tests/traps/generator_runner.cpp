@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// generator_runner MODEL.ingot - an answer of a language model allocates nothing, takes no lock and
-// throws nothing: begin, prefill, each token, its text, and what a caller asks meanwhile; of all
-// slots.
+// generator_runner MODEL.ingot [DRAFT.ingot] - an answer of a language model allocates nothing,
+// takes no lock and throws nothing: begin, prefill, each token, its text, and what a caller asks
+// meanwhile; of all slots.
 #include <ingot/cpu.h>
 
 #include <cstdio>
@@ -19,25 +19,48 @@ int fail(const Error& error) {
   return 1;
 }
 
-}  // namespace
+/// What an answer needs.
+struct Opened {
+  Model model;
+  Session session;
+  Text text;
+  Generator generator;
+};
 
-int main(int argc, char** argv) {
-  if (argc != 2 || !traps_work()) return 1;
-  auto model = Model::open(argv[1], ingot_cpu_kernels(nullptr));
-  if (!model) return fail(model.error());
+bool open(const char* path, Opened* out) {
+  auto model = Model::open(path, ingot_cpu_kernels(nullptr));
+  if (!model) return fail(model.error()), false;
+  out->model = std::move(*model);
   const ingot_binding one = {"T", 1};
   ingot_session_options options = session_options();
   options.threads = 1;
   options.flags = INGOT_REBINDABLE;
   options.bindings = &one;
   options.binding_count = 1;
-  auto session = model->session(options);
-  if (!session) return fail(session.error());
-  auto text = Text::open(*model);
-  if (!text) return fail(text.error());
-  auto generator = Generator::create(*session, &*text);
-  if (!generator) return fail(generator.error());
-  const auto prompt = text->encode("the quick brown fox");
+  auto session = out->model.session(options);
+  if (!session) return fail(session.error()), false;
+  out->session = std::move(*session);
+  auto text = Text::open(out->model);
+  if (!text) return fail(text.error()), false;
+  out->text = std::move(*text);
+  auto generator = Generator::create(out->session, &out->text);
+  if (!generator) return fail(generator.error()), false;
+  out->generator = std::move(*generator);
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3 || !traps_work()) return 1;
+  Opened draft, model;
+  if (!open(argv[1], &model) || (argc > 2 && !open(argv[2], &draft))) return 1;
+  Generator* const generator = &model.generator;
+  if (argc > 2) {
+    const auto is_set = generator->set_draft(&draft.generator);
+    if (!is_set) return fail(is_set.error());
+  }
+  const auto prompt = model.text.encode("the quick brown fox");
   if (!prompt) return fail(prompt.error());
   const ingot_setting settings[] = {
       {"temperature", 1}, {"top_k", 40}, {"repeat_penalty", 1.1}, {"dry_multiplier", 0.8}};

@@ -174,6 +174,16 @@ INGOT_API void ingot_generator_destroy(ingot_generator* generator);
     beyond the last. */
 INGOT_API ingot_generator* ingot_generator_slot(ingot_generator* generator, uint32_t slot);
 
+/** For all slots, from the next run on: tokens are proposed by the generator of another, smaller
+    model, instead of by look-up. The answer is the same. `draft` has a session of its own, is used
+    through `generator` alone and must outlive its use; its context may be smaller: beyond it
+    nothing is proposed. Null: look-up. INGOT_INVALID_ARGUMENT: the vocabularies differ
+    (error.operand: in this token first; without texts in the number of logits), the file of
+    `generator` was converted without `--lookup`, or the draft has one. Errors of a draft's run,
+    which `generator` gives, name "draft". */
+INGOT_API ingot_code ingot_generator_set_draft(ingot_generator* generator, ingot_generator* draft,
+                                               ingot_error* error);
+
 typedef struct ingot_generator_summary {
   size_t size;
   uint64_t context;        /* tokens that the caches hold */
@@ -184,7 +194,7 @@ typedef struct ingot_generator_summary {
   uint64_t token_count, cached;
   uint64_t slots;          /* of the session, each with a context of its own */
   uint64_t lookup;         /* the most that ingot_answer_options.lookup may be */
-  /* of the answer, by look-up: each one that was accepted saved a run */
+  /* of the answer, by look-up or a draft: each one that was accepted saved a run */
   uint64_t proposed, accepted;
 } ingot_generator_summary;
 INGOT_API ingot_code ingot_generator_summarize(const ingot_generator* generator,
@@ -245,9 +255,9 @@ typedef struct ingot_answer_options {
   uint32_t flags;                /* INGOT_ANSWER_... */
   /* of the generator's text, with a grammar; the answer uses it until it ends. May be null */
   ingot_constraint* constraint;
-  /* tokens that are proposed for a run at most, where the last ones stood before in prompt and
-     answer: with exact precision the answer is the same, in fewer runs. 0: none; -1: as many as the
-     file was converted for (`ingot convert --lookup N`) */
+  /* tokens that are proposed for a run at most, by a draft, or where the last ones stood before in
+     prompt and answer: with exact precision the answer is the same, in fewer runs. 0: none; -1: as
+     many as the file was converted for (`ingot convert --lookup N`) */
   int32_t lookup;
 } ingot_answer_options;
 enum {

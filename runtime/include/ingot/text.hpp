@@ -189,6 +189,12 @@ class Generator : public Owner<ingot_generator, ingot_generator_destroy>,
       return error;
     return Generator(generator);
   }
+  /// Null: look-up. The draft must outlive its use.
+  Result<void> set_draft(Generator* draft) {
+    return checked([&](ingot_error* e) {
+      return ingot_generator_set_draft(object_, draft ? draft->get() : nullptr, e);
+    });
+  }
   /// @pre index < summary().slots
   SlotGenerator slot(uint32_t index) const {
     return SlotGenerator(ingot_generator_slot(object_, index));

@@ -39,6 +39,7 @@ struct Source {
   std::map<std::string, std::string> metadata;
   std::map<std::string, std::vector<uint64_t>> tensors;  // slowest first
   bool is_random = false;                                // weights, from -1 to 1; else they rise
+  uint32_t seed = 1;
 
   std::string bytes() const {
     std::string head = "GGUF" + little_endian(3, 4) + little_endian(tensors.size(), 8) +
@@ -46,7 +47,7 @@ struct Source {
     for (const auto& [key, value] : metadata) head += text(key) + value;
     std::string data;
     float next = 0;
-    uint32_t state = 1;
+    uint32_t state = seed;
     for (const auto& [name, dims] : tensors) {
       head += text(name) + little_endian(dims.size(), 4);
       uint64_t count = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/generate/lookup.h"
+#include "runtime/generate/drafter.h"
 
 namespace ingot {
 namespace {
@@ -29,7 +29,7 @@ Match find_match(const int32_t* ids, int64_t count) {
 
 }  // namespace
 
-void Lookup::begin(int64_t most) {
+void Drafter::begin(int64_t most) {
   *this = {};
   most_ = most;
   size_ = most < kFirst ? most : kFirst;
@@ -37,7 +37,7 @@ void Lookup::begin(int64_t most) {
 
 /// A run whose tokens were all accepted asks for more, one with none for a longer match, and then
 /// for a pause.
-void Lookup::adapt() {
+void Drafter::adapt() {
   if (last_ == 0) return;
   if (of_last_ == 0) {
     size_ = 1;
@@ -54,20 +54,20 @@ void Lookup::adapt() {
   last_ = of_last_ = 0;
 }
 
-int64_t Lookup::propose(int32_t* ids, int64_t count, int64_t room) {
+int64_t Drafter::ask(int64_t room) {
   adapt();
   if (room > size_) room = size_;
-  if (room <= 0 || most_ == 0) return 0;
-  if (wait_ > 0) {
-    wait_--;
-    return 0;
-  }
+  if (room <= 0 || wait_ == 0) return room < 0 ? 0 : room;
+  wait_--;
+  return 0;
+}
+
+int64_t Drafter::look_up(int32_t* ids, int64_t count, int64_t room) const {
+  if (room == 0) return 0;
   const Match match = find_match(ids, count);
   if (match.length < needs_) return 0;
   // A sequence that repeats itself goes on into what is written here.
   for (int64_t i = 0; i < room; i++) ids[count + i] = ids[match.end + i];
-  last_ = room;
-  proposed_ += uint64_t(room);
   return room;
 }
 
