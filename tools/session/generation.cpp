@@ -11,6 +11,30 @@ namespace {
 using host::Exit;
 using host::fail;
 
+Generator create_generator(Engine* engine, SessionSettings settings, const Text* text) {
+  const auto refuse = [&](const std::string& why) {
+    fail(Exit::kMismatch, engine->path() + ": is no language model: " + why +
+                              "; convert one from a GGUF file or a Hugging Face folder");
+  };
+  const ingot_model* const model = engine->model().get();  // asked before memory is taken
+  for (const char* input : {"tokens", "position"})
+    if (ingot_model_find_input(model, input) < 0) refuse(std::string("no input '") + input + "'");
+  settings.flags |= INGOT_REBINDABLE;
+  engine->bind_dims({{"T", 1}});
+  engine->create_session(settings);
+  auto generator = Generator::create(engine->session(), text);
+  if (!generator) refuse(generator.error().text());
+  return std::move(*generator);
+}
+
+/// As a message shows it.
+std::string token_text(const Text& text, int32_t id) {
+  const char* bytes = nullptr;
+  size_t count = 0;
+  if (ingot_text_token(text.get(), id, &bytes, &count, nullptr)) return "none";
+  return "'" + std::string(bytes, count) + "'";
+}
+
 }  // namespace
 
 Text open_text(const Engine& engine) {
@@ -28,20 +52,28 @@ vocabulary::LoadedTokenizer tokenizer_of(const Text& text, const std::string& fi
 }
 
 Generation::Generation(Engine* engine, SessionSettings settings, const Text* text)
-    : engine_(engine) {
-  const auto refuse = [&](const std::string& why) {
-    fail(Exit::kMismatch, engine->path() + ": is no language model: " + why +
-                              "; convert one from a GGUF file or a Hugging Face folder");
-  };
-  const ingot_model* const model = engine->model().get();  // asked before memory is taken
-  for (const char* input : {"tokens", "position"})
-    if (ingot_model_find_input(model, input) < 0) refuse(std::string("no input '") + input + "'");
-  settings.flags |= INGOT_REBINDABLE;
-  engine->bind_dims({{"T", 1}});
-  engine->create_session(settings);
-  auto generator = Generator::create(engine->session(), text);
-  if (!generator) refuse(generator.error().text());
-  generator_ = std::move(*generator);
+    : engine_(engine), text_(text), generator_(create_generator(engine, settings, text)) {}
+
+void Generation::draft_by(const std::string& path, const OpenSettings& open,
+                          SessionSettings settings) {
+  if (summary().lookup == 0)
+    fail(Exit::kMismatch, engine_->path() +
+                              ": its runs check no drafted tokens; convert it with "
+                              "--lookup N");
+  draft_engine_ = std::make_unique<Engine>(path, open);
+  draft_text_ = open_text(*draft_engine_);
+  if (const uint64_t limit = settings.arena_limit) {
+    const uint64_t taken = engine_->requirements().arena_bytes;
+    settings.arena_limit = limit > taken ? limit - taken : 1;  // 0 would mean no limit
+  }
+  draft_ = create_generator(draft_engine_.get(), settings, &draft_text_);
+  const auto is_set = generator_.set_draft(&draft_);
+  if (is_set) return;
+  const int32_t id = is_set.error().operand;
+  if (id < 0) fail_with(path, is_set.error());
+  fail(Exit::kMismatch, path + ": another vocabulary than " + engine_->path() + ": token " +
+                            std::to_string(id) + " is " + token_text(draft_text_, id) +
+                            ", expected " + token_text(*text_, id));
 }
 
 void Generation::check_biases(std::span<const ingot_logit_bias> biases) const {

@@ -2,6 +2,7 @@
 // tools/session/generation.h - a language model's answers on the command line: runtime/generate
 // over an Engine, each run under its watch, failures as lines.
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +25,16 @@ class Generation {
   /// @throws Failure kMismatch for a file that is no language model.
   Generation(Engine* engine, SessionSettings settings, const Text* text);
 
+  /// Tokens are proposed by the model of another file of the same tokens; settings.arena_limit is of
+  /// both sessions. @throws Failure kMismatch with the first token that differs
+  void draft_by(const std::string& path, const OpenSettings& open, SessionSettings settings);
+  /// Null: none.
+  const Engine* draft() const { return draft_engine_.get(); }
+
   int64_t context() const { return int64_t(generator_.summary().context); }
   int64_t vocabulary() const { return int64_t(generator_.summary().vocabulary); }
   uint32_t slots() const { return uint32_t(generator_.summary().slots); }
-  /// Also what look-up proposed, and what of it was accepted, of the answer.
+  /// Also what look-up or the draft proposed, and what of it was accepted, of the answer.
   ingot_generator_summary summary() const { return generator_.summary(); }
 
   /// @throws Failure kMismatch for one of a token that there is not
@@ -53,7 +60,11 @@ class Generation {
   bool run_until_computed(bool of_all_slots);
 
   Engine* engine_;
+  const Text* text_;
   Constraint constraint_;
+  std::unique_ptr<Engine> draft_engine_;
+  Text draft_text_;
+  Generator draft_;
   Generator generator_;
 };
 

@@ -8,6 +8,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 
 try:
@@ -63,8 +64,8 @@ def check_gguf(checks, ingot, folder):
     metadata, tensors = small_llama()
     source = folder / "llama.gguf"
 
-    def convert(template, *options):
-        own = {"tokenizer.chat_template": template} if template else {}
+    def convert(template, *options, **own):
+        own.update({"tokenizer.chat_template": template} if template else {})
         own.update({"general.license": "mit", "general.sampling.temp": 0.5})
         write_gguf(source, {**metadata, **tokenizer(), **own}, tensors)
         return ingot.convert(source, "--context", CONTEXT, *options)
@@ -130,8 +131,15 @@ def check_gguf(checks, ingot, folder):
     checks.report("convert without a template", convert(None).error)
     done = ingot("generate", ingot.file, "--chat", "--prompt", "a")
     checks.report("--chat without a template", done.refusal(5, "has no chat template"))
+    draft, other = folder / "draft.ingot", folder / "other.ingot"
+    shutil.copy(ingot.file, draft)
+    tokens = tokenizer()["tokenizer.ggml.tokens"]
+    tokens[7] = "B"
+    checks.report("convert with a B", convert(TEMPLATE, **{"tokenizer.ggml.tokens": tokens}).error)
+    shutil.copy(ingot.file, other)
     checks.report("convert with look-up", convert(TEMPLATE, "--lookup", 3).error)
     check_lookup(checks, ingot)
+    check_draft(checks, ingot, draft, other)
 
 
 def check_lookup(checks, ingot):
@@ -146,6 +154,30 @@ def check_lookup(checks, ingot):
     checks.check(counts[0]["accepted"] > 5, "look-up: fewer runs", counts)
     done = ingot("generate", ingot.file, "--prompt", "a", "--lookup", 4)
     checks.report("more look-up than the file's", done.refusal(5, "--lookup 4", "at most 3"))
+
+
+def check_draft(checks, ingot, draft, other):
+    """@pre as check_lookup(); `draft` has the same weights, `other` another token"""
+    words = ["--prompt", "abab", "--ignore-end", "--temperature", 0.5, "--seed", 1, "--json"]
+    with_draft = [*words, "--draft", draft]
+    plain, said = (json.loads(ingot("generate", ingot.file, *w).succeeded().stdout)
+                   for w in ([*words, "--lookup", 0], with_draft))
+    checks.check(said["ids"] == plain["ids"], "a draft: the same answer")
+    counts = said["draft"]
+    checks.check(counts["accepted"] == counts["proposed"] > 5, "its own draft is right", counts)
+    need = said["arena_bytes"] + counts["arena_bytes"]
+    checks.check(said["arena_bytes"] == plain["arena_bytes"] > 0, "the draft's memory is its own")
+    done = ingot("generate", ingot.file, *with_draft, "--arena-bytes", need)
+    checks.report("--arena-bytes of both", done.error)
+    done = ingot("generate", ingot.file, *with_draft, "--arena-bytes", need - 1)
+    checks.report("a byte less", done.refusal(7, "draft.ingot"))
+    chats = [ingot("chat", ingot.file, "--tokens", 5, *more, input="ab\nc\n").succeeded().stdout
+             for more in ([], ["--draft", draft])]
+    checks.check(chats[0] == chats[1], "a chat with a draft", chats)
+    done = ingot("generate", ingot.file, *words, "--draft", other)
+    checks.report("another vocabulary", done.refusal(5, "token 7 is 'B', expected 'b'"))
+    done = ingot("generate", draft, *words, "--draft", draft)
+    checks.report("a draft of a file without look-up", done.refusal(5, "--lookup N"))
 
 
 def check_folder(checks, ingot, folder):

@@ -102,6 +102,9 @@ class Chat {
         tokenizer_(chat_tokenizer_of(text_, a.file)),
         conversation_(begun()),
         generation_(&engine_, a.session.session_settings(), &text_) {
+    if (!a.sampling.draft.empty())
+      generation_.draft_by(a.sampling.draft, a.session.open_settings(),
+                           a.session.session_settings());
     generation_.check_biases(sampling_.biases);
     generation_.constrain(text_, sampling_.grammar);
   }

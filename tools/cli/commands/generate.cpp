@@ -79,6 +79,8 @@ int generate(const GenerateArguments& a) {
   const std::vector<int32_t> prompt = tokenizer.encode(text, encoding);
   if (prompt.empty()) host::fail(Exit::kMismatch, "generate: the prompt has no token");
   Generation generation(&engine, a.session.session_settings(), &tables);
+  if (!a.sampling.draft.empty())
+    generation.draft_by(a.sampling.draft, a.session.open_settings(), a.session.session_settings());
   AnswerSettings answer(sampling, (a.goes_on ? uint32_t{INGOT_ANSWER_IGNORE_END} : 0) |
                                       (a.special ? uint32_t{INGOT_ANSWER_SHOW_CONTROL} : 0));
   answer.options.tokens = uint32_t(most);
@@ -101,6 +103,9 @@ int generate(const GenerateArguments& a) {
   }
   const double seconds = double(ingot_clock_ns() - first) / 1e9;
   if (a.json) {
+    const ingot_generator_summary summary = generation.summary();
+    Json drafted = {{"proposed", summary.proposed}, {"accepted", summary.accepted}};
+    if (generation.draft()) drafted["arena_bytes"] = generation.draft()->requirements().arena_bytes;
     const Json report = {
         {"text", said},
         {"ids", ids},
@@ -109,9 +114,8 @@ int generate(const GenerateArguments& a) {
         {"stop_text", token.stop_text < 0 ? Json() : Json(sampling.stops[size_t(token.stop_text)])},
         {"seed", sampling.draws() ? Json(sampling.options.seed) : Json()},
         {"sampling", sampling_json(sampling)},
-        {"lookup",
-         {{"proposed", generation.summary().proposed},
-          {"accepted", generation.summary().accepted}}},
+        {generation.draft() ? "draft" : "lookup", drafted},
+        {"arena_bytes", engine.requirements().arena_bytes},
         {"prompt_tps", double(prompt.size()) / prompt_seconds},
         {"generate_tps", double(ids.size()) / seconds}};
     puts(json_text(report).c_str());

@@ -134,6 +134,10 @@ void SamplingArguments::declare(CLI::App* app) {
          "fewer runs; 0: none")
       ->type_name("N")
       ->default_str("those of ingot convert --lookup");
+  reads_file(app->add_option("--draft", draft,
+                             "a smaller model of the same vocabulary, an .ingot file: it proposes "
+                             "the tokens that a run checks; the same answer, in fewer runs")
+                 ->type_name("FILE"));
   app->add_option("--stop", stops, "the answer ends in front of this text (repeatable)")
       ->type_name("TEXT")
       ->expected(1)

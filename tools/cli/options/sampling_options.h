@@ -39,7 +39,7 @@ struct SamplingArguments {
   std::map<std::string, std::string> numbers;  // what was said, by member of SamplerOptions
   std::optional<std::string> seed, lookup;
   std::vector<std::string> biases, stops;
-  std::string grammar, schema;
+  std::string grammar, schema, draft;
   bool greedy = false;
   std::string command;  // begins errors
 
