@@ -7,6 +7,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 
 #include "tests/cli/command_line.h"
@@ -149,6 +150,33 @@ TEST_CASE("slots: 200 answers of 3 slots that share runs are those of lone runs"
   CHECK(s.cancelled == 4);
   CHECK(s.queued + s.invalid + s.refused + s.failed + s.late == 0);
   CHECK(s.cache_capacity == 3 * 48);
+}
+
+TEST_CASE("slots: answers with look-up and with a draft beside the file are those of lone runs") {
+  const ChatFile chat, looks_up(" 48 lookup"), drafted(" 48 lookup");
+  std::filesystem::copy_file(chat.file, drafted.folder / "draft.ingot");
+  const auto alone = chat.serve(1);
+  for (const ChatFile* file : {&looks_up, &drafted}) {
+    const auto model = file->serve(1);
+    for (int i = 0; i < 20; i++) {
+      const auto lone = told(i), one = told(i);
+      one->request.ignores_end = lone->request.ignores_end = true;
+      model->language()->submit(one);
+      alone->language()->submit(lone);
+      CHECK(lone->await_end() == "ended");
+      CHECK(one->await_end() == "ended");
+      CHECK(one->ids == lone->ids);
+    }
+    const AnswerStatistics s = model->language()->statistics();
+    CHECK(s.proposed_tokens > 10);
+    if (file != &drafted) continue;
+    CHECK(s.accepted_tokens == s.proposed_tokens);
+    CHECK(s.generated_tokens > 2 * (s.generated_tokens - s.accepted_tokens));
+    CHECK(s.bytes > looks_up.serve(1)->language()->statistics().bytes);
+  }
+  CHECK(alone->language()->statistics().proposed_tokens == 0);
+  std::filesystem::copy_file(chat.file, chat.folder / "draft.ingot");
+  CHECK_THROWS_WITH_AS((void)chat.serve(1), doctest::Contains("--lookup"), ServeError);
 }
 
 TEST_CASE("slots: an answer that fails or is late leaves the others of its run alone") {

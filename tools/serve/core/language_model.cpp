@@ -33,7 +33,8 @@ constexpr auto kWatch = std::chrono::milliseconds(20);
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std::string& name,
+std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const Model& draft,
+                                                   const std::string& name,
                                                    const SessionSettings& session,
                                                    const SlotSettings& settings,
                                                    std::string* why_not) {
@@ -59,8 +60,10 @@ std::unique_ptr<LanguageModel> LanguageModel::open(const Model& model, const std
   options.bindings = &one;
   options.binding_count = 1;
   refuse_steps(model, options, session.max_steps);
-  while (made->slots_.size() < settings.count)
+  while (made->slots_.size() < settings.count) {
     if (!made->add_batch(model, options, why_not)) return nullptr;
+    if (draft.get()) made->add_draft(made->batches_.back().get(), draft, options);
+  }
   const ingot_generator_summary summary = made->slots_[0]->generator.summary();
   made->context_ = summary.context;
   made->vocabulary_ = summary.vocabulary;
@@ -90,11 +93,7 @@ bool LanguageModel::add_batch(const Model& model, const ingot_session_options& o
     return false;
   }
   batch.generator = std::move(*generator);
-  uint64_t bytes = 0;
-  ingot_generator_requirements(batch.session.get(), &bytes, nullptr);
-  const ingot_requirements need = batch.session.requirements();
-  slot_bytes_ +=
-      need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes + bytes;
+  count_memory(batch.session);
   const uint64_t count = batch.generator.summary().slots;
   for (uint32_t i = 0; i < count; i++) {
     slots_.push_back(
@@ -102,6 +101,36 @@ bool LanguageModel::add_batch(const Model& model, const ingot_session_options& o
     add_constraint(slots_.back());
   }
   return true;
+}
+
+void LanguageModel::add_draft(Batch* batch, const Model& draft,
+                              const ingot_session_options& options) {
+  const auto refuse_draft = [](const Error& error) {
+    refuse(Refusal::kUnavailable, "draft.ingot: " + error.text());
+  };
+  if (!draft_text_.get()) {
+    auto text = Text::open(draft);
+    if (!text) refuse_draft(text.error());
+    draft_text_ = std::move(*text);
+  }
+  auto session = draft.session(options);
+  if (!session) refuse_draft(session.error());
+  batch->draft_session = std::move(*session);
+  auto generator = Generator::create(batch->draft_session, &draft_text_);
+  if (!generator) refuse_draft(generator.error());
+  batch->draft = std::move(*generator);
+  const auto is_set = batch->generator.set_draft(&batch->draft);
+  if (!is_set) refuse_draft(is_set.error());
+  count_memory(batch->draft_session);
+}
+
+/// A session's and its generator's.
+void LanguageModel::count_memory(const Session& session) {
+  uint64_t bytes = 0;
+  ingot_generator_requirements(session.get(), &bytes, nullptr);
+  const ingot_requirements need = session.requirements();
+  slot_bytes_ +=
+      need.arena_bytes - need.weights_mapped + need.outside_bytes + need.device_bytes + bytes;
 }
 
 void LanguageModel::start() {
@@ -259,6 +288,7 @@ void LanguageModel::begin(Slot& slot) {
   const AnswerRequest& r = task.request;
   slot.began_ns = ingot_clock_ns();
   slot.has_begun = slot.is_first = true;
+  slot.proposed = slot.accepted = 0;
   std::vector<const char*> stops;
   for (const std::string& text : r.stop_texts) stops.push_back(text.c_str());
   ingot_answer_options options = answer_options();
@@ -313,10 +343,13 @@ void LanguageModel::add_token(Slot& slot) {
   piece.logprobs = slot.logprobs;
   task.counts.generated += !piece.is_control;
   const uint64_t now = ingot_clock_ns();
+  const ingot_generator_summary drafted = slot.generator.summary();
   {
     const std::lock_guard<std::mutex> lock(statistics_mutex_);
     AnswerStatistics& s = statistics_;
     s.generated_tokens += !piece.is_control;
+    s.proposed_tokens += drafted.proposed - slot.proposed;
+    s.accepted_tokens += drafted.accepted - slot.accepted;
     s.later_tokens += !slot.is_first;
     (slot.is_first ? s.prompt_ns : s.generation_ns) += now - slot.began_ns;
     if (slot.is_first) {
@@ -328,6 +361,7 @@ void LanguageModel::add_token(Slot& slot) {
   }
   slot.began_ns = now;
   slot.is_first = false;
+  slot.proposed = drafted.proposed, slot.accepted = drafted.accepted;
   task.add(piece);
   if (token.end == INGOT_END_NONE) return;
   {

@@ -30,6 +30,7 @@ struct SlotSettings {
 struct AnswerStatistics {
   uint64_t ok = 0, invalid = 0, refused = 0, late = 0, cancelled = 0, failed = 0;
   uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint64_t proposed_tokens = 0, accepted_tokens = 0;            // by look-up
   uint64_t prompt_ns = 0, generation_ns = 0, later_tokens = 0;  // than an answer's first
   Histogram first_token;                                        // from the request
   Duration first_tokens;
@@ -45,8 +46,10 @@ struct AnswerStatistics {
 class LanguageModel {
  public:
   /// Null where the file has no tokenizer, or `*why_not` says why it is no language model.
+  /// @param draft  empty, or a smaller model that proposes tokens: each batch has a session of it
   /// @throws ServeError kUnavailable
-  static std::unique_ptr<LanguageModel> open(const Model& model, const std::string& name,
+  static std::unique_ptr<LanguageModel> open(const Model& model, const Model& draft,
+                                             const std::string& name,
                                              const SessionSettings& session,
                                              const SlotSettings& settings, std::string* why_not);
   ~LanguageModel();
@@ -85,11 +88,12 @@ class LanguageModel {
     // of the batch's thread
     AnswerTask* answer = nullptr;  // null: it has ended
     bool is_taken = false, has_begun = false, is_first = false;
-    uint64_t began_ns = 0;  // the token in the making
+    uint64_t began_ns = 0;                // the token in the making
+    uint64_t proposed = 0, accepted = 0;  // of the answer, as counted so far
   };
   struct Batch {
-    Session session;
-    Generator generator;
+    Session draft_session, session;
+    Generator draft, generator;
     std::vector<std::unique_ptr<Slot>> slots;
     std::condition_variable wake;
     std::thread thread;
@@ -100,6 +104,9 @@ class LanguageModel {
   void add_constraint(Slot* slot);
   /// False: `*why_not` says why the session is of no language model.
   bool add_batch(const Model& model, const ingot_session_options& options, std::string* why_not);
+  void count_memory(const Session& session);
+  /// @throws ServeError kUnavailable
+  void add_draft(Batch* batch, const Model& draft, const ingot_session_options& options);
   void start();
   void work(Batch& batch);
   void step(Batch& batch);
@@ -118,7 +125,7 @@ class LanguageModel {
   const std::string name_;
   const uint64_t max_run_ns_;
   const SlotSettings settings_;
-  Text text_;
+  Text text_, draft_text_;
   uint64_t context_ = 0, vocabulary_ = 0, slot_bytes_ = 0;
   std::vector<std::unique_ptr<Batch>> batches_;
   std::vector<Slot*> slots_;  // of all batches

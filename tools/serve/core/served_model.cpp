@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 
 #include "runtime/include/ingot/cpu.h"
 #include "tools/files/input_file.h"
@@ -48,8 +49,12 @@ ServedModel::ServedModel(std::string name, std::string version, const std::strin
       sequences_(settings.max_sequences, settings.sequence_idle_ns) {
   struct stat file {};
   if (stat(path.c_str(), &file) == 0) created_ = int64_t(file.st_mtime);
-  if (settings.slots.count)
-    language_ = LanguageModel::open(model_, name_, settings.session, settings.slots, &no_language_);
+  if (settings.slots.count) {
+    const std::string draft = std::filesystem::path(path).replace_filename("draft.ingot").string();
+    if (std::filesystem::exists(draft)) draft_ = open(draft, settings);
+    language_ =
+        LanguageModel::open(model_, draft_, name_, settings.session, settings.slots, &no_language_);
+  }
   const uint32_t by_default = language_ ? 0 : 1;  // slots have the caches already
   const uint32_t count = settings.instances ? settings.instances : by_default;
   for (uint32_t i = 0; i < count; i++) {

@@ -104,7 +104,7 @@ class ServedModel {
   void record(const std::vector<Job*>& jobs, int64_t rows);
 
   std::string name_, version_;
-  Model model_;
+  Model model_, draft_;  // draft: empty, or of a language model
   ModelPorts ports_;
   ModelSettings settings_;
   std::atomic<bool> joins_{false};

@@ -186,6 +186,10 @@ void add_answer_metrics(const Repository& repository, MetricsText* text) {
             [](const S& s) { return double(s.prompt_ns) / 1e9; });
   of_models("ingot_generated_tokens_total", "counter", "Tokens of answers.",
             [](const S& s) { return s.generated_tokens; });
+  of_models("ingot_proposed_tokens_total", "counter", "Tokens that look-up or a draft proposed.",
+            [](const S& s) { return s.proposed_tokens; });
+  of_models("ingot_accepted_tokens_total", "counter", "Of them those of answers.",
+            [](const S& s) { return s.accepted_tokens; });
   of_models("ingot_generation_seconds_total", "counter", "Computing all but the first of them.",
             [](const S& s) { return double(s.generation_ns) / 1e9; });
   of_models("ingot_tokens_per_second", "gauge", "Of one slot, since the server began.",
