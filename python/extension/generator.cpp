@@ -42,7 +42,7 @@ ingot_constraint* OpenGenerator::constrain(nb::bytes compiled) {
   return constraint;
 }
 
-Generator::Generator(const Tokenizer& tokenizer, nb::dict options) {
+Generator::Generator(const Tokenizer& tokenizer, nb::dict options, Generator* draft) {
   auto open = std::make_shared<OpenGenerator>();
   open->text = tokenizer.shared();
   open->session = open_session(open->text->model, options);
@@ -50,6 +50,11 @@ Generator::Generator(const Tokenizer& tokenizer, nb::dict options) {
   check(ingot_generator_create(open->session->session, open->text->text, nullptr, &open->generator,
                                &error),
         error);
+  if (draft) {
+    const Use use(draft);
+    check(ingot_generator_set_draft(open->generator, use.get(), &error), error);
+    open->draft = std::move(draft->open_);
+  }
   open_ = std::move(open);
 }
 
@@ -176,7 +181,8 @@ nb::list settings() {
 
 void bind_generator(nb::module_& m) {
   nb::class_<Generator>(m, "Generator")
-      .def(nb::init<const Tokenizer&, nb::dict>(), nb::arg("tokenizer"), nb::arg("options"))
+      .def(nb::init<const Tokenizer&, nb::dict, Generator*>(), nb::arg("tokenizer"),
+           nb::arg("options"), nb::arg("draft").none())
       .def("begin", &Generator::begin, nb::arg("ids").none(), nb::arg("settings"), nb::arg("seed"),
            nb::arg("bias"), nb::arg("stop"), nb::arg("tokens"), nb::arg("flags"),
            nb::arg("grammar"), nb::arg("lookup"), nb::arg("timeout").none())
@@ -187,6 +193,11 @@ void bind_generator(nb::module_& m) {
       .def("save", &Generator::save)
       .def("restore", &Generator::restore, nb::arg("saved").none())
       .def_prop_ro("context", [](Generator& g) { return g.summary().context; })
+      .def_prop_ro("drafted",
+                   [](Generator& g) {
+                     const ingot_generator_summary s = g.summary();
+                     return nb::make_tuple(s.proposed, s.accepted);
+                   })
       .def_prop_ro("vocabulary", [](Generator& g) { return g.summary().vocabulary; });
   m.def("settings", settings);
   m.attr("IGNORE_END") = int(INGOT_ANSWER_IGNORE_END);

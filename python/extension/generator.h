@@ -23,6 +23,7 @@ struct OpenGenerator {
   std::string grammar;                     // of the answer
   std::shared_ptr<OpenSession> session;
   std::shared_ptr<OpenText> text;
+  std::shared_ptr<OpenGenerator> draft;  // used through this one alone
   OpenGenerator() = default;
   OpenGenerator(const OpenGenerator&) = delete;
   OpenGenerator& operator=(const OpenGenerator&) = delete;
@@ -37,7 +38,8 @@ struct OpenGenerator {
 /// Of Python's `_ingot.Generator`. One thread at a time, as a Session; cancel() from any.
 class Generator {
  public:
-  Generator(const Tokenizer& tokenizer, nb::dict options);
+  /// @param draft  null, or one that proposes tokens of answers: it is closed for others
+  Generator(const Tokenizer& tokenizer, nb::dict options, Generator* draft);
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 

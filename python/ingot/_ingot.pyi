@@ -167,7 +167,9 @@ class Tokenizer:
         """Why apply_chat_template() cannot render it, or ""."""
 
 class Generator:
-    def __init__(self, tokenizer: Tokenizer, options: dict[str, Any]) -> None: ...
+    def __init__(
+        self, tokenizer: Tokenizer, options: dict[str, Any], draft: Generator | None
+    ) -> None: ...
     def begin(
         self,
         ids: Sequence[int],
@@ -190,5 +192,8 @@ class Generator:
     def restore(self, saved: Any) -> None: ...
     @property
     def context(self) -> int: ...
+    @property
+    def drafted(self) -> tuple[int, int]:
+        """Tokens proposed for the answer, and those accepted."""
     @property
     def vocabulary(self) -> int: ...

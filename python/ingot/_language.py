@@ -174,6 +174,8 @@ class Answer(Iterator[str], AsyncIterator[str]):
     seed            of the draw; None where the most probable tokens are taken
     prompt_tokens   ids of the prompt
     reused          how many of those lay in the caches already
+    proposed        tokens that look-up or a draft proposed so far
+    accepted        those of them that it says: each saved a run
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class Answer(Iterator[str], AsyncIterator[str]):
         self.stop_text: str | None = None
         self.seed: int | None = given["seed"] if given["settings"].get("temperature") else None
         self.reused: int = model._generator.begin(ids, **given)
+        self.proposed = self.accepted = 0
 
     @property
     def text(self) -> str:
@@ -248,6 +251,7 @@ class Answer(Iterator[str], AsyncIterator[str]):
                 "not possible now: the answer was ended by a later one, or by restore()"
             )
         id, end, piece, stop = self._model._generator.next()
+        self.proposed, self.accepted = self._model._generator.drafted
         if _ENDS[end] != "end":
             self.tokens.append(id)
         self._pieces.append(piece)
@@ -267,6 +271,8 @@ class LanguageModel:
     source    a path, or an ingot.Model, whose weights several of these share
     device, threads, options   as ingot.Session has them: arena, pool, upper_bounds, strict,
               huge_pages, lock_memory, prefault
+    draft     a LanguageModel of a smaller file with the same tokens: it proposes those that a run
+              checks (`ingot convert --lookup`), instead of look-up. It is used for this alone
 
     One thread at a time, except cancel(). The caches keep prompt and answer: of the next prompt
     what they have from its beginning is not computed again.
@@ -277,9 +283,12 @@ class LanguageModel:
         source: str | os.PathLike[str] | Model,
         device: str | None = None,
         threads: int = 0,
+        draft: LanguageModel | None = None,
         **options: Unpack[MemoryOptions],
     ) -> None:
         _arguments.refuse_second_init(self)
+        if draft is not None and not isinstance(draft, LanguageModel):
+            raise _arguments.wrong_type("draft", "an ingot.LanguageModel", draft)
         self.model = source if isinstance(source, Model) else Model(source)
         missing = {"tokens", "position"} - {port.name for port in self.model.inputs}
         if missing:
@@ -293,7 +302,7 @@ class LanguageModel:
         self.tokenizer = Tokenizer(self.model)
         given = completed({**options, "rebindable": True, "bindings": {"T": 1}})
         chosen = session_options(device, threads, **given)
-        self._generator = _ingot.Generator(self.tokenizer, chosen)
+        self._generator = _ingot.Generator(self.tokenizer, chosen, draft and draft._generator)
         self._answer: Answer | None = None
         self._is_made = True
 

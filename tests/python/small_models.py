@@ -77,7 +77,7 @@ def misaligned(array):
 
 
 @functools.lru_cache(maxsize=None)
-def chat_path(context=64, **more):
+def chat_path(context=64, lookup=0, **more):
     """Of a small Llama with a tokenizer of letters and bytes, and a chat template; `more`: metadata
     of it."""
     sys.path.append(str(ROOT / "tests/import/decoder"))
@@ -88,10 +88,11 @@ def chat_path(context=64, **more):
     metadata, tensors = small_llama()
     own = {**tokenizer(), "tokenizer.chat_template": TEMPLATE, "llama.context_length": context}
     own |= {f"llama.{key}": value for key, value in more.items()}
-    source = pathlib.Path(_folder.name) / f"llama{context}{''.join(more)}.gguf"
+    source = pathlib.Path(_folder.name) / f"llama{context}_{lookup}{''.join(more)}.gguf"
     write_gguf(source, {**metadata, **own}, tensors)
     path = source.with_suffix(".ingot")
-    ingot.convert(source, path, context=context, dims={"T": (1, 8)})
+    checks = {"lookup": lookup} if lookup else {}
+    ingot.convert(source, path, context=context, dims={"T": (1, 8)}, **checks)
     return path
 
 

@@ -67,6 +67,27 @@ class AnswerTest(unittest.TestCase):
         with self.assertRaisesRegex(ingot.CallerError, "lookup"):  # the file has none
             self.model("ab", lookup=1)
 
+    def test_what_is_proposed_changes_no_answer(self):
+        path = small_models.chat_path(64, 7)
+        options = {"max_new_tokens": 40, "seed": 3, "temperature": 0.5, "bias": ENDLESS}
+        plain = self.model("abab", **options)
+        self.assertEqual((plain.proposed, plain.accepted), (0, 0))
+        looked = ingot.LanguageModel(path)("abab", **options)
+        self.assertEqual(looked.tokens, plain.tokens)
+        self.assertGreater(looked.proposed, 0)
+        draft = ingot.LanguageModel(small_models.chat_path())
+        drafted = ingot.LanguageModel(path, draft=draft)("abab", **options)
+        self.assertEqual(drafted.tokens, plain.tokens)
+        self.assertGreater(drafted.accepted, 20)
+        self.assertEqual(drafted.proposed, drafted.accepted)  # the same model
+        with self.assertRaisesRegex(ingot.CallerError, "closed"):  # it belongs to the other
+            draft("ab")
+        with self.assertRaisesRegex(ingot.CallerError, "--lookup"):
+            ingot.LanguageModel(small_models.chat_path(), draft=self.model)
+        with self.assertRaisesRegex(TypeError, "draft: expected an ingot.LanguageModel"):
+            ingot.LanguageModel(path, draft=path)
+        self.assertEqual(self.model("abab", **options).tokens, plain.tokens)  # it was not taken
+
     def test_answers_by_a_grammar_and_a_schema(self):
         grammar = 'root ::= [x-z]{3}'
         with tempfile.NamedTemporaryFile("w", suffix=".gbnf") as file:

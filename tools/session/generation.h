@@ -25,7 +25,7 @@ class Generation {
   /// @throws Failure kMismatch for a file that is no language model.
   Generation(Engine* engine, SessionSettings settings, const Text* text);
 
-  /// Tokens are proposed by the model of another file of the same tokens; settings.arena_limit is of
+  /// Tokens are proposed by the model of a file of the same tokens; settings.arena_limit is of
   /// both sessions. @throws Failure kMismatch with the first token that differs
   void draft_by(const std::string& path, const OpenSettings& open, SessionSettings settings);
   /// Null: none.
