@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/text/charsmap.cpp - the normalizer of SentencePiece's models, precompiled_charsmap: 32 bits
 // with the bytes of a double array, the array, then strings that end in 0. The array is a trie of
-// the library Darts-clone: unit n's child by a byte is at n ^ offset ^ byte and has that byte as its
-// label; a unit whose bit 8 is set ends a string, and its child by 0 has where the replacement
+// the library Darts-clone: unit n's child by a byte is at n ^ offset ^ byte and has that byte as
+// its label; a unit whose bit 8 is set ends a string, and its child by 0 has where the replacement
 // begins.
 #include <cstring>
 
