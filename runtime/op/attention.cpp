@@ -11,11 +11,11 @@ namespace {
 using attention::Heads;
 using rules::refuse;
 
-/// Head layout of one operand, `heads` of them.
-bool check_heads(const TensorType& t, int operand, int64_t heads, Violation* v) {
-  if (t.dtype != DType::kF32)
-    return refuse(v, "attention's q, k, v and y are f32", operand, int64_t(DType::kF32),
-                  int64_t(t.dtype));
+/// Head layout of one operand, `heads` of them; k and v may be f16, both.
+bool check_heads(const TensorType& t, int operand, int64_t heads, DType dtype, Violation* v) {
+  if (t.dtype != dtype)
+    return refuse(v, "attention's q and y are f32, k and v both f32 or f16", operand,
+                  int64_t(dtype), int64_t(t.dtype));
   if (t.rank != 3 && t.rank != 4)
     return refuse(v, "attention takes [B, T, heads * D] or [B, heads, T, D]", operand, 4, t.rank);
   if (t.rank == 4 && t.dims[1] != heads)
@@ -65,8 +65,10 @@ bool check_attention(const OpArguments& g, Violation* v) {
     return refuse(v, "attention's empty rows are a mean with a bool mask only", 3,
                   int64_t(DType::kBool), int64_t(mask->dtype));
   const TensorType &q = g.inputs[0], &k = g.inputs[1], &x = g.inputs[2], &y = g.outputs[0];
-  if (!check_heads(q, 0, t.heads, v) || !check_heads(k, 1, t.kv_heads, v) ||
-      !check_heads(x, 2, t.kv_heads, v) || !check_heads(y, rules::output(0), t.heads, v))
+  const DType kept = k.dtype == DType::kF16 ? DType::kF16 : DType::kF32;
+  if (!check_heads(q, 0, t.heads, DType::kF32, v) || !check_heads(k, 1, t.kv_heads, kept, v) ||
+      !check_heads(x, 2, t.kv_heads, kept, v) ||
+      !check_heads(y, rules::output(0), t.heads, DType::kF32, v))
     return false;
   const Heads hq = attention::heads_of(q, t.heads), hk = attention::heads_of(k, t.kv_heads),
               hv = attention::heads_of(x, t.kv_heads), hy = attention::heads_of(y, t.heads);

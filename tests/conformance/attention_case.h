@@ -28,9 +28,9 @@ struct AttentionCase {
 
 /// [B, T, heads * D] for rank 3, [B, heads, T, D] for rank 4.
 inline Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim,
-                           int64_t padding) {
-  if (rank == 3) return Tensor(DType::kF32, {batch, length, heads * dim}, padding);
-  return Tensor(DType::kF32, {batch, heads, length, dim}, padding);
+                           int64_t padding, DType dtype = DType::kF32) {
+  if (rank == 3) return Tensor(dtype, {batch, length, heads * dim}, padding);
+  return Tensor(dtype, {batch, heads, length, dim}, padding);
 }
 
 inline Tensor mask_tensor(const AttentionCase& c) {

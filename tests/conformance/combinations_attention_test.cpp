@@ -81,6 +81,7 @@ TEST_CASE("combinations: attention") {
   const auto k_rank = all.axis<int>("k_rank", {3, 4});
   const auto y_rank = all.axis<int>("y_rank", {3, 4});
   const auto padding = all.axis<int64_t>("padding", {0, 5});
+  const auto kept = all.axis<DType>("kept", {DType::kF32, DType::kF16});
   AttentionAttributes t;
   all.run([&](Case& c) {
     const auto [queries, keys] = lengths();
@@ -90,8 +91,8 @@ TEST_CASE("combinations: attention") {
     t.softcap = softcap(), t.empty_rows = empty();
     c.op = OpCode::kAttention, c.attributes = &t, c.tolerance = {2e-5, 2e-5};  // scores of up to 40
     c.inputs = {heads_tensor(q_rank(), b, h, queries, widths().key, p).random(1),
-                heads_tensor(k_rank(), b, kv, keys, widths().key, 2 * p).random(2),
-                heads_tensor(k_rank(), b, kv, keys, widths().value, p).random(3)};
+                heads_tensor(k_rank(), b, kv, keys, widths().key, 2 * p, kept()).random(2),
+                heads_tensor(k_rank(), b, kv, keys, widths().value, p, kept()).random(3)};
     if (mask() == MaskKind::kNone &&
         (mask_full() != 0 || mask_rank() || hiding() != Hiding::kNothing))
       return false;

@@ -15,6 +15,7 @@ using namespace ingot::conformance;
 namespace {
 
 constexpr uint64_t kHeads = 7;  // q, k and v
+constexpr uint64_t kKept = 6;   // k and v
 
 Work halves_work(const AttentionCase& c, int q_rank, int k_rank, AttentionAttributes* t) {
   t->heads = uint32_t(c.heads), t->kv_heads = uint32_t(c.kv_heads);
@@ -180,7 +181,7 @@ TEST_CASE(
   CHECK(taken(plain, kHeads | y) == (kHeads | y));
   CHECK(taken(plain, 0) == y);
   // asked again when the others have become f32
-  for (uint64_t some = 1; some < kHeads; some++) CHECK(taken(plain, some | y) == y);
+  for (uint64_t some = 1; some < kKept; some++) CHECK(taken(plain, some | y) == y);
   CHECK(taken({"", 1, 2, 2, 9, 18, 12, 16}, kHeads | y) == y);
   CHECK(taken({"", 1, 2, 2, 9, 18, 16, 12}, kHeads | y) == y);
   const AttentionCase strided = {"", 1, 2, 2, 9, 18, 16, 16, CausalMask::kNone, {}, MaskKind::kNone,
@@ -224,10 +225,20 @@ TEST_CASE("attention on tensor cores, f16: what lies where 16 bytes cannot be re
   }
 }
 
+TEST_CASE("attention: keys and values that a program keeps in f16 are the CPU's") {
+  AttentionAttributes t;
+  const Work w = with_f16(halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t), kKept);
+  const std::vector<TensorView> views = views_of(w.inputs);
+  TensorView y = w.output.view();
+  const OpArguments a = arguments_of(w, views, y);
+  for (const GpuPrecision p : {GpuPrecision::kExact, GpuPrecision::kFast, GpuPrecision::kFp16})
+    CHECK(!find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention, a, {}, p));
+}
+
 TEST_CASE("attention on tensor cores, f16: a plan refuses what was not taken") {
   AttentionAttributes t;
   const Work fit = halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t);
-  for (uint64_t some = 1; some < kHeads; some++)
+  for (uint64_t some = 1; some < kKept; some++)
     CHECK(on_gpu(with_f16(fit, some), GpuPrecision::kFp16, 0, {}).status.code() ==
           Code::kLimitExceeded);
   const Work narrow = halves_work({"", 1, 2, 2, 9, 18, 12, 12}, 3, 3, &t);

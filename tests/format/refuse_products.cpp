@@ -333,6 +333,8 @@ void add_attention(RefuseTable* t) {
   t->dtype("mean_with_floats", 3, DType::kF32);
   t->dims("mask_keys", 3, {1, 1, 3, 4});
   t->dims("y_width", 4, {1, 3, 8});
+  t->dtype("keys_f16_alone", 1, DType::kF16);
+  t->dtype("queries_f16", 0, DType::kF16);
   t->base("attention_batches", [] {
     AttentionAttributes a;
     convert::FileSpec f =

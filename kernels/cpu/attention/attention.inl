@@ -26,7 +26,9 @@ constexpr float kLowest = -3.40282347e38f;
 struct AttentionJob {
   const AttentionAttributes* t = nullptr;
   attention::Heads q, k, v, y;
-  const float *q_data = nullptr, *k_data = nullptr, *v_data = nullptr;
+  const float* q_data = nullptr;
+  const void *k_data = nullptr, *v_data = nullptr;
+  void (*pack)(AttentionJob& j, int64_t first, int64_t count) = nullptr;
   float* y_data = nullptr;
   attention::Scratch room;
   float* scratch = nullptr;
@@ -265,6 +267,15 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   for (int64_t i = 0; i < n; i++) finish_row<V>(rows_of_y[i], j.y.dim, highest[i], j.empty);
 }
 
+/// Keys and values [first, first + count) of the unit as panels. T: what they are in memory.
+template <class V, class T>
+void pack_block(AttentionJob& j, int64_t first, int64_t count) {
+  pack_keys<V>(static_cast<const T*>(j.k_data) + j.k.at(j.b, j.kv_head, first), j.k.token_stride,
+               count, j.k.dim, j.at(j.room.key_panels));
+  pack_values<V>(static_cast<const T*>(j.v_data) + j.v.at(j.b, j.kv_head, first), j.v.token_stride,
+                 count, j.v.dim, j.room.keys, j.at(j.room.value_panels));
+}
+
 /// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.
 template <class V>
 void attention_chunk(AttentionJob& j, Range rows) {
@@ -289,10 +300,7 @@ void attention_chunk(AttentionJob& j, Range rows) {
   }
   for (int64_t first = 0; first < most; first += kKeyBlock) {
     const int64_t packed = min_of(kKeyBlock, most - first);
-    pack_keys<V>(j.k_data + j.k.at(j.b, j.kv_head, first), j.k.token_stride, packed, j.k.dim,
-                 j.at(j.room.key_panels));
-    pack_values<V>(j.v_data + j.v.at(j.b, j.kv_head, first), j.v.token_stride, packed, j.v.dim,
-                   j.room.keys, j.at(j.room.value_panels));
+    j.pack(j, first, packed);
     j.mask.made_from = nullptr;
     for (int64_t g = rows.begin; g < rows.end; g += step) {
       const Range group{g, min_of(g + step, rows.end)};
@@ -371,7 +379,12 @@ Status attention_of_key_batches(AttentionJob j, const OpArguments& g, const Team
   return good ? Status() : Status(Code::kBadIndexValue);
 }
 
-template <class V>
+/// T: what keys and values are in memory. A row each, so that a firmware links one.
+template <class T>
+bool attention_supports(const OpArguments& g) {
+  return dtype_bytes(g.inputs[1].dtype) == sizeof(T);
+}
+template <class V, class T>
 Status attention_f32(const OpArguments& g, const Team& team) {
   const TensorView &q = g.inputs[0], &k = g.inputs[1], &v = g.inputs[2], &y = g.outputs[0];
   if (y.elements() == 0) return {};
@@ -379,7 +392,8 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.t = &g.as<AttentionAttributes>(), j.group = j.t->heads / j.t->kv_heads;
   j.q = attention::heads_of(q, j.t->heads), j.k = attention::heads_of(k, j.t->kv_heads);
   j.v = attention::heads_of(v, j.t->kv_heads), j.y = attention::heads_of(y, j.t->heads);
-  j.q_data = q.as<const float>(), j.k_data = k.as<const float>(), j.v_data = v.as<const float>();
+  j.q_data = q.as<const float>(), j.k_data = k.data, j.v_data = v.data;
+  j.pack = pack_block<V, T>;
   j.y_data = y.as<float>();
   j.room = attention::scratch_of(attention::unit_rows(j.q, *j.t, g.optional(5) != nullptr),
                                  j.k.length, j.q.dim, j.v.dim);

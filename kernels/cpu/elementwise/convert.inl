@@ -155,9 +155,26 @@ INGOT_INLINE void narrow_real(const T* from, int64_t n, void* to) {
   for (int64_t i = 0; i < n; i++) p[i] = To(from[i]);
 }
 
-/// Floats to bytes in vectors; false for other types. What 32 bits do not hold is rare.
+/// Floats to f16 in vectors: those of a cache of keys and values are in f16.
+template <class V>
+INGOT_INLINE void store_halves(const float* from, int64_t n, uint16_t* to) {
+  for (int64_t i = 0; i < n; i += V::kLanes) {
+    const int64_t count = n - i < V::kLanes ? n - i : V::kLanes;
+    const typename V::F x = V::load_partial(from + i, count);
+    if (count == V::kLanes && !V::any(V::unordered(x, x)))
+      V::store_f16(to + i, x);
+    else
+      for (int64_t k = i; k < i + count; k++) to[k] = f32_to_f16(from[k]);
+  }
+}
+
+/// Floats to f16 or bytes in vectors; false for other types. What 32 bits do not hold is rare.
 template <class V>
 INGOT_INLINE bool store_vectors(DType dtype, const float* from, int64_t n, void* to) {
+  if (V::kLanes > 1 && dtype == DType::kF16) {
+    store_halves<V>(from, n, static_cast<uint16_t*>(to));
+    return true;
+  }
   if (V::kLanes == 1 || (dtype != DType::kU8 && dtype != DType::kI8)) return false;
   uint8_t* const p = static_cast<uint8_t*>(to);
   for (int64_t i = 0; i < n; i += V::kLanes) {

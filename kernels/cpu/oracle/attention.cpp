@@ -38,9 +38,9 @@ struct Row {
     const double bias = mask_at(g.optional(3), hidden, b, h, i, j);
     if (bias == hidden) return bias;
     const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
-    const float* pk = g.inputs[1].as<const float>() + k.at(kb, h / (t.heads / t.kv_heads), j);
+    const int64_t key = k.at(kb, h / (t.heads / t.kv_heads), j);
     double sum = 0;
-    for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * double(pk[d]);
+    for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * read(g.inputs[1], key + d);
     sum *= double(t.scale);
     if (t.softcap > 0) sum = double(t.softcap) * std::tanh(sum / double(t.softcap));
     // As an f32, which the masks of networks count on: where -1e9 hides every key of a row, all
@@ -58,7 +58,7 @@ struct Row {
       double all = 0;
       for (int64_t j = 0; j < keys; j++)
         all += std::exp(score(j) - top) *
-               double(g.inputs[2].as<const float>()[v.at(kb, h / (t.heads / t.kv_heads), j) + d]);
+               read(g.inputs[2], v.at(kb, h / (t.heads / t.kv_heads), j) + d);
       const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
       to[d] = sum != 0 ? float(all / sum) : is_nan ? NAN : 0.0f;
     }

@@ -38,6 +38,13 @@ struct V {
     return _mm512_cvtepi32_ps(
         _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
+  static INGOT_INLINE F load_f16(const uint16_t* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  }
   static INGOT_INLINE I load_words(const uint8_t* p) { return _mm512_loadu_si512(p); }
   /// A table of 16: the permutation reads no more than four bits of each index.
   template <int i>

@@ -9,6 +9,12 @@ namespace ingot::cpu {
 namespace {
 
 struct V : NeonLanes {
+  static INGOT_INLINE F load_f16(const uint16_t* p) {
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+  }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) {
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v)));
+  }
   static INGOT_INLINE F div(F a, F b) { return vdivq_f32(a, b); }
   /// c + a * b[lane]: an instruction takes one lane of b for all, so that four steps load b once.
   /// load_pair: eight of the 64 numbers at p, from `at` on. GCC gets both as instructions: of the

@@ -9,6 +9,7 @@
 //                load as zero.
 //   load_u8      kLanes bytes as floats.
 //   load_i8      the same of signed bytes.
+//   load_f16     kLanes of f16, widened; store_f16: to nearest, ties to even. @pre no lane is NaN
 //   load_words   4 * kLanes bytes as int32, the lowest first. nibble<i>: bits 4i .. 4i + 3 of each,
 //                in two's complement, as floats.
 //   gather       p[at] for each lane.
@@ -37,6 +38,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/simd/half.inl"
 #include "kernels/cpu/simd/inline.h"
 
 #define INGOT_SIMD_SCALAR 1
@@ -60,6 +62,8 @@ struct V {
   static INGOT_INLINE void istore(int32_t* p, I v) { *p = v; }
   static INGOT_INLINE F load_u8(const uint8_t* p) { return float(*p); }
   static INGOT_INLINE F load_i8(const int8_t* p) { return float(*p); }
+  static INGOT_INLINE F load_f16(const uint16_t* p) { return f16_to_f32(*p); }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) { *p = f32_to_f16(v); }
   static INGOT_INLINE I load_words(const uint8_t* p) {
     return I(uint32_t(p[0]) | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16 | uint32_t(p[3]) << 24);
   }

@@ -17,7 +17,8 @@ Status plan_attention(const GpuWork& work) {
 }
 
 bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  return !a.optional(5);  // batches of keys that the data choose
+  // not: batches of keys that the data choose, keys and values that a program keeps in f16
+  return !a.optional(5) && a.inputs[1].dtype == DType::kF32;
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {

@@ -101,7 +101,9 @@ Status plan_tensor_attention(const GpuWork& work) {
 
 bool supports_tensor_attention(const OpArguments& a, const GpuTraits& traits,
                                GpuPrecision precision) {
-  return !a.optional(5) && precision != GpuPrecision::kExact && traits.has_tensor_cores();
+  const bool keeps_f16 = a.inputs[0].dtype == DType::kF32 && halves_of(a) == 2;
+  return !a.optional(5) && !keeps_f16 && precision != GpuPrecision::kExact &&
+         traits.has_tensor_cores();
 }
 
 /// q, k and v all together, and y; of some of the three y alone, and all are asked again as f32.
