@@ -121,6 +121,30 @@ TEST_CASE(
   CHECK(model.values[size_t(inner)].dtype == DType::kF32);
 }
 
+TEST_CASE("keys and values that are kept in f16 stay so where queries are f32") {
+  for (const DType queries : {DType::kF32, DType::kF16}) {
+    Model model;
+    const ValueId q = value(model, "q", queries, {1, 3, 8}),
+                  row = value(model, "row", DType::kF16, {3, 8}),
+                  at = value(model, "at", DType::kI64, {3, 1}),
+                  kept = value(model, "kept", DType::kF16, {5, 8}),
+                  next = value(model, "next", DType::kF16, {5, 8}),
+                  keys = value(model, "keys", DType::kF16, {1, 5, 8}),
+                  y = value(model, "y", queries, {1, 3, 8});
+    model.graph.inputs = {q, row, at, kept};
+    model.graph.outputs = {y, next};
+    add(model, op::ScatterND, {kept, at, row}, next);
+    add(model, op::Reshape, {next}, keys);
+    add(model, op::Attention, {q, keys, keys}, y);
+    const bool is_single = queries == DType::kF32;
+    CHECK((compute_in_single(model) == 0) == is_single);
+    CHECK(model.values[size_t(keys)].dtype == (is_single ? DType::kF16 : DType::kF32));
+    if (!is_single) continue;
+    model.graph.nodes[0].attributes[attr::reduction] = std::string("add");
+    CHECK(compute_in_single(model) > 0);
+  }
+}
+
 TEST_CASE("bits are those of the type that the program states, whatever computes beside them") {
   for (const DType half : {DType::kF16, DType::kBF16}) {
     Model model = product(half);

@@ -15,11 +15,16 @@ namespace {
 bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 /// What runs as it stands: elementwise operators compute in f32 and store what the value says,
-/// movement copies bits.
-bool keeps_half(Operator op) {
+/// movement copies bits, attention of f32 queries widens keys and values that are kept in f16.
+bool keeps_half(const Model& model, const Node& node) {
   static constexpr Operators kOthers = {op::BitCast,  op::Cast, op::Gather, op::GatherElements,
                                         op::GatherND, op::If,   op::Loop};
-  return kOthers.has(op) || has_steps(op) || class_of(op) == OperatorClass::kMovement;
+  const auto dtype = [&](size_t i) { return model.values[size_t(node.inputs[i])].dtype; };
+  if (node.op == op::Attention)
+    return dtype(0) == DType::kF32 && dtype(1) == DType::kF16 && dtype(2) == DType::kF16;
+  if (node.op == op::ScatterND) return node.text(attr::reduction, "none") == "none";
+  return kOthers.has(node.op) || has_steps(node.op) ||
+         class_of(node.op) == OperatorClass::kMovement;
 }
 
 bool needs_single(const Model& model, const Graph& graph) {
@@ -27,7 +32,7 @@ bool needs_single(const Model& model, const Graph& graph) {
   for (const Node& node : graph.nodes) {
     for (const std::shared_ptr<Graph>& body : node.subgraphs())
       if (needs_single(model, *body)) return true;
-    if (keeps_half(node.op)) continue;
+    if (keeps_half(model, node)) continue;
     if (std::any_of(node.inputs.begin(), node.inputs.end(), half) ||
         std::any_of(node.outputs.begin(), node.outputs.end(), half))
       return true;

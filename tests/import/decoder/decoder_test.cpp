@@ -114,6 +114,20 @@ TEST_CASE("decoder: with slots each token has a position and a slot, and caches 
   CHECK(refusal(llama(), options).find("--slots 3: a run takes 2 tokens") != std::string::npos);
 }
 
+TEST_CASE("decoder: caches may be f16; what is computed stays f32") {
+  importer::ImportOptions options;
+  options.cache = DType::kF16;
+  const importer::Program program = import(llama().bytes(), options);
+  const graph::Model& m = program.model;
+  CHECK(named(m, "keys.0").dtype == DType::kF16);
+  CHECK(named(m, "values.1").dtype == DType::kF16);
+  CHECK(named(m, "logits").dtype == DType::kF32);
+  CHECK(count(m, op::Cast) == 4);
+  std::string notes;
+  for (const std::string& note : m.notes) notes += note + "\n";
+  CHECK(notes.find("as state in f16, 2048 bytes") != std::string::npos);  // 4 [64, 4]
+}
+
 TEST_CASE("decoder: rows of neighbors are put in the order of halves") {
   using decoder::halves_of_neighbors;
   CHECK(halves_of_neighbors(0, 1, 4, 4) == std::vector<int64_t>{0, 2, 1, 3});

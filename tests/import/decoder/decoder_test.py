@@ -149,6 +149,32 @@ def check_in_place(checks, ingot):
     checks.check(not copies, "nothing copies a cache", "\n".join(copies))
 
 
+def check_f16(checks, ingot, source, whole, tokens, *words):
+    """Caches in f16: half of their bytes, near the logits of f32, and the same bits among
+    themselves."""
+
+    def state_bytes():
+        return json.loads(ingot("why", ingot.file, "--json").stdout)["memory"]["state"]
+
+    for saved in pathlib.Path(ingot.folder).glob("*.state"):
+        saved.unlink()
+    checks.report("convert", ingot.convert(source, *words).error)
+    bytes_of_f32 = state_bytes()
+    words = (*words, "--cache", "f16")
+    checks.report("convert with f16", ingot.convert(source, *words).error)
+    checks.check(2 * state_bytes() == bytes_of_f32, "half of the bytes", state_bytes())
+    checks.check("f16 [" in ingot("inspect", ingot.file).output, "inspect names the type")
+    found = Run(ingot, "f16")(tokens)
+    error = np.abs(found - whole).max() / np.abs(whole).max()
+    checks.check(0 < error < 2e-3, f"f16 differs by {error:.1e} of the largest logit")
+    check_parts(checks, ingot, tokens)
+    check_bounds(checks, ingot)
+    check_slots(checks, ingot, source, tokens[:12], *words)
+    check_lookup(checks, ingot, source, tokens[:12], *words)
+    refused = ingot.convert(source, "--cache", "q4")
+    checks.report("an unknown type", refused.refusal(1, "--cache q4: expected f32 or f16"))
+
+
 def check_split(checks, ingot, metadata, tensors, whole, tokens):
     folder = pathlib.Path(ingot.folder)
     names = list(tensors)
@@ -282,6 +308,7 @@ def main():
         check_split(checks, ingot, metadata, tensors, whole, tokens)
         check_slots(checks, ingot, source, tokens[:12], "--context", CONTEXT)
         check_lookup(checks, ingot, source, tokens[:12], "--context", CONTEXT)
+        check_f16(checks, ingot, source, whole, tokens, "--context", CONTEXT)
         refused = ingot.convert(source, "--context", CONTEXT, "--lookup", CONTEXT)
         checks.report("a look-up of all tokens of a run", refused.refusal(5, "--lookup 24"))
         refused = ingot.convert(source, "--context", CONTEXT, "--slots", CONTEXT + 1)

@@ -95,6 +95,10 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
     options.max_elements = parse_integer("--max-elements", a.max_elements, 1, int64_t(1) << 40);
   if (!a.context.empty())
     options.context = parse_integer("--context", a.context, 1, int64_t(1) << 24);
+  if (a.cache == "f16")
+    options.cache = DType::kF16;
+  else if (!a.cache.empty() && a.cache != "f32")
+    fail(Exit::kUsage, "--cache " + a.cache + ": expected f32 or f16");
   if (!a.slots.empty()) options.slots = int32_t(parse_integer("--slots", a.slots, 2, 256));
   if (!a.lookup.empty()) options.lookup = int32_t(parse_integer("--lookup", a.lookup, 1, 63));
   a.check_together();

@@ -115,6 +115,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   for (const std::string& argument : options.arguments) importer::add_argument(wanted, argument);
   wanted.max_elements = options.max_elements;
   wanted.context = options.context;
+  wanted.cache = options.cache;
   wanted.slots = options.slots;
   wanted.lookup = options.lookup;
   wanted.keep_blocks = options.keep_blocks;

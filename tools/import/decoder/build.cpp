@@ -15,10 +15,13 @@ namespace {
 /// needs all rows of its text in one.
 importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
                                     const DecoderNumbers& n) {
-  if (n.pooling != Pooling::kNone && (options.slots || options.lookup))
-    graph::fail_mismatch(file, (options.slots ? "--slots " + std::to_string(options.slots)
-                                              : "--lookup " + std::to_string(options.lookup)) +
-                                   ": an embedding model keeps nothing between runs");
+  const bool is_typed = options.cache != DType::kF32;
+  if (n.pooling != Pooling::kNone && (options.slots || options.lookup || is_typed))
+    graph::fail_mismatch(file,
+                         (options.slots    ? "--slots " + std::to_string(options.slots)
+                          : options.lookup ? "--lookup " + std::to_string(options.lookup)
+                                           : std::string("--cache ") + dtype_name(options.cache)) +
+                             ": an embedding model keeps nothing between runs");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
   const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
   if (!is_new && (given->second.low < 1 || given->second.high > n.context))
@@ -356,12 +359,13 @@ class Decoder : Parts {
     if (is_pooled()) return b_.reshape(x, {Dim(1), length_, Dim(row)});
     Dims dims = {Dim(n_.context), Dim(row)};
     if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
-    const ValueId before = net_.state(name, dims);
+    const ValueId before = net_.state(name, dims, options_.cache);
+    if (options_.cache != DType::kF32) x = b_.cast(x, options_.cache);
     const ValueId after =
         b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
     net_.keep(before, after);
     cache_bytes_ +=
-        std::max<int64_t>(options_.slots, 1) * n_.context * row * int64_t(sizeof(float));
+        std::max<int64_t>(options_.slots, 1) * n_.context * row * dtype_bytes(options_.cache);
     return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
   }
 
@@ -416,8 +420,9 @@ class Decoder : Parts {
     else
       b_.note("keys and values of " +
               (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
-              std::to_string(n_.context) + " tokens are kept as state, " +
-              std::to_string(cache_bytes_) + " bytes" + trained_on);
+              std::to_string(n_.context) + " tokens are kept as state in " +
+              dtype_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
+              trained_on);
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +

@@ -155,7 +155,7 @@ ValueId Network::constant(const Weight& weight) {
   return b.constant(graph::make_constant(DType::kF32, weight.dims, weight.values.data()));
 }
 
-ValueId Network::state(const std::string& name, const graph::Dims& dims) {
+ValueId Network::state(const std::string& name, const graph::Dims& dims, DType dtype) {
   std::vector<int64_t> extents;
   for (const Dim& dim : dims) {
     if (!dim.is_static())
@@ -166,7 +166,7 @@ ValueId Network::state(const std::string& name, const graph::Dims& dims) {
   for (const ValueId id : model.graph.inputs)
     if (model.values[size_t(id)].name == name)
       throw Refused{"stateful", "would keep a second '" + name + "'", "call the layer once"};
-  return input(name, DType::kF32, extents, {});
+  return input(name, dtype, extents, {});
 }
 void Network::keep(ValueId state, ValueId next) { kept_.push_back({state, next}); }
 

@@ -78,7 +78,7 @@ class Network {
   std::vector<ValueId> recurrent(const Recurrent& cell, ValueId x);
   /// What is kept from run to run, zeros at first: an input of that name. keep() says what it
   /// becomes. @throws Refused where there is one of that name, or an extent is open.
-  ValueId state(const std::string& name, const graph::Dims& dims);
+  ValueId state(const std::string& name, const graph::Dims& dims, DType dtype = DType::kF32);
   void keep(ValueId state, ValueId next);
   /// Pairs of ports that finish() made, to be kept.
   const std::vector<importer::State>& states() const { return states_; }
