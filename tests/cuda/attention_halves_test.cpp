@@ -225,14 +225,17 @@ TEST_CASE("attention on tensor cores, f16: what lies where 16 bytes cannot be re
   }
 }
 
-TEST_CASE("attention: keys and values that a program keeps in f16 are the CPU's") {
+TEST_CASE("attention: keys and values that a program keeps in f16 are the exact kernel's") {
   AttentionAttributes t;
-  const Work w = with_f16(halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t), kKept);
-  const std::vector<TensorView> views = views_of(w.inputs);
-  TensorView y = w.output.view();
-  const OpArguments a = arguments_of(w, views, y);
-  for (const GpuPrecision p : {GpuPrecision::kExact, GpuPrecision::kFast, GpuPrecision::kFp16})
-    CHECK(!find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention, a, {}, p));
+  Work w = with_f16(halves_work({"", 1, 2, 2, 9, 18, 16, 16}, 3, 3, &t), kKept);
+  w.any_row = true;
+  for (const GpuPrecision p : {GpuPrecision::kExact, GpuPrecision::kFast, GpuPrecision::kFp16}) {
+    const Run run = on_gpu(w, p, 0, {});
+    CHECK(run.status.ok());
+    CHECK(run.ran("attention_cache16"));
+    int64_t at = -1;
+    CHECK(run.y.same_bits(on_cpu(w), &at));
+  }
 }
 
 TEST_CASE("attention on tensor cores, f16: a plan refuses what was not taken") {

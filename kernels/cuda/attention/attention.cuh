@@ -9,7 +9,7 @@
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
 #include "kernels/cuda/attention/tile.cuh"
-#include "kernels/cuda/device/lane.h"
+#include "kernels/cuda/device/f16.cuh"
 
 namespace ingot::cuda {
 
@@ -37,10 +37,19 @@ GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, Atten
   s.visible[r] = row.visible;
 }
 
+/// A key or value: T is float, or uint16_t where a program keeps them in f16.
+GPU_FN float kept_number(float x) { return x; }
+GPU_FN float kept_number(uint16_t x) { return widen_f16(x); }
+template <class T>
+GPU_FN const T* kept_rows(const AttentionOperand& o, const AttentionTile& t, int64_t first) {
+  return reinterpret_cast<const T*>(o.data) + place_of(o, t.b, t.kv_head, first);
+}
+
+template <class T>
 GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first,
                              int keys, AttentionShared& s) {
   const int me = int(threadIdx.x);
-  const float* from = p.k.data + place_of(p.k, t.b, t.kv_head, first);
+  const T* from = kept_rows<T>(p.k, t, first);
   float sums[kAttentionQueries][2] = {};
   for (int d = 0; d < p.dim; d += kDepth) {
     const int depth = p.dim - d < kDepth ? p.dim - d : kDepth;
@@ -48,7 +57,7 @@ GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, i
     GPU_UNROLL_BY(8)
     for (int i = me; i < kAttentionBlock * kDepth; i += 128) {
       const int key = i / kDepth, n = i % kDepth;
-      s.keys[key][n] = key < keys && n < depth ? from[key * p.k.token + d + n] : 0.0f;
+      s.keys[key][n] = key < keys && n < depth ? kept_number(from[key * p.k.token + d + n]) : 0.0f;
     }
     for (int i = me; i < kAttentionQueries * kDepth; i += 128) {
       const int r = i / kDepth, n = i % kDepth;
@@ -115,16 +124,16 @@ GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, 
 }
 
 /// Columns of y for kRows of the queries from `begin` on.
-template <int kRows>
+template <class T, int kRows>
 GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first,
                              int keys, bool is_last, int column, int apart, int begin,
                              AttentionShared& s) {
   for (int d = column; d < p.value_dim; d += apart) {
-    const float* from = p.v.data + place_of(p.v, t.b, t.kv_head, first) + d;
+    const T* from = kept_rows<T>(p.v, t, first) + d;
     float sums[kRows] = {};
     GPU_UNROLL_BY(4)
     for (int j = 0; j < keys; j++) {
-      const float v = from[j * p.v.token];
+      const float v = kept_number(from[j * p.v.token]);
       INGOT_UNROLL for (int r = 0; r < kRows; r++) if (begin + r < kAttentionQueries) sums[r] =
           V::fma(s.scores[begin + r][j], v, sums[r]);
     }
@@ -139,8 +148,8 @@ GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, i
   }
 }
 
-INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
-  GPU_SHARED(AttentionShared, s);
+template <class T>
+GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
   const int me = int(threadIdx.x);
   for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
     AttentionTile t;
@@ -158,18 +167,27 @@ INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
       const int keys = int(t.limit - first < kAttentionBlock ? t.limit - first : kAttentionBlock);
       const bool is_last = first + kAttentionBlock >= t.limit;
       __syncthreads();
-      attention_scores(p, t, first, keys, s);
+      attention_scores<T>(p, t, first, keys, s);
       __syncthreads();
       attention_weights(p, t, first, keys, is_last, s);
       __syncthreads();
       if (p.value_dim > 64)
-        attention_values<kAttentionQueries>(p, t, first, keys, is_last, me, 128, 0, s);
+        attention_values<T, kAttentionQueries>(p, t, first, keys, is_last, me, 128, 0, s);
       else if (p.value_dim > 32)
-        attention_values<7>(p, t, first, keys, is_last, me % 64, 64, me / 64 * 7, s);
+        attention_values<T, 7>(p, t, first, keys, is_last, me % 64, 64, me / 64 * 7, s);
       else
-        attention_values<4>(p, t, first, keys, is_last, me % 32, 32, me / 32 * 4, s);
+        attention_values<T, 4>(p, t, first, keys, is_last, me % 32, 32, me / 32 * 4, s);
     }
   }
+}
+
+INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
+  GPU_SHARED(AttentionShared, s);
+  exact_attention<float>(p, s);
+}
+INGOT_GPU_KERNEL_BLOCKS(attention_cache16, AttentionParams, 128, 3) {
+  GPU_SHARED(AttentionShared, s);
+  exact_attention<uint16_t>(p, s);
 }
 
 }  // namespace ingot::cuda

@@ -14,7 +14,7 @@ constexpr int kTensorQueries = 64, kTensorHead = 128;
 
 /// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
 struct AttentionOperand {
-  float* data;  // or on tensor cores f16
+  float* data;  // or f16: on tensor cores, and of keys and values that a program keeps so
   int64_t batch, head, token;
 };
 

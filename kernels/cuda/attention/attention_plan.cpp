@@ -13,12 +13,13 @@ AttentionOperand operand_of(const TensorView& t, const attention::Heads& h) {
 Status plan_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   const AttentionParams p = attention_params(work, kAttentionQueries);
-  return launch(work, KernelId::attention, blocks_for(p.tiles, 1, work.traits), p);
+  const bool in_f16 = work.arguments->inputs[1].dtype == DType::kF16;
+  return launch(work, in_f16 ? KernelId::attention_cache16 : KernelId::attention,
+                blocks_for(p.tiles, 1, work.traits), p);
 }
 
 bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  // not: batches of keys that the data choose, keys and values that a program keeps in f16
-  return !a.optional(5) && a.inputs[1].dtype == DType::kF32;
+  return !a.optional(5);  // batches of keys that the data choose
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {

@@ -331,7 +331,9 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
   const double share = p.causal != CausalMask::kNone ? 0.5 : 1;
   w->unit = f16 ? Unit::kF16 : tensor_cores ? Unit::kTf32 : Unit::kF32;
   w->multiply_adds = share * queries * double(p.keys) * double(p.dim + p.value_dim);
-  const double number = float_bytes(halves), read = double(p.dim + p.value_dim) * number;
+  const double number = float_bytes(halves),
+               read =
+                   double(p.dim + p.value_dim) * float_bytes(halves || contains(kernel, "cache16"));
   const double sums =
       p.splits > 1 ? part_bytes(p, queries) : queries * p.value_dim * float_bytes(p.y_f16);
   w->bytes = keys * read + queries * p.dim * number + sums;
