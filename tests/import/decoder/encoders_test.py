@@ -141,6 +141,8 @@ def check_decoder(checks, ingot):
     ingot.convert(path, "--context", LLAMA_CONTEXT).succeeded()
     logits = ingot.outputs({"tokens": tokens, "position": np.zeros(1, np.int64)})["logits"][0]
     write_gguf(path, metadata | {"llama.pooling_type": 3}, tensors)
+    refused = ingot.convert(path, "--cache", "f16")
+    checks.report("an embedding model has no cache", refused.refusal(5, "--cache f16", "nothing"))
     ingot.convert(path, "--context", LLAMA_CONTEXT).succeeded()
     vector = ingot.outputs({"tokens": tokens})["embedding"][0].astype(np.float64)
     found = tensors["token_embd.weight"] @ vector
