@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/cpu/gemm/gemm.inl"
+#include "kernels/cpu/simd/interleave.inl"
 #include "runtime/op/chain.h"
 
 namespace ingot::cpu {
@@ -43,7 +44,11 @@ inline void interleave(const float* from, int64_t plane, int64_t channels, int64
     std::memcpy(to, from, size_t(n) * 4);
   } else if (channels == 3) {
     const float *r = from, *g = from + plane, *b = from + 2 * plane;
-    for (int64_t x = 0; x < n; x++, to += 3) to[0] = r[x], to[1] = g[x], to[2] = b[x];
+    int64_t x = 0;
+    if (kInterleavedWords > 0)
+      for (; x + kInterleavedWords <= n; x += kInterleavedWords, to += 3 * kInterleavedWords)
+        interleave3_words(r + x, g + x, b + x, to);
+    for (; x < n; x++, to += 3) to[0] = r[x], to[1] = g[x], to[2] = b[x];
   } else {
     for (int64_t c = 0; c < channels; c++, from += plane)
       for (int64_t x = 0; x < n; x++) to[x * pixel + c] = from[x];

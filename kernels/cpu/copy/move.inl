@@ -124,6 +124,15 @@ void swap_plane(const char* from, char* to, int64_t rows, int64_t row_to, int64_
         interleave3(source + r, source + column_from + r, source + 2 * column_from + r,
                     target + 3 * r);
   }
+  if constexpr (sizeof(T) == 4 && kInterleavedWords > 0) {
+    if (columns == 2 && row_to == 2)
+      for (; r + kInterleavedWords <= rows; r += kInterleavedWords)
+        interleave2_words(source + r, source + column_from + r, target + 2 * r);
+    if (columns == 3 && row_to == 3)
+      for (; r + kInterleavedWords <= rows; r += kInterleavedWords)
+        interleave3_words(source + r, source + column_from + r, source + 2 * column_from + r,
+                          target + 3 * r);
+  }
   for (; r < rows; r += kBlock)
     for (int64_t c = 0; c < columns; c += kBlock)
       swap_block<V, T>(source + c * column_from + r, column_from, target + r * row_to + c, row_to,
