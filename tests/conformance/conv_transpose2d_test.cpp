@@ -34,6 +34,7 @@ TEST_CASE("conv_transpose2d: strides, pads, groups and tails") {
       {"4x4 stride 2 pad 1", 2, 6, 5, 9, 21, 4, 4, 2, 2, 1, 1, 1, 1},
       {"3x3 stride 2, output padding", 1, 5, 6, 7, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, tanh},
       {"9x9 stride 3, one output", 1, 4, 6, 12, 1, 9, 9, 3, 3, 4, 4, 4, 4, 2, 2},
+      {"one output of many pixels", 2, 3, 41, 24, 1, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 1, 1, 1, tanh},
       {"stride beyond the window", 1, 4, 3, 5, 18, 2, 1, 3, 4, 0, 0, 0, 0, 1, 2},
       {"stride 1, dilation", 1, 6, 7, 4, 17, 3, 3, 1, 1, 2, 1, 1, 2, 0, 0, 2, 2},
       {"dilation shares a factor with the stride", 1, 5, 6, 4, 9, 3, 3, 2, 2, 0, 0, 0, 0, 0, 0, 2,

@@ -160,7 +160,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
     }
     return;
 #endif
-    const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(cols.count(), most);
+    const int64_t most = Tiles<V>::rows(count);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;
     for (int64_t y = rows.begin; y < rows.end; y += step) {
@@ -175,14 +175,16 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
             j.out.row(y + 1) - j.out.row(y), residual, j.out.w * residual_stride, outputs);
         continue;
       }
+      const int64_t done =
+          narrow_pixels<V>(shape, a, cols.count(), w, bias_at(j.bias, p), out, residual, outputs);
+      const int64_t tiles = ceil_div(cols.count() - done, most);
       for (int64_t i = 0; i < tiles; i++) {
-        const Range x = tile_part<V>(cols.count(), i, most);
-        const int64_t h = (x.count() + 1) / 2;
-        Tiles<V>::tile(count, x.count())(shape, a + x.begin * shape.pixel_stride,
-                                         h * shape.pixel_stride, w, bias_at(j.bias, p),
-                                         out + x.begin * j.out.pixel_stride, h * j.out.pixel_stride,
-                                         residual ? residual + x.begin * residual_stride : nullptr,
-                                         h * residual_stride, outputs);
+        const Range x = tile_part<V>(cols.count() - done, i, most);
+        const int64_t h = (x.count() + 1) / 2, at = done + x.begin;
+        Tiles<V>::tile(count, x.count())(
+            shape, a + at * shape.pixel_stride, h * shape.pixel_stride, w, bias_at(j.bias, p),
+            out + at * j.out.pixel_stride, h * j.out.pixel_stride,
+            residual ? residual + at * residual_stride : nullptr, h * residual_stride, outputs);
       }
     }
   });

@@ -60,14 +60,16 @@ void transpose_rows(const TransposeJob& j, Range rows, Range panels) {
       const int64_t n = ceil_div(j.out.w - phase, sw);
       shape.segment_count = transpose_segments(j, y, phase, first);
       for_panels<V>(panels, j.out.c, [&](int64_t p, int count, int64_t outputs) {
-        const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n, most);
+        const float* w = j.weights + p * shape.panel_stride;
         float* out = j.out.row(y) + phase * pixel + p * kPanel;
+        const int64_t done =
+            narrow_pixels<V>(shape, j.copy, n, w, bias_at(j.bias, p), out, nullptr, outputs);
+        const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n - done, most);
         for (int64_t i = 0; i < tiles; i++) {
-          const Range x = tile_part<V>(n, i, most);
-          const int64_t h = (x.count() + 1) / 2;
-          Tiles<V>::tile(count, x.count())(shape, j.copy + x.begin * c, h * c,
-                                           j.weights + p * shape.panel_stride, bias_at(j.bias, p),
-                                           out + x.begin * shape.out_stride, h * shape.out_stride,
+          const Range x = tile_part<V>(n - done, i, most);
+          const int64_t h = (x.count() + 1) / 2, at = done + x.begin;
+          Tiles<V>::tile(count, x.count())(shape, j.copy + at * c, h * c, w, bias_at(j.bias, p),
+                                           out + at * shape.out_stride, h * shape.out_stride,
                                            nullptr, 0, outputs);
         }
       });

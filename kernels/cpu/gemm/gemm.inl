@@ -2,7 +2,7 @@
 // kernels/cpu/gemm/gemm.inl - a matrix of pixels times panels: pointwise convolutions, linear,
 // matmul.
 #pragma once
-#include "kernels/cpu/gemm/tile.inl"
+#include "kernels/cpu/gemm/narrow.inl"
 
 namespace ingot::cpu {
 namespace {
@@ -94,6 +94,11 @@ INGOT_INLINE void gemm_column(const GemmJob& g, const TileShape& shape, const Ti
 #if defined(INGOT_SIMD_NEON)
   done = cols == kPanel / 2 ? gemm_column_neon<true>(g, shape, first, n, p, cols)
                             : gemm_column_neon<false>(g, shape, first, n, p, cols);
+#else
+  done = narrow_pixels<V>(
+      shape, g.a + first * g.a_stride, n, g.weights + p * shape.panel_stride, bias_at(g.bias, p),
+      g.out + first * g.out_stride + p * kPanel,
+      g.residual ? g.residual + first * g.epilogue->residual_stride + p * kPanel : nullptr, cols);
 #endif
   const int64_t most = Tiles<V>::rows(count), tiles = ceil_div(n - done, most);
   for (int64_t t = 0; t < tiles; t++) {
