@@ -109,6 +109,30 @@ INGOT_INLINE void conv_tiles(const BandPanel& panel, Range rows, int64_t cols, A
 }
 #endif
 
+#if defined(INGOT_SIMD_AVX2)
+/// Rows of one pixel more than a tile has, as 7x7 images: halves of two rows make whole tiles, and
+/// the last column is done downwards. Two small tiles a row would have too few chains for the
+/// latency of a sum. tile(shape, n, y, x, apart): n pixels from output pixel (y, x) on, the second
+/// half `apart` rows below the first.
+template <class Tile>
+INGOT_INLINE void conv_row_pairs(const TileShape& shape, int64_t row, int64_t out_row,
+                                 int64_t residual_row, Range rows, int64_t most, Tile tile) {
+  const int64_t half = most / 2;
+  int64_t y = rows.begin;
+  for (; y + 2 <= rows.end; y += 2) tile(shape, most, y, 0, 1), tile(shape, most, y, half, 1);
+  if (y < rows.end) tile(shape, most, y, 0, 0);
+  Epilogue epilogue = *shape.epilogue;
+  TileShape down = shape;
+  epilogue.residual_stride = residual_row;
+  down.pixel_stride = row, down.out_stride = out_row, down.epilogue = &epilogue;
+  const int64_t tiles = ceil_div(rows.count(), most);
+  for (int64_t i = 0; i < tiles; i++) {
+    const Range r = part(rows.count(), i, tiles);
+    tile(down, r.count(), rows.begin + r.begin, most, (r.count() + 1) / 2);
+  }
+}
+#endif
+
 /// One band: output rows x columns, all panels of the range.
 template <class V>
 void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
@@ -163,6 +187,25 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
     const int64_t most = Tiles<V>::rows(count);
     // narrow images: a tile spans two rows
     const int64_t step = cols.count() * 2 <= most ? 2 : 1;
+#if defined(INGOT_SIMD_AVX2)
+    if (cols.count() == most + 1 && rows.count() > 1 && !j.in.ring && !j.out.ring) {
+      const int64_t y0 = rows.begin, in_row = input_at(y0 + 1) - input_at(y0),
+                    out_row = j.out.row_stride, residual_row = j.out.w * residual_stride;
+      conv_row_pairs(shape, in_row, out_row, residual_row, rows, most,
+                     [&](const TileShape& s, int64_t n, int64_t y, int64_t x, int64_t apart) {
+                       const int64_t beside = apart ? 0 : (n + 1) / 2;
+                       const int64_t at = y * j.out.w + cols.begin + x;
+                       Tiles<V>::tile(1, n)(
+                           s, input_at(y) + x * shape.pixel_stride,
+                           apart * in_row + beside * shape.pixel_stride, w, bias_at(j.bias, p),
+                           j.out.row(y) + (cols.begin + x) * j.out.pixel_stride + p * kPanel,
+                           apart * out_row + beside * j.out.pixel_stride,
+                           j.residual ? j.residual + at * residual_stride + p * kPanel : nullptr,
+                           apart * residual_row + beside * residual_stride, outputs);
+                     });
+      return;
+    }
+#endif
     for (int64_t y = rows.begin; y < rows.end; y += step) {
       const float* a = input_at(y);
       float* out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * kPanel;
