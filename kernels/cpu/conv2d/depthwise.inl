@@ -46,10 +46,8 @@ template <class V, int R, bool whole>
 INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R], int64_t x) {
   const Epilogue& e = *l.epilogue;
   float* out = l.out + x * l.out_stride;
-  const bool hard_swish =
-      V::kLanes > 1 && whole && !l.residual && e.activation.kind == Activation::kHardSwish;
-  if (hard_swish) {
-    INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = Math<V>::hard_swish(acc[i]);
+  if (V::kLanes > 1 && whole && !l.residual && is_hard_swish(e.activation.kind)) {
+    hard_swish_sums<V, R>(e.activation, acc);
   } else if (!e.in_registers || l.residual) {
     alignas(64) float tile[R][V::kLanes];
     INGOT_UNROLL for (int i = 0; i < R; i++) V::store(tile[i], acc[i]);

@@ -41,6 +41,18 @@ inline Epilogue make_epilogue(const ActivationSpec& activation, bool residual_fi
   return e;
 }
 
+constexpr bool is_hard_swish(Activation kind) {
+  return kind == Activation::kHardSwish || kind == Activation::kHardSwishAffine;
+}
+/// hard_swish, and the affine function behind it, of sums in registers.
+template <class V, int n>
+INGOT_INLINE void hard_swish_sums(const ActivationSpec& spec, typename V::F* acc) {
+  INGOT_UNROLL for (int i = 0; i < n; i++) acc[i] = Math<V>::hard_swish(acc[i]);
+  if (spec.kind == Activation::kHardSwish) return;
+  const typename V::F alpha = V::splat(spec.alpha), beta = V::splat(spec.beta);
+  INGOT_UNROLL for (int i = 0; i < n; i++) acc[i] = V::fma(acc[i], alpha, beta);
+}
+
 /// rows x cols floats of a tile in L1 -> the output. residual may be null, and may be the output
 /// itself.
 using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_stride, int64_t rows,

@@ -217,10 +217,10 @@ INGOT_INLINE void store_tile(const TileShape& x,
   const bool whole = cols == NP * kPanel;
   // in the tallest tiles alone, since each has code for it
   if constexpr (MR > 1 && MR == tallest<V>(NP))
-    if (e.activation.kind == Activation::kHardSwish && whole && !residual) {
+    if (is_hard_swish(e.activation.kind) && whole && !residual) {
+      INGOT_UNROLL for (int i = 0; i < MR; i++) hard_swish_sums<V, kAll>(e.activation, acc[i]);
       INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
-          V::store(tile_row(out, kHalf, out_half, x.out_stride, i) + j * V::kLanes,
-                   Math<V>::hard_swish(acc[i][j]));
+          V::store(tile_row(out, kHalf, out_half, x.out_stride, i) + j * V::kLanes, acc[i][j]);
       return;
     }
   if (!e.in_registers || (residual && !whole)) {
