@@ -18,6 +18,13 @@ inline bool chain_supports(const OpArguments& a) {
   return true;
 }
 
+// Stages store whole vectors of a ring's channels, those of the shortest tile.
+#if defined(INGOT_SIMD_AVX2)
+constexpr int64_t kStoredChannels = 8;
+#else
+constexpr int64_t kStoredChannels = kPanel;
+#endif
+
 struct ChainCall {
   const OpArguments& a;
   const ChainAttributes& t;
@@ -62,7 +69,7 @@ struct ChainCall {
         continue;
       }
       j.out.at = reinterpret_cast<float*>(static_cast<char*>(team.scratch) + plan.ring_offset[i]);
-      j.out.h = e.oh, j.out.w = e.ow, j.out.c = round_up(e.o, kPanel);  // whole panels are stored
+      j.out.h = e.oh, j.out.w = e.ow, j.out.c = round_up(e.o, kStoredChannels);
       j.out.pixel_stride = plan.pixel_stride[i], j.out.row_stride = e.ow * plan.pixel_stride[i],
       j.out.channel_stride = 1;
       j.out.ring = plan.ring_rows[i], j.out.origin = need[i + 1].begin;

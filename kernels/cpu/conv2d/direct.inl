@@ -195,7 +195,7 @@ void conv_band(const ConvJob& j, Range rows, Range cols, Range panels) {
                      [&](const TileShape& s, int64_t n, int64_t y, int64_t x, int64_t apart) {
                        const int64_t beside = apart ? 0 : (n + 1) / 2;
                        const int64_t at = y * j.out.w + cols.begin + x;
-                       Tiles<V>::tile(1, n)(
+                       Tiles<V>::tile(count, n)(
                            s, input_at(y) + x * shape.pixel_stride,
                            apart * in_row + beside * shape.pixel_stride, w, bias_at(j.bias, p),
                            j.out.row(y) + (cols.begin + x) * j.out.pixel_stride + p * kPanel,

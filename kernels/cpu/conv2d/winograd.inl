@@ -208,9 +208,10 @@ void winograd_panels(const WinogradJob& j, int64_t first, int64_t count, Range p
       for (int64_t i = 0; i < tiles; i++) {
         const Range r = tile_part<V>(count - done, i, most);
         const int64_t h = (r.count() + 1) / 2, at = done + r.begin;
-        Tiles<V>::tile(np, r.count())(
-            shape, v + plane * j.g.v_plane + at * j.g.v_row, h * j.g.v_row, w, kZeros,
-            m + plane * j.g.m_plane + at * m_row, h * m_row, nullptr, 0, np * kPanel);
+        Tiles<V>::tile(np, r.count())(shape, v + plane * j.g.v_plane + at * j.g.v_row,
+                                      h * j.g.v_row, w, kZeros,
+                                      m + plane * j.g.m_plane + at * m_row, h * m_row, nullptr, 0,
+                                      tile_vectors<V>(np) * V::kLanes);
       }
     }
     winograd_output<V>(j, first, count, p, outputs, m);

@@ -26,34 +26,40 @@ using conv::Segment;
 /// Register tiles measured best by lanes: rows x panels; `tall` rows of a single panel; panels of a
 /// single row. AVX-512 14x32 and 28x16, AVX2 6x16, NEON 4x16 and 5x16 (tile_neon.inl,
 /// tile_neon_five.inl), scalar 1x16.
+/// `kHalf`: rows of half a panel in one vector, which is a count of panels of 0; 0: no such tiles.
 /// `kWhole`: a tile of all rows is so much better that the last one has what is left; else tiles
 /// are level.
 template <int kLanes>
 struct TileSize {
   static constexpr int kRows = 6, kPanels = 1, kTall = 6, kWide = 4;
+#if defined(INGOT_SIMD_AVX2)
+  static constexpr int kHalf = 12;
+#else
+  static constexpr int kHalf = 0;
+#endif
   static constexpr bool kWhole = false;
 };
 #if defined(INGOT_SIMD_SSE2) || defined(INGOT_SIMD_NEON32)  // 16 registers
 template <>
 struct TileSize<4> {
-  static constexpr int kRows = 3, kPanels = 1, kTall = 3, kWide = 2;
+  static constexpr int kRows = 3, kPanels = 1, kTall = 3, kHalf = 0, kWide = 2;
   static constexpr bool kWhole = false;
 };
 #else
 template <>
 struct TileSize<4> {
-  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kWide = 4;
+  static constexpr int kRows = 4, kPanels = 1, kTall = 4, kHalf = 0, kWide = 4;
   static constexpr bool kWhole = true;
 };
 #endif
 template <>
 struct TileSize<16> {
-  static constexpr int kRows = 14, kPanels = 2, kTall = 28, kWide = 4;
+  static constexpr int kRows = 14, kPanels = 2, kTall = 28, kHalf = 0, kWide = 4;
   static constexpr bool kWhole = false;
 };
 template <>
 struct TileSize<1> {
-  static constexpr int kRows = 1, kPanels = 1, kTall = 1, kWide = 1;
+  static constexpr int kRows = 1, kPanels = 1, kTall = 1, kHalf = 0, kWide = 1;
   static constexpr bool kWhole = false;
 };
 
@@ -61,7 +67,12 @@ struct TileSize<1> {
 template <class V>
 constexpr int tallest(int panels) {
   using Size = TileSize<V::kLanes>;
-  return panels == Size::kPanels ? Size::kRows : Size::kTall;
+  return panels == Size::kPanels ? Size::kRows : panels == 0 ? Size::kHalf : Size::kTall;
+}
+/// Vectors of outputs of a tile.
+template <class V>
+constexpr int tile_vectors(int panels) {
+  return panels == 0 ? 1 : panels * (kPanel / V::kLanes);
 }
 
 constexpr int kWidest = 8;  // panels
@@ -133,9 +144,9 @@ INGOT_INLINE void add_four_steps(const float* p0, const float* p2, int64_t strid
 template <class V, int MR, int NP>
 INGOT_INLINE void accumulate_tile(const TileShape& x, const float* a, int64_t half, const float* b,
                                   const float* bias,
-                                  typename V::F (&acc)[MR][NP * (kPanel / V::kLanes)]) {
+                                  typename V::F (&acc)[MR][tile_vectors<V>(NP)]) {
   using F = typename V::F;
-  constexpr int kVecs = kPanel / V::kLanes, kAll = NP * kVecs, kHalf = (MR + 1) / 2,
+  constexpr int kVecs = kPanel / V::kLanes, kAll = tile_vectors<V>(NP), kHalf = (MR + 1) / 2,
                 kQuarter = kHalf > 7 ? (kHalf + 1) / 2 : kHalf;
   const int64_t panel = x.panel_stride, stride = x.pixel_stride, length = x.segment_length;
   const int64_t ahead = x.ahead_first, second = x.ahead_second ? x.ahead_second : panel + kPrefetch;
@@ -207,14 +218,13 @@ INGOT_INLINE void finish_sums(const TileShape& x, const float* tile, int64_t til
 
 /// The epilogue, and the sums of a tile to the output.
 template <class V, int MR, int NP>
-INGOT_INLINE void store_tile(const TileShape& x,
-                             typename V::F (&acc)[MR][NP * (kPanel / V::kLanes)], float* out,
-                             int64_t out_half, const float* residual, int64_t residual_half,
-                             int64_t cols) {
+INGOT_INLINE void store_tile(const TileShape& x, typename V::F (&acc)[MR][tile_vectors<V>(NP)],
+                             float* out, int64_t out_half, const float* residual,
+                             int64_t residual_half, int64_t cols) {
   using F = typename V::F;
-  constexpr int kAll = NP * (kPanel / V::kLanes), kHalf = (MR + 1) / 2;
+  constexpr int kAll = tile_vectors<V>(NP), kWidth = kAll * V::kLanes, kHalf = (MR + 1) / 2;
   const Epilogue& e = *x.epilogue;
-  const bool whole = cols == NP * kPanel;
+  const bool whole = cols == kWidth;
   // in the tallest tiles alone, since each has code for it
   if constexpr (MR > 1 && MR == tallest<V>(NP))
     if (is_hard_swish(e.activation.kind) && whole && !residual) {
@@ -224,11 +234,10 @@ INGOT_INLINE void store_tile(const TileShape& x,
       return;
     }
   if (!e.in_registers || (residual && !whole)) {
-    alignas(64) float tile[MR][NP * kPanel];
+    alignas(64) float tile[MR][kWidth];
     INGOT_UNROLL for (int i = 0; i < MR; i++) INGOT_UNROLL for (int j = 0; j < kAll; j++)
         V::store(&tile[i][j * V::kLanes], acc[i][j]);
-    return finish_sums<V, MR>(x, tile[0], NP * kPanel, out, out_half, residual, residual_half,
-                              cols);
+    return finish_sums<V, MR>(x, tile[0], kWidth, out, out_half, residual, residual_half, cols);
   }
   const auto add_residual = [&] {
     INGOT_UNROLL for (int i = 0; i < MR; i++) {
@@ -323,7 +332,7 @@ void gemm_tile(const TileShape& x, const float* a, int64_t half, const float* b,
   if constexpr (NP == 1 && (MR == 1 || MR == 4))
     return gemm_tile_neon<V, MR>(x, a, half, b, bias, out, out_half, residual, residual_half, cols);
 #endif
-  typename V::F acc[MR][NP * (kPanel / V::kLanes)];
+  typename V::F acc[MR][tile_vectors<V>(NP)];
   accumulate_tile<V, MR, NP>(x, a, half, b, bias, acc);
   store_tile<V, MR, NP>(x, acc, out, out_half, residual, residual_half, cols);
 }
@@ -345,8 +354,10 @@ struct Tiles {
   using Size = TileSize<V::kLanes>;
   static constexpr TileColumn<V, 1, Size::kTall> kSingle{};
   static constexpr TileColumn<V, Size::kPanels, Size::kRows> kFull{};
+  static constexpr TileColumn<V, 0, Size::kHalf> kHalves{};
   static constexpr int rows(int panels) { return tallest<V>(panels); }
   static INGOT_INLINE Tile tile(int panels, int64_t rows) {
+    if (Size::kHalf > 0 && panels == 0) return kHalves.rows[rows];
     return panels == Size::kPanels ? kFull.rows[rows] : kSingle.rows[rows];
   }
 };
@@ -370,13 +381,14 @@ INGOT_INLINE Range tile_part(int64_t n, int64_t t, int64_t most) {
 }
 
 /// Calls f(first panel, panels, outputs) over panels [range) of o outputs, in groups of the tile's
-/// width.
+/// width; half a panel is 0 panels where there are tiles for it.
 template <class V, class F>
 INGOT_INLINE void for_panels(Range range, int64_t o, F f) {
   constexpr int kStep = TileSize<V::kLanes>::kPanels;
   for (int64_t p = range.begin; p < range.end; p += kStep) {
     const int count = range.end - p < kStep ? 1 : kStep;
-    f(p, count, min_of(o - p * kPanel, count * kPanel));
+    const int64_t outputs = min_of(o - p * kPanel, count * kPanel);
+    f(p, TileSize<V::kLanes>::kHalf > 0 && outputs <= V::kLanes ? 0 : count, outputs);
   }
 }
 
