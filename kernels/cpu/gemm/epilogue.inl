@@ -61,6 +61,15 @@ using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_str
 /// Kinds that are one long chain.
 constexpr bool is_long(Activation kind) { return activation_cost(kind) == ActivationCost::kLong; }
 
+/// A vector of each of n rows in lockstep.
+template <class V, Activation kind, int n>
+INGOT_INLINE void finish_together(const float* tile, int64_t tile_stride, float* out,
+                                  int64_t out_stride) {
+  using Rows = Lockstep<V, n>;
+  Rows::store(out, out_stride,
+              activate<Rows, kind>(Rows::load(tile, tile_stride), Rows::zero(), Rows::zero()));
+}
+
 template <class V, Activation kind>
 void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int64_t rows,
                  int64_t cols, float* out, int64_t out_stride, const float* residual) {
@@ -90,12 +99,14 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
     const bool whole = n >= V::kLanes;
     int64_t i = 0;
     if constexpr (V::kLanes > 1 && is_long(kind)) {
-      using Four = Lockstep<V, 4>;
-      if (whole && !residual)
-        for (; i + 4 <= rows; i += 4)
-          Four::store(out + i * out_stride + j, out_stride,
-                      activate<Four, kind>(Four::load(tile + i * tile_stride + j, tile_stride),
-                                           Four::zero(), Four::zero()));
+      if (whole && !residual) {  // six rows are twice three, since one alone takes longer
+        for (; rows - i >= 4 && rows - i != 6; i += 4)
+          finish_together<V, kind, 4>(tile + i * tile_stride + j, tile_stride,
+                                      out + i * out_stride + j, out_stride);
+        for (; rows - i >= 3; i += 3)
+          finish_together<V, kind, 3>(tile + i * tile_stride + j, tile_stride,
+                                      out + i * out_stride + j, out_stride);
+      }
     }
     for (; i < rows; i++) {
       F x = V::load(tile + i * tile_stride + j), r = V::zero();
