@@ -102,6 +102,55 @@ TEST_CASE("operators of several nodes give PyTorch's numbers") {
   }
 }
 
+TEST_CASE("what programs that are decomposed for the device call") {
+  Program p;
+  const Value x = p.floats({2, 3}, {2, -1, 0.5, 3, 0.25, -2}),
+              y = p.floats({2, 3}, {1.5, 0, 3, -1, 1.25, 4}),
+              m = p.floats({3, 3}, {0, 2, 1, 1, 1, 0, 3, 0, 1}),
+              w = p.floats({2, 3, 3}, {0, 2, 1, 1, 1, 0, 3, 0, 1, 0, 2, 1, 1, 1, 0, 3, 0, 1}),
+              mask = p.tensor(DType::kBool, {2, 3}, {1, 0, 1, 1, 0, 0});
+  const auto numbers = [&](const Value& value) { return computed(p, value); };
+  CHECK(first_difference(numbers(p.call("pdist", {m, real(1.5)})),
+                         {2.08008385, 4.00818872, 2.85673833}) == -1);
+  CHECK(first_difference(numbers(p.call("_pdist_forward", {m, real(2)})),
+                         {1.73205078, 3.60555124, 2.44948983}) == -1);
+  CHECK(numbers(p.call("_cdist_forward", {x, y, real(1), {}})) == Numbers{4, 8.75, 6.75, 11});
+  CHECK(numbers(p.call("_trilinear", {x, w, y, list({1, 3}), list({0}), list({1, 2}),
+                                      list({2, 3})})) == Numbers{8.25, 8.25, 17.5625, 17.5625});
+  CHECK(numbers(p.call_with("nonzero_static", {mask}, {{"size", whole(5)}})) ==
+        Numbers{0, 0, 0, 2, 1, 0, -1, -1, -1, -1});
+  CHECK(numbers(p.call_with("nonzero_static", {mask}, {{"size", whole(2)}})) ==
+        Numbers{0, 0, 0, 2});
+  const auto sloped =
+      p.results("rrelu_with_noise_functional", {x, y, real(0.25), real(0.5), Value::of(false)});
+  CHECK(numbers(sloped.at(0)) == Numbers{2, -0.375, 0.5, 3, 0.25, -0.75});
+  CHECK(numbers(sloped.at(1)) == numbers(y));
+  // a number that a tensor is taken from
+  CHECK(numbers(p.call_with("sub", {whole(2), x}, {{"alpha", whole(2)}})) ==
+        Numbers{-2, 4, 1, -4, 1.5, 6});
+  CHECK(numbers(p.call("remainder", {real(2.5), x}, "Scalar_Tensor")) ==
+        Numbers{0.5, -0.5, 0, 2.5, 0, -1.5});
+  const Value whole_numbers = p.call("sub", {whole(1), p.tensor(DType::kI64, {2}, {3, 4})});
+  CHECK(p.dtype(whole_numbers) == DType::kI64);
+  CHECK(p.shape(p.call("empty_permuted", {list({2, 3}), list({1, 0})})) == "[2, 3]");
+  CHECK(p.refusals() == "");
+  (void)p.call("pdist", {p.input("rows", DType::kF32, {graph::Dim(4096), graph::Dim(2)}), real(2)});
+  CHECK(p.refusals().find("aten::pdist|self|pdist_") == 0);
+}
+
+TEST_CASE("exponential noise is the logarithm of uniform numbers") {
+  Program p;
+  const Value made = p.call("exponential", {p.floats({3, 4}, Numbers(12)), real(2)});
+  CHECK(p.shape(made) == "[3, 4]");
+  CHECK(p.dtype(made) == DType::kF32);
+  CHECK(p.refusals() == "");
+  bool is_random = false;
+  for (const graph::Node& node : p.model.graph.nodes) is_random |= node.op == op::Random;
+  CHECK(is_random);
+  CHECK_THROWS_AS((void)p.call("exponential", {p.floats({2}, {0, 0}), real(0)}),
+                  graph::ConversionError);
+}
+
 TEST_CASE("complex tensors: spectra, products, and back") {
   Program p;
   const Value x = p.floats({2, 3}, {2, -1, 0.5, 3, 0.25, -2});

@@ -24,6 +24,7 @@ from pool_programs import Averages, Boxes, Positions, Products, box_inputs
 from value_programs import (
     COMPOSED,
     Composed,
+    Decomposed,
     EmptyRows,
     Large,
     NotNumbers,
@@ -297,10 +298,11 @@ def shrink(path, source):
             new.writestr(info, data)
 
 
-def write(name, net, inputs, dynamic=None, train=False):
+def write(name, net, inputs, dynamic=None, train=False, decomposed=False):
     net.train(train)
     with torch.no_grad():
         program = torch.export.export(net, tuple(x.clone() for x in inputs), dynamic_shapes=dynamic)
+        program = program.run_decompositions() if decomposed else program
         results = net.eval()(*[x.clone() for x in inputs])
     results = results if isinstance(results, tuple) else (results,)
     held = io.BytesIO()
@@ -339,6 +341,7 @@ def main():
     write("empty_rows", EmptyRows(), rows_without_keys())
     rows = torch.export.Dim("rows", max=64)
     write("experts", Experts(), (torch.randn(11, 12),), {"x": {0: rows}})
+    write("decomposed", Decomposed(), (torch.rand(7, 8) - 0.5,), decomposed=True)
     write("refuse_unknown", Unknown(), (torch.rand(4, 4),))
     write("refuse_buffer", Counter(), (torch.rand(2, 3),))
 

@@ -233,3 +233,25 @@ def rows_without_keys():
         [[0, 0, 0, 1, 0], [1, 1, 0, 0, 1], [0] * 5, [1] * 5, [0, 0, 1, 1, 0]], dtype=torch.bool
     )
     return torch.randn(2, 5, 8), seen
+
+
+class Decomposed(nn.Module):
+    """What run_decompositions() makes other operators of; a check of errors under a token."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.RMSNorm(8)
+        self.pairs = nn.Bilinear(8, 8, 4)
+
+    def forward(self, x: torch.Tensor):
+        y = self.norm(x)
+        return (
+            self.pairs(x, y),
+            torch.cdist(x, y, p=1.0),
+            torch.pdist(y),
+            torch.nonzero_static(x > 0, size=12),
+            torch.linalg.cholesky(x.t() @ x + torch.eye(8)),
+            F.rrelu(x),
+            F.hinge_embedding_loss(x, torch.ones_like(x)),
+            torch.stft(x.flatten(), 16, window=torch.hann_window(16), return_complex=True).abs(),
+        )

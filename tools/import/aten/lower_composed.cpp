@@ -53,8 +53,10 @@ Results heaviside(Operands& o) {
 Results random_slope(Operands& o) {
   if (o.flag("training"))
     o.refuse("training", "random slopes are not supported", "save the model in eval mode");
-  return o.result(o.b.emit(op::LeakyRelu, {o.read("self")},
-                           {{attr::alpha, (o.number("lower") + o.number("upper")) / 2}}));
+  Results all = o.result(o.b.emit(op::LeakyRelu, {o.read("self")},
+                                  {{attr::alpha, (o.number("lower") + o.number("upper")) / 2}}));
+  if (o.has("noise")) all.push_back(o.value("noise"));
+  return all;
 }
 
 /// The p-norm along the last dimension.
@@ -77,10 +79,9 @@ Results pairwise_distance(Operands& o) {
 }
 /// Euclidean distances of very many points come from products, which lose the small ones; the
 /// others from differences.
-Results distances(Operands& o) {
+ValueId distances_of(Operands& o, ValueId x, ValueId y) {
   constexpr int64_t kMaxDifferences = 1 << 22;
   Builder& b = o.b;
-  const ValueId x = o.floating("x1"), y = o.floating("x2");
   const double p = o.number("p");
   if (!(p > 0)) o.refuse("p", "is " + std::to_string(p) + ", only numbers above 0 are supported");
   const Dims one = b.dims(x), other = b.dims(y);
@@ -99,12 +100,29 @@ Results distances(Operands& o) {
     };
     const ValueId twice = b.emit(op::Mul, {b.emit(op::MatMul, {x, turned(y)}), like(b, x, -2)});
     const ValueId sum = b.emit(op::Add, {b.emit(op::Add, {twice, squares(x)}), turned(squares(y))});
-    return o.result(b.emit(op::Sqrt, {b.emit(op::Max, {sum, like(b, x, 0)})}));
+    return b.emit(op::Sqrt, {b.emit(op::Max, {sum, like(b, x, 0)})});
   }
   Dims wide = one, tall = other;
   wide.insert(wide.end() - 1, Dim(1));
   tall.insert(tall.end() - 2, Dim(1));
-  return o.result(norm_of(b, b.emit(op::Sub, {b.reshape(x, wide), b.reshape(y, tall)}), p, false));
+  return norm_of(b, b.emit(op::Sub, {b.reshape(x, wide), b.reshape(y, tall)}), p, false);
+}
+Results distances(Operands& o) {
+  return o.result(distances_of(o, o.floating("x1"), o.floating("x2")));
+}
+/// Of each row to every later one.
+Results distances_of_pairs(Operands& o) {
+  const Term x = {&o.b, o.floating("self")};
+  if (x.rank() != 2) o.corrupt("measures the rows of " + graph::text(x.dims()));
+  const int64_t rows = x.dims()[0].value().value_or(INT64_MAX);
+  if (rows > 2048)
+    o.refuse("self", "has " + x.dims()[0].text() + " rows; at most 2048, and a fixed number",
+             "use torch.cdist");
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = i + 1; j < rows; j++) places.push_back(i * rows + j);
+  const Term all = x.of(distances_of(o, x.id, x.id)).reshape({Dim(rows * rows)});
+  return result_of(gathered(all, x.of(o.b.integers(places)), 0));
 }
 
 /// hstack, vstack, dstack and column_stack: with so many dimensions at least, then joined along
@@ -231,10 +249,16 @@ void add_composed(Table& table) {
   table.add("rrelu",
             "Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False",
             random_slope);
+  table.add("rrelu_with_noise_functional",
+            "Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
+            "training=False, Any generator=None",
+            random_slope);
   table.add("pairwise_distance",
             "Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False",
             pairwise_distance);
-  table.add("cdist", "Tensor x1, Tensor x2, float p=2, int? compute_mode=None", distances);
+  table.add_all("cdist _cdist_forward", "Tensor x1, Tensor x2, float p=2, int? compute_mode=None",
+                distances);
+  table.add_all("pdist _pdist_forward", "Tensor self, float p=2", distances_of_pairs);
   table.add_all("hstack vstack dstack column_stack", "Tensor[] tensors", joined);
   table.add("index_add", "Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1",
             by_index);

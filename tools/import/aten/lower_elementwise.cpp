@@ -346,10 +346,13 @@ void add_elementwise(Table& table) {
   table.add("frac", "Tensor self", frac);
   table.add("isnan", "Tensor self", is_nan);
   const char* const kScaled[] = {"Tensor self, Tensor other, *, Scalar alpha=1",
-                                 "Tensor self, Scalar other, Scalar alpha=1"};
-  const char* const kPlain[] = {"Tensor self, Tensor other", "Tensor self, Scalar other"};
-  for (size_t i = 0; i < 2; i++) {
-    const std::string overload = i == 0 ? ".Tensor" : ".Scalar";
+                                 "Tensor self, Scalar other, Scalar alpha=1",
+                                 "Scalar self, Tensor other, *, Scalar alpha=1"};
+  const char* const kPlain[] = {"Tensor self, Tensor other", "Tensor self, Scalar other",
+                                "Scalar self, Tensor other"};
+  const char* const kOverloads[] = {".Tensor", ".Scalar", ".Scalar_Tensor"};
+  for (size_t i = 0; i < 3; i++) {
+    const std::string overload = kOverloads[i];
     const auto both = [&](const std::string& name, const char* arguments, Lower lower) {
       table.add(name + overload, arguments, lower);
     };
@@ -375,7 +378,7 @@ void add_elementwise(Table& table) {
   table.add("pow.Tensor_Scalar", "Tensor self, Scalar exponent", pow);
   table.add("pow.Tensor_Tensor", "Tensor self, Tensor exponent", pow);
   table.add("pow.Scalar", "Scalar self, Tensor exponent", pow);
-  table.add_all("floor_divide.ScalarTensor floordiv", "Scalar self, Tensor other", floor_divide);
+  table.add("floordiv", "Scalar self, Tensor other", floor_divide);
   table.add_all("maximum minimum fmax fmin max.other min.other", "Tensor self, Tensor other",
                 extreme);
   table.add_all("atan2 arctan2", "Tensor self, Tensor other", atan2);

@@ -173,6 +173,7 @@ void add_generators(Table& table) {
   const std::string format = ", Any memory_format=None";
   table.add_all("zeros ones", "int[] size, " + factory, constant);
   table.add("empty.memory_format", "int[] size, " + factory + format, constant);
+  table.add("empty_permuted", "int[] size, int[] physical_layout, " + factory, constant);
   table.add("full", "int[] size, Scalar fill_value, " + factory, constant);
   table.add_all("zeros_like ones_like empty_like", "Tensor self, " + factory + format,
                 constant_like);

@@ -15,6 +15,15 @@ Term coordinates_of(const Term& x) {
   return call(op::NonZero, row);
 }
 Results non_zero(Operands& o) { return result_of(swapped(coordinates_of(term(o, "self")), 0, 1)); }
+/// The first `size` of them; behind the last one fill_value.
+Results non_zero_of_size(Operands& o) {
+  const Term found = coordinates_of(term(o, "self"));
+  const Dim rank = found.dims()[0];
+  const int64_t size = o.integer("size");
+  if (size < 0) o.corrupt("gives " + std::to_string(size) + " elements");
+  const Term filler = found.number(double(o.integer("fill_value"))).expand({rank, Dim(size)});
+  return result_of(swapped(concat({found, filler}, 1).slice(1, Dim(0), Dim(size)), 0, 1));
+}
 Results non_zero_each(Operands& o) {
   const Term x = term(o, o.has("condition") ? "condition" : "self");
   std::vector<Tensor> out;
@@ -119,6 +128,7 @@ ValueId with_rows_where(Builder& b, ValueId whole, ValueId mask, ValueId rows) {
 
 void add_found(Table& table) {
   table.add_all("nonzero argwhere", "Tensor self", non_zero);
+  table.add("nonzero_static", "Tensor self, *, int size, int fill_value=-1", non_zero_of_size);
   table.add("nonzero_numpy", "Tensor self", non_zero_each);
   table.add("where", "Tensor condition", non_zero_each);
   table.add("masked_select", "Tensor self, Tensor mask", masked_select);

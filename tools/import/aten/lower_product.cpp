@@ -86,6 +86,29 @@ Results einsum(Operands& o) {
   return {Value::of(view)};
 }
 
+/// Three factors, each without the dimensions that it is expanded along, and a sum over some.
+Results trilinear(Operands& o) {
+  std::vector<ValueId> operands;
+  std::string equation, all;
+  for (const char* const n : {"1", "2", "3"}) {
+    operands.push_back(o.read((std::string("i") + n).c_str()));
+    const std::vector<int64_t> expanded = o.integers((std::string("expand") + n).c_str());
+    const int64_t rank = o.b.rank(operands.back()) + int64_t(expanded.size());
+    if (rank > 26 || (!all.empty() && rank != int64_t(all.size())))
+      o.corrupt("multiplies factors of other ranks");
+    all.clear();
+    equation += equation.empty() ? "" : ",";
+    for (int64_t i = 0; i < rank; i++) {
+      all += char('a' + i);
+      if (std::find(expanded.begin(), expanded.end(), i) == expanded.end()) equation += all.back();
+    }
+  }
+  for (const int64_t axis : o.axes("sumdim", int64_t(all.size())))
+    std::replace(all.begin(), all.end(), char('a' + axis), ' ');
+  std::erase(all, ' ');
+  return o.result(o.b.emit(op::Einsum, operands, {{attr::equation, equation + "->" + all}}));
+}
+
 }  // namespace
 
 void add_products(Table& table) {
@@ -107,6 +130,10 @@ void add_products(Table& table) {
   table.add("transformers::grouped_mm_fallback", "Tensor input, Tensor weight, Tensor offs",
             grouped_product);
   table.add_all("outer ger", "Tensor self, Tensor vec2", outer);
+  table.add("_trilinear",
+            "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] "
+            "sumdim, int unroll_dim=1",
+            trilinear);
   table.add("einsum", "str equation, Tensor[] tensors, *, Any path=None", einsum);
 }
 

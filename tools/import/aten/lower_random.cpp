@@ -22,6 +22,12 @@ Results uniform(Operands& o) {
   return result_of(
       drawn(o, op::RandomUniform, dims_of(o), type_of(o), {{attr::low, low}, {attr::high, high}}));
 }
+Results exponential_noise(Operands& o) {
+  const double rate = o.number("lambd");
+  if (!(rate > 0)) o.corrupt("has the rate " + std::to_string(rate));
+  const Term u = drawn(o, op::RandomUniform, dims_of(o), type_of(o), {});
+  return result_of(logarithm(1.0 - u) / -rate);
+}
 Results normal(Operands& o) {
   const double mean = o.has("mean") ? o.number("mean") : 0,
                deviation = o.has("std") ? o.number("std") : 1;
@@ -98,6 +104,7 @@ void add_random(Table& table) {
   table.add("rand_like", "Tensor self, " + like, uniform);
   table.add("randn_like", "Tensor self, " + like, normal);
   table.add("uniform", "Tensor self, float from=0, float to=1, " + generator, uniform);
+  table.add("exponential", "Tensor self, float lambd=1, " + generator, exponential_noise);
   table.add("normal", "Tensor self, float mean=0, float std=1, " + generator, normal);
   table.add("normal_functional", "Tensor self, float mean=0, float std=1, " + generator, normal);
   table.add("normal.float_float", "float mean, float std, int[] size, " + drawn_by, normal);

@@ -203,6 +203,20 @@ void Translator::run_nodes(const Json& graph, Names* names, int depth) {
   }
 }
 
+/// A call with a token in front that orders it among others, as the call that it is.
+Json Translator::without_token(const Json& node) {
+  Json call = node;
+  Json &inputs = call["inputs"], &outputs = call["outputs"];
+  if (!inputs.is_array() || inputs.size() < 2 || !outputs.is_array() || outputs.empty())
+    corrupt(file_ + ": a call with effects has no token or no operator");
+  const auto [kind, held] = tagged(field(inputs[1], "arg"));
+  if (kind != "as_operator" || !held->is_string() || *held == node["target"])
+    corrupt(file_ + ": a call with effects names no operator");
+  call["target"] = *held;
+  inputs.erase(0), inputs.erase(0), outputs.erase(0);
+  return call;
+}
+
 void Translator::run_node(const Json& node, Names* names, int depth) {
   const std::string target = text(node, "target");
   const Json& outputs = array(node, "outputs");
@@ -212,9 +226,12 @@ void Translator::run_node(const Json& node, Names* names, int depth) {
   if (target.rfind("torch.ops.higher_order.wrap_with_", 0) == 0)
     return run_inner_graph(node, names, depth);
   if (run_control(node, names, depth)) return;
+  if (target == "torch.ops.higher_order.with_effects")
+    return run_node(without_token(node), names, depth);
   aten::Call call;
   aten::name_operator(target, &call);
-  if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async")
+  if (call.name == "aten::_assert_scalar" || call.name == "aten::_assert_async" ||
+      call.name == "aten::_linalg_check_errors")
     return keep(outputs, {}, names);
   const Json& node_name = field(node, "name");
   call.node = node_name.is_string() ? node_name.get<std::string>() : "";

@@ -42,6 +42,7 @@ class Translator {
   void report_written_state();
   void gather(const std::string& op, const std::string& node, const std::function<void()>& run);
   void run_nodes(const Json& graph, Names* names, int depth);
+  Json without_token(const Json& node);
   void run_node(const Json& node, Names* names, int depth);
   void run_inner_graph(const Json& node, Names* names, int depth);
   struct ControlCall;
