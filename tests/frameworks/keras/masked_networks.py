@@ -29,7 +29,7 @@ import make_networks
 L = keras.layers
 LIMIT = 1e-5
 STEPS = 7
-SAMPLES = ("masked_lstm", "masked_sequential", "translator", "every_operation")
+SAMPLES = ("masked_lstm", "masked_sequential", "translator", "every_activation", "every_operation")
 
 
 def tokens(steps=None):
@@ -92,6 +92,19 @@ def operations():
     )
     w = ops.expand_dims(ops.max(y, axis=-1), 2)
     return keras.Model(x, ops.concatenate([y + z, w, ops.zeros_like(w)], axis=-1))
+
+
+def every_activation():
+    """Each function of keras.activations, as an output of its own; not sparsemax, whose outputs do
+    not sum to 1 in Keras 3, and threshold, which has no defaults."""
+    x = keras.Input((STEPS, 4), name="x")
+    names = (
+        "celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_tanh leaky_relu "
+        "linear log_sigmoid log_softmax mish relu relu6 selu sigmoid silu soft_shrink softmax "
+        "softplus softsign sparse_plus sparse_sigmoid squareplus tanh tanh_shrink"
+    )
+    y = 3 * x
+    return keras.Model(x, [L.Activation(name)(y) for name in names.split()])
 
 
 def every_operation():
@@ -217,6 +230,7 @@ NETWORKS = {
     "translator": translator,
     "states_both_ways": both_ways_from_states,
     "operations": operations,
+    "every_activation": every_activation,
     "every_operation": every_operation,
 }
 
@@ -281,7 +295,7 @@ def write_sample(folder, name):
     model, arrays, want = made(name)
     stem = str(folder / name)
     model.save(stem + ".keras")
-    if name != "every_operation":
+    if not name.startswith("every_"):
         model.save(stem + ".h5")
     names = getattr(model, "output_names", [model.layers[-1].name])
     named = {"in:" + key: value for key, value in arrays.items()}

@@ -170,6 +170,12 @@ for kind, index, exit_code, words in (
     ("Take", [0, 99], 2, "takes element 99"),
 ):
     refused("every_operation.keras", set_index(kind, index), exit_code, words)
+refused(
+    "every_activation.keras",
+    lambda layers: layers[0]["config"].update(batch_shape=[None, 6, 3]),
+    4,
+    "glu halves a dimension of 3",
+)
 for kind, key, value, words in (
     ("Reshape", "newshape", [1 << 40, 1 << 40, -1], "overflows 64 bits"),
     ("Split", "indices_or_sections", [1e300], "holds 1"),

@@ -3,6 +3,7 @@
 // over steps.
 #include <algorithm>
 
+#include "tools/import/aten/arithmetic.h"
 #include "tools/import/layers/network.h"
 
 namespace ingot::layers {
@@ -57,6 +58,27 @@ ValueId Network::activation(ValueId x, const std::string& name, int64_t softmax_
     if (name == row.name) return b.emit(row.op, {x});
   if (name == "relu6") return b.emit(op::Clip, {x}, {{attr::min, 0.0}, {attr::max, 6.0}});
   if (name == "hardtanh") return b.emit(op::Clip, {x}, {{attr::min, -1.0}, {attr::max, 1.0}});
+  if (name == "hardshrink" || name == "softshrink")
+    return b.emit(op::Shrink, {x},
+                  {{attr::lambd, 0.5}, {attr::bias, name == "softshrink" ? 0.5 : 0.0}});
+  if (name == "sparsesigmoid")
+    return b.emit(op::HardSigmoid, {x}, {{attr::alpha, 0.5}, {attr::beta, 0.5}});
+  const aten::Term t = {&b, x};
+  if (name == "tanhshrink") return (t - call(op::Tanh, t)).id;
+  if (name == "squareplus") return ((t + square_root(t * t + 4.0)) / 2.0).id;
+  if (name == "sparseplus") {  // a parabola from -1 to 1, a line above
+    const aten::Term within = smaller(larger(t + 1.0, 0), 2);
+    return (within * within / 4.0 + larger(t - 1.0, 0)).id;
+  }
+  if (name == "glu") {
+    require_axis(t, softmax_axis);
+    const graph::Dim size = t.dims()[size_t(softmax_axis)], half = size / graph::Dim(2);
+    if (half * graph::Dim(2) != size)
+      throw Refused{"activation", "glu halves a dimension of " + size.text(), ""};
+    return (t.slice(softmax_axis, graph::Dim(0), half) *
+            call(op::Sigmoid, t.slice(softmax_axis, half, size)))
+        .id;
+  }
   if (name == "softmax") return b.emit(op::Softmax, {x}, {{attr::axis, softmax_axis}});
   if (name == "logsoftmax") return b.emit(op::LogSoftmax, {x}, {{attr::axis, softmax_axis}});
   if (name == "swish" || name == "silu") return b.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
