@@ -31,6 +31,12 @@ Failure::Failure(ingot_code code, const char* field, const char* hint, std::stri
   name.copy(error_.name, sizeof error_.name - 1);
 }
 
+void Failure::add_names(const std::vector<std::string>& names) {
+  std::string all = names.empty() ? "there are none" : "there are: ";
+  for (const std::string& name : names) all += (&name == names.data() ? "'" : ", '") + name + "'";
+  add(all);
+}
+
 void Failure::raise() const {
   std::string text(ingot_error_text(&error_, nullptr, 0), '\0');
   ingot_error_text(&error_, text.data(), text.size() + 1);

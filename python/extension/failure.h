@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -24,6 +25,8 @@ class Failure {
           uint64_t need = 0, uint64_t have = 0);
   /// Words behind the text of the numbers, where they alone do not help.
   void add(const std::string& more) { more_ += "; " + more; }
+  /// What a name that was not found could have been.
+  void add_names(const std::vector<std::string>& names);
   ingot_code code() const { return error_.code; }
   const char* name() const { return error_.name; }
   void set_hint(const char* hint) { error_.hint = hint; }

@@ -136,7 +136,8 @@ nb::object requirements_of_model(const Model& model, nb::dict options) {
   const SessionOptions session(options);
   ingot_requirements need = INGOT_INIT(ingot_requirements);
   ingot_error error = {};
-  check_made(ingot_model_requirements(model.get(), session.get(), &need, &error), error);
+  check_made(ingot_model_requirements(model.get(), session.get(), &need, &error), error,
+             model.get());
   return requirements_dict(need);
 }
 

@@ -65,9 +65,19 @@ void Bindings::read(nb::handle mapping, const char* argument) {
   }
 }
 
-void check_made(ingot_code code, const ingot_error& error) {
+void check_made(ingot_code code, const ingot_error& error, const ingot_model* model) {
   if (code == INGOT_OK) return;
   Failure failure(error);
+  if (code == INGOT_NOT_FOUND && error.name[0]) {
+    std::vector<std::string> names;
+    auto summary = INGOT_INIT(ingot_model_summary);
+    ingot_model_summarize(model, &summary);
+    ingot_symbol symbol = {};
+    while (names.size() < summary.symbol_count &&
+           !ingot_model_symbol(model, uint32_t(names.size()), &symbol))
+      names.push_back(symbol.name);
+    failure.add_names(names);
+  }
   if (code == INGOT_UNBOUND_DIMENSION) {
     failure.set_hint("");
     failure.add("session(bindings={'" + std::string(failure.name()) + "': 1}) gives it one");

@@ -79,7 +79,7 @@ class SessionOptions {
 };
 
 /// Of a session or pipeline that was refused, with the words of Python's arguments.
-void check_made(ingot_code code, const ingot_error& error);
+void check_made(ingot_code code, const ingot_error& error, const ingot_model* model);
 
 nb::dict requirements_dict(const ingot_requirements& need);
 

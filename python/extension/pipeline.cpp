@@ -50,7 +50,8 @@ Pipeline::Pipeline(const Model& model, nb::dict options, uint32_t depth, bool tw
   open->pool = session.pool();
   open->arena.take(session.take_arena());
   ingot_error error = {};
-  check_made(ingot_pipeline_create(model.get(), &pipeline, &open->pipeline, &error), error);
+  check_made(ingot_pipeline_create(model.get(), &pipeline, &open->pipeline, &error), error,
+             model.get());
   open_ = std::move(open);
 }
 

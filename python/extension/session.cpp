@@ -33,7 +33,7 @@ std::shared_ptr<OpenSession> open_session(const std::shared_ptr<OpenModel>& mode
     const Unlocked unlocked;
     code = ingot_session_create(model->model, session_options.get(), &open->session, &error);
   }
-  check_made(code, error);
+  check_made(code, error, model->model);
   return open;
 }
 
@@ -81,11 +81,10 @@ void Session::read_ports() {
 }
 
 void Session::refuse_name(bool is_input, const std::string& name) {
-  std::string there;
-  for (const SessionPort& port : ports(is_input))
-    there += (there.empty() ? "there are: '" : ", '") + port.name + "'";
+  std::vector<std::string> names;
+  for (const SessionPort& port : ports(is_input)) names.push_back(port.name);
   Failure failure(INGOT_NOT_FOUND, is_input ? "inputs" : "outputs", "", name);
-  failure.add(there.empty() ? "there are none" : there);
+  failure.add_names(names);
   throw failure;
 }
 
@@ -156,7 +155,15 @@ nb::object Session::state_array(nb::handle which) {
   if (nb::isinstance<nb::str>(which)) {
     const std::string name = text_of(which, "state");
     index = ingot_model_find_state(open_->model->model, name.c_str());
-    if (index < 0) throw Failure(INGOT_NOT_FOUND, "states", "", name);
+    if (index < 0) {
+      std::vector<std::string> names;
+      auto state = INGOT_INIT(ingot_state);
+      while (!ingot_model_state(open_->model->model, uint32_t(names.size()), &state))
+        names.push_back(state.type.name);
+      Failure failure(INGOT_NOT_FOUND, "states", "", name);
+      failure.add_names(names);
+      throw failure;
+    }
   } else if (!nb::try_cast(which, index) || index < 0) {
     throw nb::type_error("state: expected its name or its index");
   }

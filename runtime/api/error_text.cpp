@@ -152,6 +152,10 @@ const char* kind_of_name(const ingot_error& e) {
                                               {"outputs", "output"},
                                               {"options.bindings", "dimension"},
                                               {"bindings", "dimension"},
+                                              {"options.upper_bounds", "dimension"},
+                                              {"upper_bounds", "dimension"},
+                                              {"states", "state"},
+                                              {"values", "value"},
                                               {"metadata key", "metadata key"}};
   for (const auto& kind : kKinds)
     if (std::strcmp(e.field, kind[0]) == 0) return kind[1];

@@ -140,7 +140,11 @@ void sessions(List* list) {
   create("a dimension of 0", model, bound(zero));
   create("a dimension of 2^60", model, bound(large));
   create("a dimension that the model has not", model, bound(unknown));
-  ingot_session_options options = session_options();
+  ingot_session_options options = bound(four);
+  options.upper_bounds = &unknown, options.upper_bound_count = 1;
+  options.flags = INGOT_REBINDABLE;
+  create("an upper bound of a dimension that the model has not", model, options);
+  options = session_options();
   const auto with = [&](const char* what, const std::function<void(ingot_session_options*)>& set) {
     ingot_session_options changed = options;
     set(&changed);

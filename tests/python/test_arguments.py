@@ -63,6 +63,9 @@ class ArgumentTest(unittest.TestCase):
                 model.requirements("cpu", 1, bindings={"N": error.need})
                 with self.assertRaises(ingot.CallerError):
                     model.requirements("cpu", 1, bindings={"N": error.need + 1})
+        for names in ({"bindings": {"M": 1}}, {"bindings": {"N": 1}, "upper_bounds": {"M": 1}}):
+            words = "no dimension named 'M'; there are: 'N'"
+            self.refused(ingot.CallerError, words, lambda: model.session(**names))
         error = self.refused(ingot.CallerError, r"session\(bindings={'N': 1}\)", model.session)
         self.assertNotIn("options", str(error) + error.field)
 

@@ -221,6 +221,8 @@ class BadInputTest(unittest.TestCase):
             self.session.run({"X": self.given})
         self.assertEqual(raised.exception.code, 2)
         self.assertIn("there are: 'x'", str(raised.exception))
+        with self.assertRaisesRegex(ingot.CallerError, "no state named 'q'; there are none"):
+            self.session.state("q")
         for wrong in ((), (self.given, self.given)):
             with self.assertRaises(ingot.CallerError) as raised:
                 self.session.run(*wrong)
