@@ -23,8 +23,12 @@ struct Function {
 
 inline constexpr Function kFunctions[] = {
 #define INGOT_FUNCTION(name, number, operands, domain, f64, result, node, source) \
-  {find_operator(node),       ElementwiseOp::k##name,    operands,                \
-   FunctionDomain::k##domain, FunctionResult::k##result, std::string_view(#source) == "Onnx"},
+  {Operator::node,                                                                \
+   ElementwiseOp::k##name,                                                        \
+   operands,                                                                      \
+   FunctionDomain::k##domain,                                                     \
+   FunctionResult::k##result,                                                     \
+   std::string_view(#source) == "Onnx"},
 #include "runtime/op/functions.def"
 };
 

@@ -40,16 +40,19 @@ enum class OperatorClass : uint8_t {
   kCustom
 };
 
+enum class OperatorForm : uint8_t { kSource, kNormal, kCore, kBoth };
+
 struct OperatorRow {
   const char* name;
+  OperatorForm form;
   OperatorClass kind;
   const char* operands;
 };
 /// By Operator; the first is kNone's.
 inline constexpr OperatorRow kOperators[] = {
-    {"", OperatorClass::kCustom, ""},
+    {"", OperatorForm::kSource, OperatorClass::kCustom, ""},
 #define OPERATOR(name, form, kind, operands, inputs, attributes) \
-  {#name, OperatorClass::k##kind, operands},
+  {#name, OperatorForm::k##form, OperatorClass::k##kind, operands},
 #include "tools/graph/operators.def"
 #undef OPERATOR
 };

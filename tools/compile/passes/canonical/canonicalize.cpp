@@ -12,6 +12,9 @@ void Canonical::refuse(const Node& node, const std::string& attribute, const std
 
 uint32_t canonicalize(Editor& editor, std::vector<graph::Unsupported>& refused) {
   Rules rules;
+  for (size_t i = 0; i < graph::kOperatorCount; i++)
+    if (graph::kOperators[i].form == graph::OperatorForm::kBoth)
+      rules[graph::Operator(i)] = [](Canonical&, Node&) {};
   add_convolution_rules(rules);
   add_pool_rules(rules);
   add_product_rules(rules);

@@ -14,7 +14,6 @@ void only_dims(Node& node, graph::Operator op) {
 void reshape(Canonical&, Node& node) { only_dims(node, op::Reshape); }
 void bit_cast(Canonical&, Node& node) { only_dims(node, op::BitCast); }
 void tile(Canonical&, Node& node) { only_dims(node, op::Tile); }
-void as_it_is(Canonical&, Node&) {}
 
 void slice_into(Editor& e, const Node& node, ValueId x, int64_t axis, const Dim& start,
                 ValueId out) {
@@ -115,17 +114,8 @@ void offset_byte(Canonical&, Node& node) {
   node.attributes = elementwise({{Op::kBitwiseXor, 0, kConstantRegister, 0, 128}}, "i64");
 }
 
-void top_k(Canonical&, Node& node) { node.op = op::TopK; }
-
-void cumulative_sum(Canonical&, Node& node) { node.op = op::CumSum; }
-
 void renamed(Canonical&, Node& node) {
-  static const std::map<graph::Operator, graph::Operator> names = {
-      {op::GatherND, op::GatherNd},
-      {op::ScatterND, op::ScatterNd},
-      {op::ScatterElements, op::ScatterElements},
-      {op::GatherElements, op::GatherElements}};
-  node.op = names.at(node.op);
+  node.op = node.op == op::GatherND ? op::GatherNd : op::ScatterNd;
 }
 
 }  // namespace
@@ -134,25 +124,13 @@ void add_movement_rules(Rules& rules) {
   rules[op::Reshape] = rules[op::Identity] = reshape;
   rules[op::BitCast] = bit_cast;
   rules[op::Tile] = tile;
-  rules[op::Transpose] = rules[op::Concat] = rules[op::Slice] = rules[op::Pad] =
-      rules[op::ImageInput] = as_it_is;
   rules[op::Split] = split;
   rules[op::Gather] = gather;
   rules[op::Resize] = resize;
   rules[op::GridSample] = grid_sample;
   rules[op::RoiAlign] = roi_align;
-  rules[op::TopK] = top_k;
-  rules[op::NonZero] = rules[op::Unique] = rules[op::NonMaxSuppression] = rules[op::ResolveDim] =
-      rules[op::TreeEnsemble] = rules[op::Fft] = rules[op::Random] = as_it_is;
-  rules[op::CumSum] = cumulative_sum;
   rules[op::OffsetByte] = offset_byte;
-  rules[op::Linear] = rules[op::Quantize] = rules[op::Dequantize] = rules[op::QuantizedConv2d] =
-      rules[op::QuantizedLinear] = rules[op::Lookup] = rules[op::QuantizedElementwise] =
-          rules[op::QuantizedPool2d] = rules[op::QuantizedSoftmax] = rules[op::DynamicQuantize] =
-              rules[op::QuantizedMatMul] = rules[op::Custom] = rules[op::BlockQuantize] =
-                  rules[op::BlockLinear] = rules[op::BlockGather] = as_it_is;
-  rules[op::GatherND] = rules[op::ScatterND] = rules[op::ScatterElements] =
-      rules[op::GatherElements] = renamed;
+  rules[op::GatherND] = rules[op::ScatterND] = renamed;
 }
 
 }  // namespace ingot::passes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/compile/passes/canonical/rules.h - one rule for each operator of tools/graph/operators.def,
-// turning a node into core form. A rule changes its node in place, or kills it and adds others that
-// write the same outputs. Images get a Transpose on either side; the layout passes take them away
-// again.
+// turning a node into core form; those of both forms need none. A rule changes its node in place,
+// or kills it and adds others that write the same outputs. Images get a Transpose on either side;
+// the layout passes take them away again.
 #pragma once
 #include <map>
 #include <string>
