@@ -100,6 +100,8 @@ SessionOptions::SessionOptions(nb::dict given) {
   if (!value("upper_bounds").is_none()) upper_bounds_.read(value("upper_bounds"), "upper_bounds");
   options_.upper_bounds = upper_bounds_.data();
   options_.upper_bound_count = upper_bounds_.size();
+  if (upper_bounds_.size() && !(options_.flags & INGOT_REBINDABLE))
+    throw Failure(INGOT_INVALID_ARGUMENT, "upper_bounds: only with rebindable=True");
   if (!value("pool").is_none()) {
     if (!nb::try_cast(value("pool"), pool_)) refuse_type("pool", "an ingot.Pool", value("pool"));
     options_.pool = pool_->pool;

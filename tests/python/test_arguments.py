@@ -63,9 +63,15 @@ class ArgumentTest(unittest.TestCase):
                 model.requirements("cpu", 1, bindings={"N": error.need})
                 with self.assertRaises(ingot.CallerError):
                     model.requirements("cpu", 1, bindings={"N": error.need + 1})
-        for names in ({"bindings": {"M": 1}}, {"bindings": {"N": 1}, "upper_bounds": {"M": 1}}):
+        for names in (
+            {"bindings": {"M": 1}},
+            {"bindings": {"N": 1}, "rebindable": True, "upper_bounds": {"M": 1}},
+        ):
             words = "no dimension named 'M'; there are: 'N'"
             self.refused(ingot.CallerError, words, lambda: model.session(**names))
+        bounds = {"bindings": {"N": 1}, "upper_bounds": {"N": 2}}
+        words = "upper_bounds: only with rebindable=True"
+        self.refused(ingot.CallerError, words, lambda: model.session(**bounds))
         error = self.refused(ingot.CallerError, r"session\(bindings={'N': 1}\)", model.session)
         self.assertNotIn("options", str(error) + error.field)
 
