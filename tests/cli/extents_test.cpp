@@ -47,6 +47,17 @@ TEST_CASE("convert: what no session could run is refused, and nothing is written
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("convert: an extent that no tensor has is refused, without a dimension that could help") {
+  const Folder folder;
+  const Ran ran = run({"convert", data("vast.onnx"), "-o", folder / "vast.ingot"});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == 5);
+  CHECK(ran.err.find("dimension 0 of its result is 4294967296, expected 0..2147483647") !=
+        std::string::npos);
+  CHECK(ran.err.find("--dim") == std::string::npos);
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("convert: a normalization of doubles with dynamic dimensions is its steps") {
   const Folder folder;
   const std::string file = converted(folder, "norm64");

@@ -364,3 +364,11 @@ save(
         ("w", np.ones((1, 1, 20), np.float32)),
     ],
 )
+# More elements along a dimension than a tensor has, whatever is bound.
+save(
+    "vast",
+    [helper.make_node("Tile", ["x", "times"], ["y"])],
+    [value("x", F, [4])],
+    [value("y", F, ["m"])],
+    [("times", np.array([1 << 30]))],
+)

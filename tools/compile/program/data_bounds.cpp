@@ -52,14 +52,15 @@ std::optional<graph::Unsupported> impossible_extent(const LoweredProgram& lowere
       std::string hint = how_to_bound(lowered, instruction, bindings), open;
       for (const auto& [name, extent] : deciding_symbols(lowered, instruction, bindings))
         open += (open.empty() ? "" : ", ") + name + "=" + std::to_string(extent);
-      if (hint.empty()) hint = "bind its symbols with --dim";
+      if (hint.empty() && !open.empty()) hint = "bind its symbols with --dim";
       return graph::Unsupported{op_name(instruction.op()),
                                 "",
                                 instruction.node,
                                 lowered.at(id).name,
-                                "dimension " + std::to_string(i) + " of its result, " + dim.text() +
-                                    ", is " + found + " (with " + open + "), expected 0.." +
-                                    std::to_string(INT32_MAX),
+                                "dimension " + std::to_string(i) + " of its result" +
+                                    (dim.is_static() ? "" : ", " + dim.text() + ",") + " is " +
+                                    found + (open.empty() ? "" : " (with " + open + ")") +
+                                    ", expected 0.." + std::to_string(INT32_MAX),
                                 hint};
     }
   }
