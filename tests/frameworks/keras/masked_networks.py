@@ -95,8 +95,8 @@ def operations():
 
 
 def every_activation():
-    """Each function of keras.activations, as an output of its own; not sparsemax, whose outputs do
-    not sum to 1 in Keras 3, and threshold, which has no defaults."""
+    """Each function of keras.activations, as an output of its own, and those of keras.ops that are
+    one operator; not sparsemax, whose outputs do not sum to 1 in Keras 3."""
     x = keras.Input((STEPS, 4), name="x")
     names = (
         "celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_tanh leaky_relu "
@@ -104,7 +104,33 @@ def every_activation():
         "softplus softsign sparse_plus sparse_sigmoid squareplus tanh tanh_shrink"
     )
     y = 3 * x
-    return keras.Model(x, [L.Activation(name)(y) for name in names.split()])
+    unary = (
+        "arcsinh arctan cosh exp2 fabs glu hard_silu hard_tanh log_sigmoid sinh softsign "
+        "sparse_plus sparse_sigmoid stop_gradient tan tanh_shrink trunc"
+    )
+    ops, small = keras.ops, 0.9 * x
+    return keras.Model(
+        x,
+        [L.Activation(name)(y) for name in names.split()]
+        + [getattr(ops, name)(y) for name in unary.split()]
+        + [
+            ops.arccos(small),
+            ops.arccosh(ops.square(x) + 1.5),
+            ops.arcsin(small),
+            ops.arctanh(small),
+            ops.arctan2(y, small),
+            ops.reciprocal(ops.square(x) + 1.0),
+            ops.celu(y, alpha=0.7),
+            ops.glu(y[:, :6], axis=1),
+            ops.hard_shrink(y, threshold=0.3),
+            ops.soft_shrink(y, threshold=0.7),
+            ops.cast(ops.isnan(y), "float32"),
+            ops.cast(ops.logical_xor(y > 0, small > 0.3), "float32"),
+            ops.amax(y, axis=1),
+            ops.amin(y, axis=-1, keepdims=True),
+            ops.argmin(y, axis=-1),
+        ],
+    )
 
 
 def every_operation():

@@ -101,11 +101,29 @@ void filled(LayerCall& call) {
   call.give(call.b.expand(call.b.scalar(dtype, number), call.b.dims(call.input())));
 }
 /// A function that layers have by this name, too.
-template <const char* const* name>
 void function(LayerCall& call) {
   if (call.inputs().size() != 1 || !call.numbers().empty()) refuse_operands(call);
-  call.give(call.net.activation(call.input(), *name, call.rank() - 1));
+  call.give(
+      call.net.activation(call.input(), layers::plain_name(call.layer.kind), call.rank() - 1));
 }
+void gated_half(LayerCall& call) {
+  call.give(call.net.activation(call.input(), "glu", call.axis("axis", -1, call.rank())));
+}
+void celu(LayerCall& call) {
+  call.give(call.b.emit(op::Celu, {call.input()},
+                        {{attr::alpha, double(float(call.number("alpha", 1)))}}));
+}
+void shrunk(LayerCall& call) {
+  const double limit = double(float(call.number("threshold", 0.5)));
+  call.give(call.b.emit(
+      op::Shrink, {call.input()},
+      {{attr::lambd, limit}, {attr::bias, call.layer.kind == "SoftShrink" ? limit : 0}}));
+}
+void power_of_two(LayerCall& call) {
+  const ValueId x = call.input();
+  call.give(call.b.emit(op::Pow, {call.b.scalar(call.b.dtype(x), 2), x}));
+}
+void same(LayerCall& call) { call.give(call.input()); }
 void unit_elu(LayerCall& call) {
   if (call.number("alpha", 1) != 1) call.refuse("alpha", "other than 1 is not built");
   call.give(call.net.activation(call.input(), "elu", call.rank() - 1));
@@ -160,9 +178,10 @@ void norm(LayerCall& call) {
   call.give(
       call.b.reduce(op::ReduceL2, call.input(), axes_of(call), call.truth("keepdims", false)));
 }
-void place_of_largest(LayerCall& call) {
+template <graph::Operator op>
+void place_of_extreme(LayerCall& call) {
   if (!call.field("axis")) call.refuse("axis", "of all elements is not built");
-  const ValueId found = call.b.emit(op::ArgMax, {call.input()},
+  const ValueId found = call.b.emit(op, {call.input()},
                                     {{attr::axis, call.axis("axis", -1, call.rank())},
                                      {attr::keepdims, int64_t(call.truth("keepdims", false))},
                                      {attr::select_last_index, int64_t(0)}});
@@ -201,12 +220,6 @@ void logical_not(LayerCall& call) {
   call.give(call.b.emit(op::Not, {call.b.cast(call.input(), DType::kBool)}));
 }
 
-constexpr const char* kSilu = "silu";
-constexpr const char* kSoftplus = "softplus";
-constexpr const char* kRelu6 = "relu6";
-constexpr const char* kHardSigmoid = "hardsigmoid";
-constexpr const char* kSelu = "selu";
-
 }  // namespace
 
 void add_operations(TranslateTable& table) {
@@ -228,15 +241,15 @@ void add_operations(TranslateTable& table) {
   table["Relu"] = unary<op::Relu>;
   table["Sigmoid"] = unary<op::Sigmoid>;
   table["Tanh"] = unary<op::Tanh>;
-  table["Absolute"] = table["Abs"] = unary<op::Abs>;
+  table["Absolute"] = table["Abs"] = table["Fabs"] = unary<op::Abs>;
   table["Negative"] = unary<op::Neg>;
   table["Exp"] = unary<op::Exp>;
   table["Log"] = unary<op::Log>;
   table["Sqrt"] = unary<op::Sqrt>;
   table["Sum"] = reduction<op::ReduceSum>;
   table["Mean"] = reduction<op::ReduceMean>;
-  table["Max"] = reduction<op::ReduceMax>;
-  table["Min"] = reduction<op::ReduceMin>;
+  table["Max"] = table["Amax"] = reduction<op::ReduceMax>;
+  table["Min"] = table["Amin"] = reduction<op::ReduceMin>;
   table["Any"] = of_truths<op::ReduceMax>;
   table["All"] = of_truths<op::ReduceMin>;
   table["ZerosLike"] = filled<0>;
@@ -253,12 +266,30 @@ void add_operations(TranslateTable& table) {
   table["Rsqrt"] = inverse_root;
   table["Power"] = binary<op::Pow>;
   table["Clip"] = limited;
-  table["Silu"] = function<&kSilu>;
-  table["Softplus"] = function<&kSoftplus>;
-  table["Relu6"] = function<&kRelu6>;
-  table["HardSigmoid"] = function<&kHardSigmoid>;
+  for (const char* name :
+       {"Silu", "Softplus", "Relu6", "HardSigmoid", "Selu", "HardSilu", "HardTanh", "LogSigmoid",
+        "Mish", "Softsign", "SparsePlus", "SparseSigmoid", "TanhShrink"})
+    table[name] = function;
+  table["Celu"] = celu;
+  table["Glu"] = gated_half;
+  table["HardShrink"] = table["SoftShrink"] = shrunk;
+  table["Arccos"] = unary<op::Acos>;
+  table["Arccosh"] = unary<op::Acosh>;
+  table["Arcsin"] = unary<op::Asin>;
+  table["Arcsinh"] = unary<op::Asinh>;
+  table["Arctan"] = unary<op::Atan>;
+  table["Arctan2"] = binary<op::Atan2>;
+  table["Arctanh"] = unary<op::Atanh>;
+  table["Cosh"] = unary<op::Cosh>;
+  table["Sinh"] = unary<op::Sinh>;
+  table["Tan"] = unary<op::Tan>;
+  table["Trunc"] = unary<op::Trunc>;
+  table["Isnan"] = unary<op::IsNaN>;
+  table["Reciprocal"] = unary<op::Reciprocal>;
+  table["Exp2"] = power_of_two;
+  table["LogicalXor"] = logical<op::Xor>;
+  table["StopGradient"] = table["Copy"] = same;
   table["Elu"] = unit_elu;
-  table["Selu"] = function<&kSelu>;
   table["Gelu"] = gelu;
   table["LeakyRelu"] = leaky;
   table["Softmax"] = along_axis<op::Softmax>;
@@ -268,7 +299,8 @@ void add_operations(TranslateTable& table) {
   table["Var"] = variance;
   table["Std"] = deviation;
   table["Norm"] = norm;
-  table["Argmax"] = place_of_largest;
+  table["Argmax"] = place_of_extreme<op::ArgMax>;
+  table["Argmin"] = place_of_extreme<op::ArgMin>;
   table["Cumsum"] = running_sum;
   table["Matmul"] = matrix_product;
   table["Einsum"] = sum_of_products;
