@@ -4,11 +4,11 @@
 //
 //   read_digits DIGITS.ingot DIGITS.png
 #include <ingot/cpu.h>
-#include <ingot/ingot.hpp>
 #include <png.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <ingot/ingot.hpp>
 #include <string>
 #include <vector>
 

@@ -9,7 +9,6 @@
 // with the 64 before it. After: hysteresis (speech begins above 0.5, ends below 0.35), at least
 // 0.25 s of speech, gaps under 0.2 s closed.
 #include <ingot/cpu.h>
-#include <ingot/ingot.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <ingot/ingot.hpp>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -101,7 +101,9 @@ std::vector<float> resample(const Sound& in) {
   return out;
 }
 
-struct Segment { double begin, end; };
+struct Segment {
+  double begin, end;
+};
 
 std::vector<Segment> segments(const float* probability, size_t frames) {
   const double seconds = static_cast<double>(kFrame) / kRate;
@@ -110,13 +112,17 @@ std::vector<Segment> segments(const float* probability, size_t frames) {
   for (size_t i = 0; i < frames; i++) {
     if (!inside && probability[i] >= 0.5f) {
       const double begin = static_cast<double>(i) * seconds;
-      if (!found.empty() && begin - found.back().end < 0.2) found.back().end = begin;
-      else found.push_back({begin, begin});
+      if (!found.empty() && begin - found.back().end < 0.2)
+        found.back().end = begin;
+      else
+        found.push_back({begin, begin});
       inside = true;
     }
     if (inside) {
-      if (probability[i] < 0.35f) inside = false;
-      else found.back().end = static_cast<double>(i + 1) * seconds;
+      if (probability[i] < 0.35f)
+        inside = false;
+      else
+        found.back().end = static_cast<double>(i + 1) * seconds;
     }
   }
   std::erase_if(found, [](const Segment& s) { return s.end - s.begin < 0.25; });

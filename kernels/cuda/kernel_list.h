@@ -20,12 +20,13 @@
 #include "kernels/cuda/tensorcore/tensorcore_kernels.h"
 
 // A unit is one module of device code: unit/<name>.cu, loaded when a program needs it.
-#define INGOT_CUDA_UNIT_TENSORS(X)                                                      \
-  INGOT_CUDA_PORTS(X)                                                                   \
-  INGOT_CUDA_CONTROL(X)                                                                 \
-  INGOT_CUDA_ELEMENTWISE(X)                                                             \
-  INGOT_CUDA_MOVEMENT(X) INGOT_CUDA_REDUCE(X) INGOT_CUDA_POOL2D(X) INGOT_CUDA_RESIZE(X) \
-      INGOT_CUDA_IMAGE(X) INGOT_CUDA_DATA_DEPENDENT(X)
+#define INGOT_CUDA_UNIT_TENSORS(X) \
+  INGOT_CUDA_PORTS(X)              \
+  INGOT_CUDA_CONTROL(X)            \
+  INGOT_CUDA_ELEMENTWISE(X)        \
+  INGOT_CUDA_MOVEMENT(X)           \
+  INGOT_CUDA_REDUCE(X)             \
+  INGOT_CUDA_POOL2D(X) INGOT_CUDA_RESIZE(X) INGOT_CUDA_IMAGE(X) INGOT_CUDA_DATA_DEPENDENT(X)
 #define INGOT_CUDA_UNIT_PRODUCTS(X) INGOT_CUDA_CONV2D(X) INGOT_CUDA_GEMM(X)
 #define INGOT_CUDA_UNIT_QUANTIZED(X) INGOT_CUDA_QUANTIZED(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)

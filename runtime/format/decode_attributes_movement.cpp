@@ -45,8 +45,7 @@ const char* decode(const fb::Pad& from, PadAttributes* to) {
 
 const char* decode(const fb::Resize& from, ResizeAttributes* to) {
   if (uint8_t(from.mode()) > uint8_t(ResizeMode::kCubic)) return "Resize.mode";
-  if (uint8_t(from.coordinate()) > uint8_t(kLastCoordinateMode))
-    return "Resize.coordinate";
+  if (uint8_t(from.coordinate()) > uint8_t(kLastCoordinateMode)) return "Resize.coordinate";
   if (uint8_t(from.nearest()) > uint8_t(NearestMode::kCeil)) return "Resize.nearest";
   to->rank = vector_size(from.scales());
   if (to->rank > uint32_t(kMaxRank)) return "Resize.scales: rank";

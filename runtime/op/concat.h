@@ -5,7 +5,9 @@
 
 namespace ingot {
 
-struct ConcatAttributes { uint32_t axis = 0; };
+struct ConcatAttributes {
+  uint32_t axis = 0;
+};
 extern const OpContract kConcatContract;
 
 }  // namespace ingot

@@ -20,7 +20,9 @@
 
 namespace ingot {
 
-struct IfAttributes { uint32_t then_subprogram = 0, else_subprogram = 0; };
+struct IfAttributes {
+  uint32_t then_subprogram = 0, else_subprogram = 0;
+};
 struct LoopAttributes {
   uint32_t body = 0;
   int64_t most = 0;  // a Dim in the file

@@ -6,8 +6,14 @@
 
 namespace ingot {
 
-struct TopKAttributes { uint32_t axis = 0; bool largest = true, sorted = true; };
-struct CumSumAttributes { uint32_t axis = 0; bool exclusive = false, reverse = false; };
+struct TopKAttributes {
+  uint32_t axis = 0;
+  bool largest = true, sorted = true;
+};
+struct CumSumAttributes {
+  uint32_t axis = 0;
+  bool exclusive = false, reverse = false;
+};
 extern const OpContract kTopKContract;
 extern const OpContract kCumSumContract;
 

@@ -40,7 +40,7 @@ bool packed_elements(const TensorType& t, uint64_t* out) {
              checked_align(run, 4, &run) && checked_mul(padded, run, &padded) &&
              multiply_dims(t, 1, t.rank / 2, padded, out);
     }
-#ifndef INGOT_FIRMWARE  // which runs no products of blocks
+#ifndef INGOT_FIRMWARE        // which runs no products of blocks
     case Packing::kBlocks32:  // rows of bytes, 32 outputs together
       return t.rank == 2 && t.dims[0] >= 0 && checked_align(uint64_t(t.dims[0]), 32, &padded) &&
              multiply_dims(t, 1, 2, padded, out);

@@ -20,8 +20,8 @@ struct Requirements {
   uint64_t weights_widened = 0, weights_in_place = 0, outside_bytes = 0,
            activations_lower_bound = 0;
   uint64_t weights_shared = 0;  // apart from any arena, see Layout::shared
-  uint64_t steps = 0;         // instructions of a run at most
-  uint64_t device_bytes = 0;  // of a split: the arenas on devices other than the CPU
+  uint64_t steps = 0;           // instructions of a run at most
+  uint64_t device_bytes = 0;    // of a split: the arenas on devices other than the CPU
   uint32_t peak_instruction = kNoInstruction;
   int threads = 1;
 };

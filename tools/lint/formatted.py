@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-format over what git tracks: counts the files that differ from .clang-format and names
-them. It does not rewrite any (./dev format does).
-
-Tables laid out by hand (operator lists, conformance cases) differ on purpose, so there is a ceiling
-instead of none; it may only fall.
+"""clang-format over what git tracks: names the files that differ from .clang-format. It does not
+rewrite any (./dev format does).
 """
 
 import pathlib
@@ -14,7 +11,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CEILING = 40  # files
+# Public headers, whose lists and comments are laid out by hand.
+BY_HAND = {f"runtime/include/ingot/{name}.h" for name in ("ingot", "pool", "text")}
 MAJOR = 14  # each version of clang-format breaks some lines elsewhere
 # Words of a header's contract begin a line each.
 RUN_TOGETHER = re.compile(r"^\s*//+ .*\S +(?:Owns|Threads|Errors|Allocates) {2,}\S")
@@ -36,7 +34,8 @@ def main():
         print("[skip] formatting: this is no git checkout")
         return 0
     files = [f for f in listed.stdout.decode().split("\0") if f and (ROOT / f).exists()]
-    done = subprocess.run([tool, "--dry-run", *files], cwd=ROOT, capture_output=True, text=True)
+    formatted = [f for f in files if f not in BY_HAND]
+    done = subprocess.run([tool, "--dry-run", *formatted], cwd=ROOT, capture_output=True, text=True)
     differing = sorted(
         set(
             re.findall(
@@ -52,13 +51,12 @@ def main():
     ]
     for place in joined:
         print(f"{place}: words of a contract (Owns, Threads, Errors) share a line")
-    bad = len(differing) > CEILING or joined
+    bad = differing or joined
     for name in differing:
-        print(f"  differs: {name}")
+        print(f"ERROR {name} is not as .clang-format has it: ./dev format")
     print(
-        f"{'ERROR ' if bad else ''}formatting: {len(files) - len(differing)} of {len(files)} files "
-        "are as .clang-format has them, "
-        f"{len(differing)} differ (ceiling {CEILING})"
+        f"{'ERROR ' if bad else ''}formatting: {len(formatted) - len(differing)} of "
+        f"{len(formatted)} files are as .clang-format has them, {len(BY_HAND)} are laid out by hand"
     )
     return 1 if bad else 0
 

@@ -168,8 +168,7 @@ class ImageRows {
     const int32_t *at = columns(of), *end = at + t_.target.width;
     for (uint32_t j = 0; j < t_.target.width; j++) {
       float sum = 0;
-      for (int32_t k = at[j]; k < end[j]; k += c.step)
-        sum = fused(from[k], *weight++, sum);
+      for (int32_t k = at[j]; k < end[j]; k += c.step) sum = fused(from[k], *weight++, sum);
       to[j] = sum;
     }
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/plain.cpp - kernels that use no vectors, once for all instruction sets.
-#include "kernels/cpu/simd/scalar.h"
-
 #include "kernels/cpu/isa/tables.h"
-#include "kernels/cpu/scalar_kernels.inl"
 #include "kernels/cpu/rows.inl"
+#include "kernels/cpu/scalar_kernels.inl"
+#include "kernels/cpu/simd/scalar.h"
 
 namespace ingot::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/cuda/elementwise/elementwise_params.h"
 
-#define INGOT_CUDA_ELEMENTWISE(X)             \
+#define INGOT_CUDA_ELEMENTWISE(X)            \
   X(elementwise_f32, ElementwiseParams, 256) \
   X(elementwise_f64, ElementwiseParams, 256) \
   X(elementwise_i64, ElementwiseParams, 256) \

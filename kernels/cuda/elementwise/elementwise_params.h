@@ -10,7 +10,7 @@ struct GridOperand {
   char* data;
   int64_t strides[kMaxRank];  // elements, along the merged dims; 0: broadcast
   DType dtype;
-  bool is_linear;             // element i of the output is element i of the operand
+  bool is_linear;  // element i of the output is element i of the operand
 };
 
 /// The output's dims with neighbours merged where every operand allows. The output is the last
@@ -32,8 +32,8 @@ constexpr int kVectorizedRank = 3;
 struct VectorizedOperand {
   char* data;
   int64_t strides[kVectorizedRank - 1];  // elements, of the outer dims
-  DType dtype;                      // f32, f16, bf16
-  bool is_row;                      // four neighbours, else one for all four
+  DType dtype;                           // f32, f16, bf16
+  bool is_row;                           // four neighbours, else one for all four
 };
 
 /// Chains in f32 whose steps read operands, constants and the result before: everything stays in

@@ -101,8 +101,9 @@ static inline double ingot_custom_number(const ingot_custom_call* call, const ch
                                          double otherwise) {
   const ingot_custom_attribute* found = ingot_custom_find(call, name);
   if (!found || !found->count) return otherwise;
-  return found->numbers ? found->numbers[0]
-                        : found->integers ? (double)found->integers[0] : otherwise;
+  return found->numbers    ? found->numbers[0]
+         : found->integers ? (double)found->integers[0]
+                           : otherwise;
 }
 
 /** What a shared library for --plugin exports as `ingot_plugin`. Lives until the process ends. */

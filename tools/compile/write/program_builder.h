@@ -168,7 +168,7 @@ struct FileSpec {
   ProgramSpec program;
   MetadataSpec metadata;
   std::vector<GoldenCaseSpec> goldens;
-  std::vector<uint8_t> text;  // schema/text.fbs: a tokenizer's tables; empty: none
+  std::vector<uint8_t> text;           // schema/text.fbs: a tokenizer's tables; empty: none
   uint32_t segment_alignment = 65536;  // 16 for a file that stays in flash
 };
 

@@ -106,8 +106,8 @@ int32_t quotient_of(int32_t x, int32_t y, const FixedPoint& by) {
 
 /// y as a byte of every pair of bytes; `of` takes distances from their zeros and gives one.
 bool give_binary_table(Call& call, const QuantParams& x, const QuantParams& y,
-                         const QuantParams& out, const Limits& limits,
-                         const std::function<int32_t(int32_t, int32_t)>& of) {
+                       const QuantParams& out, const Limits& limits,
+                       const std::function<int32_t(int32_t, int32_t)>& of) {
   std::vector<uint8_t> table;
   for (int32_t p = 0; p < 256; p++)
     for (int32_t q = 0; q < 256; q++) {
@@ -130,7 +130,7 @@ bool divide_int8(Call& call) {
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !range) return false;
   const FixedPoint by = fixed_point(double(x->scale / (y->scale * out->scale)));
   return give_binary_table(call, *x, *y, *out, limits_of_kernels(*range, *out),
-                             [&](int32_t p, int32_t q) { return quotient_of(p, q, by); });
+                           [&](int32_t p, int32_t q) { return quotient_of(p, q, by); });
 }
 
 /// Both terms on twice the larger scale, with 7 bits more; LiteRT has it of int8.
