@@ -75,7 +75,8 @@ constexpr uint8_t kTemplateVersion = 1;
   X(Replace, "replace") X(Upper, "upper") X(Lower, "lower") X(Capitalize, "capitalize") \
   X(Title, "title") X(Format, "format") X(Find, "find") X(Count, "count") X(Join, "join") \
   X(Items, "items") X(Keys, "keys") X(Values, "values") X(Get, "get") X(Cycle, "cycle") \
-  X(Append, "append") X(Pop, "pop") X(RemovePrefix, "removeprefix") X(RemoveSuffix, "removesuffix")
+  X(Append, "append") X(Pop, "pop") X(RemovePrefix, "removeprefix") X(RemoveSuffix, "removesuffix") \
+  X(Index, "index")
 #define INGOT_TEMPLATE_FUNCTIONS(X) \
   X(Namespace, "namespace") X(Range, "range") X(Raise, "raise_exception") \
   X(Now, "strftime_now") X(Dict, "dict")

@@ -360,11 +360,13 @@ Status Machine::method(TemplateMethod m, const Value& v, Span<const Value> argum
     case M::kTitle: return change_case(v, kCaseTitle, out);
     case M::kFormat: return format(v, arguments, out);
     case M::kFind:
+    case M::kIndex:
     case M::kCount: {
-      if (arguments.size != 1 || !has_text) return error("find and count take one text");
+      if (arguments.size != 1 || !has_text) return error("find, index and count take one text");
       INGOT_TRY(charge(uint64_t(v.count) + uint64_t(v.count) * arguments[0].count / 64));
       size_t at = find_in(v.span(), arguments[0].span(), 0);
-      if (m == M::kFind) {
+      if (m == M::kIndex && at > v.count) return error("index: the text is not there");
+      if (m != M::kCount) {
         *out = Value::whole(at > v.count ? -1 : int64_t(count_characters({v.bytes, at})));
         return {};
       }

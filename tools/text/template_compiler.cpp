@@ -94,7 +94,8 @@ void Compiler::statement(const Node& node) {
       return;
     case NodeKind::kScope: return scoped(*node.kids[0]);
     case NodeKind::kMacro: {
-      if (function_ != 0 || inner_ > 0) refuse(node, "a macro in a macro, loop or block");
+      if (function_ != 0 || uses_inner_names(node))
+        refuse(node, "a macro in a macro, or of the variables of a loop or block");
       // Functions follow the template in the order of their definitions.
       macros_.push_back({&node, macros_.size() + 1});
       emit(Op::kMacro, 0, unsigned(macros_.size()));
@@ -112,7 +113,19 @@ void Compiler::statement(const Node& node) {
   }
 }
 
+/// Whether it has names of the scopes around it, which are slots of this function.
+bool Compiler::uses_inner_names(const Node& macro) const {
+  Names all, set;
+  each_kid(macro, [&](const Node& kid) { collect_names(kid, &all, &set); });
+  for (size_t i = 0; i + 1 < macro.kids.size(); i++) all.erase(macro.kids[i]->text);
+  return std::any_of(all.begin(), all.end(), [&](const std::string& name) {
+    return std::any_of(scopes_.begin() + 1, scopes_.end(),
+                       [&](const Scope& scope) { return scope.count(name) != 0; });
+  });
+}
+
 void Compiler::if_statement(const Node& node) {
+  const Leniency inside(this, true);
   Label otherwise, end;
   value(*node.kids[0]);
   jump(Op::kJumpIfFalse, &otherwise);
@@ -130,6 +143,7 @@ void Compiler::for_statement(const Node& node) {
   if (target.kind == NodeKind::kAttribute) refuse(target, "an attribute that a loop sets");
   own.push_back("loop");
   value(*node.kids[1]);
+  const Leniency outside(this, false);
   emit(Op::kIterate);
   Label head, end;
   // `else` is for a loop of which no turn came to its end.

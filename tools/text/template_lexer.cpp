@@ -70,13 +70,8 @@ class Lexer {
     return std::string_view(text_).substr(at, word.size()) == word;
   }
 
-  /// Text up to a tag, and the tag.
-  void read_data() {
-    size_t tag = at_;
-    while ((tag = text_.find('{', tag)) != std::string::npos && tag + 1 < text_.size() &&
-           text_[tag + 1] != '{' && text_[tag + 1] != '%' && text_[tag + 1] != '#')
-      tag++;
-    if (tag == std::string::npos || tag + 1 >= text_.size()) tag = text_.size();
+  /// Text up to the tag at `tag`.
+  void add_data(size_t tag) {
     std::string_view data = std::string_view(text_).substr(at_, tag - at_);
     if (tag < text_.size()) {
       const char sign = tag + 2 < text_.size() ? text_[tag + 2] : ' ';
@@ -90,7 +85,41 @@ class Lexer {
     }
     if (!data.empty()) add(TokenKind::kData, std::string(data));
     go_to(tag);
-    if (at_ == text_.size()) return;
+  }
+
+  /// Where "%}" stands of the tag at `tag` if it is of that word alone, or 0.
+  size_t end_of_word(size_t tag, std::string_view word) const {
+    size_t at = skip_space(text_, tag + 2 + (has("-", tag + 2) || has("+", tag + 2)));
+    if (!has("{%", tag) || !has(word, at)) return 0;
+    at = skip_space(text_, at + word.size());
+    at += has("-", at) || has("+", at);
+    return has("%}", at) ? at : 0;
+  }
+
+  /// The tag here if it is "raw", and all as it stands up to "endraw".
+  bool read_raw() {
+    const size_t begin = end_of_word(at_, "raw");
+    if (begin == 0) return false;
+    leave(begin, text_[begin - 1], false);
+    size_t tag = at_, end = 0;
+    while ((tag = text_.find("{%", tag)) != std::string::npos &&
+           (end = end_of_word(tag, "endraw")) == 0)
+      tag++;
+    if (end == 0) refuse("'raw' without 'endraw'");
+    add_data(tag);
+    leave(end, text_[end - 1], true);
+    return true;
+  }
+
+  /// Text up to a tag, and the tag.
+  void read_data() {
+    size_t tag = at_;
+    while ((tag = text_.find('{', tag)) != std::string::npos && tag + 1 < text_.size() &&
+           text_[tag + 1] != '{' && text_[tag + 1] != '%' && text_[tag + 1] != '#')
+      tag++;
+    if (tag == std::string::npos || tag + 1 >= text_.size()) tag = text_.size();
+    add_data(tag);
+    if (at_ == text_.size() || read_raw()) return;
     const char kind = text_[at_ + 1];
     const bool has_sign = has("-", at_ + 2) || has("+", at_ + 2);
     if (kind == '#') return read_comment();

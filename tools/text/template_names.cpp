@@ -13,6 +13,18 @@ constexpr std::string_view kMethods[] = {INGOT_TEMPLATE_METHODS(INGOT_NAME)};
 constexpr std::string_view kBuiltIns[] = {INGOT_TEMPLATE_FUNCTIONS(INGOT_NAME)};
 #undef INGOT_NAME
 
+constexpr std::string_view kForeignFilters =
+    " attr batch center e escape filesizeformat forceescape format groupby pprint random round "
+    "slice "
+    "striptags truncate urlencode urlize wordcount wordwrap xmlattr ";
+constexpr std::string_view kForeignTests = " escaped filter lower sameas test upper ";
+// Those that change their object are none: Jinja2's sandbox makes an error of the call.
+constexpr std::string_view kForeignMethods =
+    " bit_length casefold center changed copy encode expandtabs format_map fromkeys is_integer "
+    "isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace "
+    "istitle isupper ljust maketrans partition rfind rindex rjust rpartition splitlines swapcase "
+    "translate zfill ";
+
 struct Alias {
   std::string_view name, stands_for;
 };
@@ -27,6 +39,9 @@ bool find(const std::string_view (&names)[N], std::string_view name, T* out) {
   for (size_t i = 0; i < N; i++)
     if (names[i] == name) return *out = T(i), true;
   return false;
+}
+bool has(std::string_view words, std::string_view name) {
+  return words.find(" " + std::string(name) + " ") != words.npos;
 }
 template <size_t N>
 std::string_view spelled_out(const Alias (&aliases)[N], std::string_view name) {
@@ -49,6 +64,10 @@ bool find_method(std::string_view name, TemplateMethod* method) {
 bool find_built_in(std::string_view name, TemplateBuiltIn* function) {
   return find(kBuiltIns, name, function);
 }
+
+bool is_foreign_filter(std::string_view name) { return has(kForeignFilters, name); }
+bool is_foreign_test(std::string_view name) { return has(kForeignTests, name); }
+bool is_foreign_method(std::string_view name) { return has(kForeignMethods, name); }
 
 std::vector<std::string> arguments_of(TemplateFilter filter) {
   switch (filter) {

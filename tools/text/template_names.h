@@ -16,6 +16,11 @@ bool find_test(std::string_view name, TemplateTest* test);
 bool find_method(std::string_view name, TemplateMethod* method);
 bool find_built_in(std::string_view name, TemplateBuiltIn* function);
 
+/// What Jinja2 or Python has by that name and Ingot has not: never an error of the template.
+bool is_foreign_filter(std::string_view name);
+bool is_foreign_test(std::string_view name);
+bool is_foreign_method(std::string_view name);
+
 /// In their order.
 std::vector<std::string> arguments_of(TemplateFilter filter);
 std::vector<std::string> arguments_of(TemplateMethod method);

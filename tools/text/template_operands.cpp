@@ -88,6 +88,7 @@ void Compiler::value(const Node& node) {
       emit(Op::kConcatenate, 0, unsigned(node.kids.size()));
       return;
     case NodeKind::kCondition: {
+      const Leniency inside(this, true);
       Label otherwise, end;
       value(*node.kids[0]);
       jump(Op::kJumpIfFalse, &otherwise);
@@ -154,7 +155,10 @@ void Compiler::call(const Node& node) {
   const unsigned count = unsigned(node.kids.size() - 1);
   if (callee.kind == NodeKind::kAttribute) {
     TemplateMethod method;
-    if (!find_method(callee.text, &method)) refuse(callee, "the method '" + callee.text + "'");
+    if (!find_method(callee.text, &method)) {
+      if (is_foreign_method(callee.text)) refuse(callee, "the method '" + callee.text + "'");
+      return call_value(node);  // a macro in a namespace, or none: an error once it is reached
+    }
     value(*callee.kids[0]);
     unsigned given = count;
     bool has_names = false;
@@ -168,11 +172,11 @@ void Compiler::call(const Node& node) {
     emit(Op::kMethod, given, unsigned(method));
     return;
   }
-  if (callee.kind != NodeKind::kName) refuse(callee, "a call of this value");
   TemplateBuiltIn function;
-  const bool is_local = std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope& scope) {
-    return scope.count(callee.text) != 0;
-  });
+  const bool is_local = callee.kind != NodeKind::kName ||
+                        std::any_of(scopes_.begin(), scopes_.end(), [&](const Scope& scope) {
+                          return scope.count(callee.text) != 0;
+                        });
   if (!is_local && is_built_in(callee.text) && find_built_in(callee.text, &function)) {
     const bool takes_names =
         function == TemplateBuiltIn::kNamespace || function == TemplateBuiltIn::kDict;
@@ -187,7 +191,12 @@ void Compiler::call(const Node& node) {
     emit(Op::kBuiltIn, takes_names ? 2 * count : count, unsigned(function));
     return;
   }
-  load(callee, callee.text);
+  call_value(node);
+}
+
+void Compiler::call_value(const Node& node) {
+  const unsigned count = unsigned(node.kids.size() - 1);
+  value(*node.kids[0]);
   unsigned named = 0;
   for (unsigned i = 1; i <= count; i++) {
     const Node& argument = *node.kids[i];
@@ -222,7 +231,11 @@ void Compiler::filter(const Node& node) {
     emit(Op::kMap, 0, unsigned(which));
     return;
   }
-  if (!find_filter(name, &which)) refuse(node, "the filter '" + name + "'");
+  if (!find_filter(name, &which)) {
+    if (!is_lenient_ || is_foreign_filter(name)) refuse(node, "the filter '" + name + "'");
+    emit(Op::kPop);
+    return raise("No filter named '" + name + "' found.");
+  }
   const unsigned count = named_arguments(node, arguments_of(which));
   if (which == TemplateFilter::kReplace && count < 2) refuse(node, "'replace' of one argument");
   line_ = node.line;
@@ -259,7 +272,10 @@ void Compiler::select(const Node& node, bool by_attribute, bool rejects) {
 
 void Compiler::test(const Node& node) {
   TemplateTest which;
-  if (!find_test(node.text, &which)) refuse(node, "the test '" + node.text + "'");
+  if (!find_test(node.text, &which)) {
+    if (!is_lenient_ || is_foreign_test(node.text)) refuse(node, "the test '" + node.text + "'");
+    return raise("No test named '" + node.text + "' found.");
+  }
   const size_t count = node.kids.size() - 1;
   if (count != size_t(which >= TemplateTest::kDivisibleBy) ||
       (count && node.kids[1]->kind == NodeKind::kKeyword))
