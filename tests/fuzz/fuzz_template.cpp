@@ -10,7 +10,7 @@
 using namespace ingot;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static vocabulary::Vocabulary v = test::byte_vocabulary({});
+  static vocabulary::Vocabulary v = test::word_vocabulary();  // the smallest: each run encodes it
   v.chat = chat::chat_template_of({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!v.chat.refused.empty()) return 0;
   const vocabulary::LoadedTokenizer tokenizer = test::loaded(v);  // throws where it is not sound

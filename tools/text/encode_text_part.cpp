@@ -188,7 +188,7 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& v, const std::string& wh
     host::fail(host::Exit::kUnsupported, where + ": a vocabulary of " +
                                              std::to_string(v.pieces.size()) + " pieces; at most " +
                                              std::to_string(kMaxPieces));
-  FlatBufferBuilder to(1 << 20);
+  FlatBufferBuilder to;
   std::vector<uint32_t> starts = {0};
   std::vector<uint8_t> bytes, kinds;
   std::vector<double> scores;
