@@ -30,10 +30,10 @@ Buffers take_buffers(const TokenizerView& t, uint64_t text_bytes, BumpAllocator*
 }
 
 /// The text between added tokens.
-Status encode_segment(Encoder* e, const uint8_t* text, size_t bytes, bool is_first) {
+Status encode_segment(Encoder* e, Span<const uint8_t> text, size_t at, size_t end, bool is_first) {
   const TokenizerView& t = e->t;
-  if (bytes == 0) return {};
-  Span<const uint8_t> part{text, bytes};
+  if (at == end) return {};
+  Span<const uint8_t> part{text.data + at, end - at};
   if (!t.replacements.keys.empty())
     part = {e->buffers.replaced, replace_strings(t, part, e->buffers.replaced)};
   if (t.normalizer != TextNormalizer::kNone)
@@ -42,6 +42,7 @@ Status encode_segment(Encoder* e, const uint8_t* text, size_t bytes, bool is_fir
   e->last_is_unknown = false;
   PartWalk walk(t.stages, part.data, part.size);
   for (Range range; walk.next(&range);) {
+    e->part_at = at + range.begin;
     const uint8_t* begin = part.data + range.begin;
     const size_t size = range.end - range.begin;
     switch (t.model) {
@@ -98,14 +99,14 @@ Status encode_text(Encoder* e, Span<const uint8_t> text) {
     }
     const uint8_t kind = e->t.piece_kinds[size_t(piece)];
     const size_t end = kind & kTakesSpacesBefore ? drop_spaces(text, begin, at) : at;
-    INGOT_TRY(encode_segment(e, text.data + begin, end - begin, is_first));
+    INGOT_TRY(encode_segment(e, text, begin, end, is_first));
     INGOT_TRY(e->put(uint32_t(piece)));
     is_first = false;
     at += e->t.piece(uint32_t(piece)).size;
     if (kind & kTakesSpacesBehind) at = skip_spaces(text, at);
     begin = at;
   }
-  return encode_segment(e, text.data + begin, text.size - begin, is_first);
+  return encode_segment(e, text, begin, text.size, is_first);
 }
 
 }  // namespace
@@ -116,7 +117,8 @@ Status Encoder::put_unknown(const uint8_t* text, size_t begin, size_t bytes) {
     return {};
   }
   if (t.unknown < 0)
-    return fail(detail, Code::kNotFound, "a piece of the vocabulary for a character", 0, 0, begin);
+    return fail(detail, Code::kNotFound, "a piece of the vocabulary for a character", 0, 0,
+                part_at + begin);
   if (last_is_unknown && t.fuse_unknown) return {};
   INGOT_TRY(put(uint32_t(t.unknown)));
   last_is_unknown = true;

@@ -40,6 +40,7 @@ struct Encoder {
   Buffers buffers;
   Span<int32_t> ids;
   size_t count = 0;
+  size_t part_at = 0;  // where it begins in the text
   bool last_is_unknown = false;
   EncodeWork work{};
   ErrorDetail* detail = nullptr;

@@ -9,7 +9,7 @@
 // Owns     nothing: memory is the caller's, 16-byte aligned; only what a text needs is touched.
 // Errors   kLimitExceeded (text above kMaxEncodeBytes), kArenaTooSmall{need, have}, kMisaligned,
 //          kNotFound: a character that the vocabulary has no piece for; ErrorDetail::offset is
-//          where, in the normalized part of the text.
+//          where in the text, counted as normalized from the last added token on.
 // Threads  any number over one TokenizerView. No globals.
 #pragma once
 #include "runtime/format/text_part.h"

@@ -304,11 +304,20 @@ TEST_CASE("encode: memory is measured, and one byte or id less is refused with b
 }
 
 TEST_CASE("encode: a character without a piece is refused where the model has no unknown one") {
-  Vocabulary v = byte_vocabulary({});
+  Vocabulary v = byte_vocabulary({}, {TextStage::kNumber});
   v.byte_pieces['x'] = -1;
+  add_piece(&v, "<t>", PieceKind::kAdded);
   const LoadedTokenizer t = loaded(v);
   CHECK(without_ends(t, "ab").size() == 2);
-  CHECK_THROWS_AS((void)t.encode("axb"), host::Failure);
+  for (const std::string before : {"", "ab", "a12b", "1<t>a1"}) {
+    try {
+      (void)t.encode(before + "x1");
+      FAIL("it is taken");
+    } catch (const host::Failure& failure) {
+      const std::string where = " at byte " + std::to_string(before.size()) + " of it";
+      CHECK(failure.message().find(where) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("encode: work grows with n log n of a text, whatever it repeats") {
