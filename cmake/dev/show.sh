@@ -77,10 +77,9 @@ dev_show() {
       configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
       "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
     lookup) dev_build_gcc >/dev/null; python3 tests/text/lookup.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    tokenizers) show_needs tokenizers; dev_build_gcc >/dev/null; "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
-    tokenizer-files) show_needs tokenizers # [--only NAME ..] [--rounds N]
+    tokenizers) show_needs tokenizers # [--only NAME ..] [--texts N] [--rounds N]
       configure_and_build gcc ingot_cli time_tokenizer -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
-      "$python" tests/text/tokenizer_files.py --ingot build/gcc/bin/ingot --timer build/gcc/tests/text/time_tokenizer "${@:2}" ;;
+      "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot --timer build/gcc/tests/text/time_tokenizer "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     cases) need_python "the cases" numpy onnx==1.23.2 onnxruntime || return 1 # [--only WORD] [--seconds S]
       dev_build_gcc server >/dev/null
