@@ -202,6 +202,8 @@ TEST_CASE("messages: what is wrong with a request has a number, a kind and a lin
       {more("'logprobs':true"), 400, invalid, "'logprobs' is not supported"},
       {more("'output_config':{'effort':'low'}"), 400, invalid,
        "'output_config.format': is missing"},
+      {more("'output_config':{'format':{'type':'json_schema','schema':{'type':'frob'}}}"), 400,
+       invalid, "'output_config': "},
       {more("'thinking':{'type':'enabled'}"), 400, invalid, "'thinking' is not supported"},
       {more("'tools':[{'name':'f'}]"), 400, invalid, "'tools[0].input_schema': is missing"},
       {more("'tools':[{'type':'bash_20250124','name':'bash'}]"), 400, invalid, "'tools[0].type'"},

@@ -57,7 +57,10 @@ const ingot_setting_range* find_setting(const std::string& name, ingot_setting_r
 class Reader {
  public:
   Reader(const LanguageModel& model, CompletionForm* form, AnswerRequest* request)
-      : model_(model), form_(*form), request_(*request) {}
+      : model_(model),
+        constraint_(form->is_messages ? "output_config" : "response_format"),
+        form_(*form),
+        request_(*request) {}
 
   void read(const Json& body) {
     request_ = {};

@@ -28,7 +28,7 @@ bool is_text(const Json& object, const char* key) {
 }  // namespace
 
 bool ConstraintRequest::read_field(const std::string& key, const Json& value) {
-  if (key == "response_format") {
+  if (key == format_) {
     read_format(value);
   } else if (key == "grammar") {
     if (!value.is_string()) refuse_field(key, "expected a text, in GBNF");
@@ -47,7 +47,7 @@ bool ConstraintRequest::read_field(const std::string& key, const Json& value) {
 }
 
 void ConstraintRequest::read_format(const Json& value) {
-  const std::string field = "response_format";
+  const std::string& field = format_;
   if (!is_text(value, "type")) refuse_field(field, "expected an object with a 'type'");
   const std::string type = value["type"].get<std::string>();
   Json schema = {{"type", "object"}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/serve/protocol/constraint_request.h - fields of a request that say what form its answer
-// has: `response_format`, `grammar`, `tools` and `tool_choice`.
+// has: `grammar`, `tools`, `tool_choice`, and one that holds a schema.
 // Errors   ServeError kInvalid, with the field.
 #pragma once
 #include <nlohmann/json.hpp>
@@ -13,6 +13,8 @@ namespace ingot::serve {
 class ConstraintRequest {
  public:
   using Json = nlohmann::ordered_json;
+  /// `format`: what the client calls the field of response_format.
+  explicit ConstraintRequest(std::string format) : format_(std::move(format)) {}
   /// False: the field is none of these.
   bool read_field(const std::string& key, const Json& value);
   /// When all fields were read: what `use` and the answer's grammar are.
@@ -25,6 +27,7 @@ class ConstraintRequest {
   void read_tools(const Json& value);
   void read_choice(const Json& value);
 
+  const std::string format_;
   Json tools_ = Json::array(), offered_ = Json::array();
   std::string field_, chosen_;  // of the constraint, and the tool by name
   std::vector<uint8_t> grammar_;

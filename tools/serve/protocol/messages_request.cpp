@@ -165,7 +165,7 @@ Json chat_of_messages(const Json& body, bool needs_length) {
     } else if (key == "tool_choice") {
       chat.emplace_back(key, choice_of(value));
     } else if (key == "output_config") {
-      chat.emplace_back("response_format", format_of(value));
+      chat.emplace_back(key, format_of(value));
     } else {
       chat.emplace_back(key, value);
     }
