@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/isa/plain.cpp - kernels that use no vectors, once for all instruction sets.
+#include "kernels/cpu/simd/scalar.h"
+// whose V the kernels are made of
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/rows.inl"
 #include "kernels/cpu/scalar_kernels.inl"
-#include "kernels/cpu/simd/scalar.h"
 
 namespace ingot::cpu {
 namespace {
