@@ -165,4 +165,5 @@ def main(args, models, program, prepare, pin, run):
         compare_servers(args, name, model, repository, server, pin)
 
 
-HEAD = "| model | clients | tokens/s | llama-server | times | first ms | llama-server | MB | llama-server |"
+HEAD = "| model | clients | tokens/s | llama-server | times | first ms | llama-server | MB "
+HEAD += "| llama-server |"

@@ -331,23 +331,23 @@ void mel_weight_matrix(NodeContext& context) {
     if (!c || c->elements() != 1)
       context.refuse("", "'" + context.value(i).name + "' must be one constant number");
     numbers[i] = read_number(*c, 0);
+    if (i < 3 && !(numbers[i] >= 1 && numbers[i] <= double(kMaxBasis)))
+      context.corrupt(
+          "its numbers of bins, its length and its rate must be positive, and none above " +
+          std::to_string(kMaxBasis));
   }
   const int64_t mels = int64_t(numbers[0]), length = int64_t(numbers[1]),
                 rate = int64_t(numbers[2]);
-  if (mels < 1 || length < 1 || rate < 1 || mels > kMaxBasis || length > kMaxBasis ||
-      mels * (length / 2 + 1) > kMaxBasis)
-    context.corrupt(
-        "its numbers of bins, its length and its rate must be positive, and the matrix below 64 "
-        "MiB");
+  if (mels * (length / 2 + 1) > kMaxBasis) context.corrupt("its matrix is not below 64 MiB");
   const int64_t bins = length / 2 + 1;
   const auto to_mel = [](double hertz) { return 2595 * std::log1p(hertz / 700) / std::log(10.0); };
   const double low = to_mel(numbers[3]), step = (to_mel(numbers[4]) - low) / double(mels + 2);
   std::vector<int64_t> edges;
   for (int64_t i = 0; i < mels + 2; i++) {
     const double hertz = 700 * std::expm1((double(i) * step + low) / 2595 * std::log(10.0));
-    edges.push_back(int64_t(std::floor(double(length + 1) * hertz / double(rate))));
-    if (edges.back() < 0 || edges.back() >= bins)
-      context.corrupt("its edges lie outside the spectrum");
+    const double edge = std::floor(double(length + 1) * hertz / double(rate));
+    if (!(edge >= 0 && edge < double(bins))) context.corrupt("its edges lie outside the spectrum");
+    edges.push_back(int64_t(edge));
   }
   std::vector<double> values(size_t(bins * mels), 0.0);
   for (int64_t m = 0; m < mels; m++) {

@@ -44,16 +44,16 @@ void gather(Canonical& c, Node& node) {
   node.attributes = {{attr::axis, axis}};
   const Constant* indices = e.constant(node.inputs[1]);
   if (!indices || indices->elements() == 0 || indices->dims.size() > 1) return;
-  std::vector<double> at = numbers(*indices);
+  const std::vector<int64_t> at = graph::read_integers(*indices);
   for (size_t i = 1; i < at.size(); i++)
-    if (at[i] != at[0] + double(i)) return;
-  Dim extent = e.dims(x)[size_t(axis)], start = int64_t(at[0]);
+    if (at[i] <= at[i - 1] || uint64_t(at[i]) - uint64_t(at[0]) != i) return;
+  Dim extent = e.dims(x)[size_t(axis)], start = at[0];
   if (at[0] < 0) {
     if (at.back() >= 0) return;
     start = extent + start;
   }
   if (start.value() && *start.value() < 0) return;
-  if (start.value() && extent.value() && *start.value() + int64_t(at.size()) > *extent.value())
+  if (start.value() && extent.value() && int64_t(at.size()) > *extent.value() - *start.value())
     return;  // left for the kernel to report
   e.kill(node);
   Dims dims = e.dims(x);
