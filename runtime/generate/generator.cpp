@@ -218,7 +218,11 @@ Status RunGenerator::advance(int64_t behind, uint64_t deadline_ns, uint64_t* lef
     take_proposed();
   } else {
     const int64_t part = behind < runs().most() ? behind : runs().most();
-    if (part == behind) INGOT_TRY(propose(runs().most() - part, deadline_ns, detail));
+    int64_t none = 0;
+    if (part == behind)
+      INGOT_TRY(propose(runs().most() - part, deadline_ns, detail));
+    else if (shared_->draft)
+      INGOT_TRY(draft_tokens(0, &none, deadline_ns, detail));
     part_ = part;
     INGOT_TRY(shared_->compute(deadline_ns, detail));
   }
@@ -232,36 +236,41 @@ Status RunGenerator::propose(int64_t room, uint64_t deadline_ns, ErrorDetail* de
   if (room > of_answer) room = of_answer;
   room = drafter_.ask(room);
   int64_t count = 0;
-  if (RunGenerator* const draft = shared_->draft)
-    INGOT_TRY(draft_tokens(draft->slot(slot_ % draft->runs().slots()), room, &count, deadline_ns,
-                           detail));
-  else
+  if (shared_->draft && room > 0)
+    INGOT_TRY(draft_tokens(room, &count, deadline_ns, detail));
+  else if (!shared_->draft)
     count = drafter_.look_up(ids_, count_, room);
   drafter_.propose(count);
   ahead_ = count;
   return {};
 }
 
-/// The draft chooses as this generator would, with the same draws: where both models say much the
-/// same, so do the tokens.
-Status RunGenerator::draft_tokens(RunGenerator* draft, int64_t room, int64_t* count,
-                                  uint64_t deadline_ns, ErrorDetail* detail) {
+/// The draft's prompt is computed a part for each run of this model, which has the deadline of one
+/// run. It chooses as this generator would, with the same draws: where both models say much the
+/// same, so do the tokens. `room` 0: it only follows.
+Status RunGenerator::draft_tokens(int64_t room, int64_t* count, uint64_t deadline_ns,
+                                  ErrorDetail* detail) {
+  RunGenerator* const draft = shared_->draft->slot(slot_ % shared_->draft->runs().slots());
   const Span<const int32_t> ids = {ids_, size_t(count_)};
-  if (room == 0 || !draft->check_tokens(ids, nullptr).ok()) return {};
+  if (!draft->check_tokens(ids, nullptr).ok()) return {};
   AnswerOptions options;
   options.sampling = answer_.sampling();
   if (draft->runs().vocabulary() < runs().vocabulary()) options.sampling.biases = {};
   options.tokens = uint32_t(room);
   options.ignores_end = true;
+  uint64_t left = 0;
   Status status = draft->begin(ids, options, nullptr, detail);
+  if (status.ok()) status = draft->prefill(deadline_ns, &left, detail);
   AnswerToken token;
-  while (status.ok() && *count < room && token.end == AnswerEnd::kNone) {
+  while (status.ok() && left == 0 && *count < room && token.end == AnswerEnd::kNone) {
     INGOT_TRY(check_cancel(detail));
     status = draft->next(deadline_ns, &token, detail);
     if (status.ok() && token.id >= runs().vocabulary()) break;
     if (status.ok()) ids_[count_ + (*count)++] = token.id;
   }
-  if (status.ok()) return {};
+  // Logits that nothing can be chosen from are no fault of this answer.
+  if (status.ok() || status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound)
+    return {};
   if (detail) detail->instruction = kNoInstruction;  // it would be taken for one of this model's
   name_error(detail, "draft");
   return status.code();

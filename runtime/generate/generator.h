@@ -108,8 +108,7 @@ class RunGenerator {
   Status advance(int64_t behind, uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   Status check_vocabulary(const RunGenerator& draft, ErrorDetail* detail) const;
   Status propose(int64_t room, uint64_t deadline_ns, ErrorDetail* detail);
-  Status draft_tokens(RunGenerator* draft, int64_t room, int64_t* count, uint64_t deadline_ns,
-                      ErrorDetail* detail);
+  Status draft_tokens(int64_t room, int64_t* count, uint64_t deadline_ns, ErrorDetail* detail);
   void take_proposed();
   void drop_logits() { logits_ = {}, ahead_ = 0; }
   StatePart state_part() const { return {slot_, runs().slots()}; }

@@ -131,6 +131,9 @@ Status measure_encode(const TokenizerView& t, uint64_t text_bytes, EncodeNeed* n
     return fail(detail, Code::kLimitExceeded, "text", kMaxEncodeBytes, text_bytes);
   BumpAllocator bump(nullptr);
   const uint64_t bytes = normalized_bound(t, replaced_bound(t, text_bytes));
+  if (bytes > ~uint32_t{0})  // places in it are of 32 bits
+    return fail(detail, Code::kLimitExceeded, "text: as long as it may become", ~uint32_t{0},
+                bytes);
   (void)take_buffers(t, text_bytes, &bump);
   need->memory_bytes = bump.used();
   need->ids = bytes + t.prefix.size + t.suffix.size;

@@ -27,15 +27,18 @@ Match match(const TrieView& keys, const uint8_t* text, size_t size, bool shortes
   return found;
 }
 
-/// Of what is drawn on the character before it: marks but those of tones, joiners, two vowels that
-/// are letters (Unicode's Grapheme_Cluster_Break Extend, SpacingMark, ZWJ).
+/// Of what is drawn on the character before it: marks but those of tones, joiners, two vowels, two
+/// sound marks, skin colors (Unicode's Grapheme_Cluster_Break Extend, SpacingMark, ZWJ).
 bool extends(const Char& c) {
   static constexpr uint32_t kTones[][2] = {
       {0x102B, 0x102C}, {0x1038, 0x1038}, {0x1062, 0x1064},  {0x1067, 0x106D}, {0x1083, 0x1083},
       {0x1087, 0x108C}, {0x108F, 0x108F}, {0x109A, 0x109C},  {0x1A61, 0x1A61}, {0x1A63, 0x1A64},
       {0xAA7B, 0xAA7B}, {0xAA7D, 0xAA7D}, {0x11720, 0x11721}};
-  if (!c.is(kMark))
-    return c.code == 0x200C || c.code == 0x200D || c.code == 0xE33 || c.code == 0xEB3;
+  static constexpr uint32_t kOthers[][2] = {
+      {0xE33, 0xE33}, {0xEB3, 0xEB3}, {0x200C, 0x200D}, {0xFF9E, 0xFF9F}, {0x1F3FB, 0x1F3FF}};
+  for (const auto& other : kOthers)
+    if (c.code >= other[0] && c.code <= other[1]) return true;
+  if (!c.is(kMark)) return false;
   for (const auto& tone : kTones)
     if (c.code >= tone[0] && c.code <= tone[1]) return false;
   return true;

@@ -350,7 +350,8 @@ TEST_CASE("tokenizer.json: text as XLM-RoBERTa and T5 take it") {
   };
   const Json replace = {
       {"type", "Precompiled"},
-      {"precompiled_charsmap", base64(charsmap_of({{"A", "a"}, {"\n", " "}, {"\xc2\xa0", " "}}))}};
+      {"precompiled_charsmap",
+       base64(charsmap_of({{"A", "a"}, {"\n", " "}, {"\xc2\xa0", " "}, {kLow, " "}}))}};
   const Json metaspace = {
       {"type", "Metaspace"}, {"replacement", kLow}, {"prepend_scheme", "always"}, {"split", true}};
   const Json join = {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
@@ -382,6 +383,20 @@ TEST_CASE("tokenizer.json: text as XLM-RoBERTa and T5 take it") {
   first["prepend_scheme"] = "first";
   t["normalizer"] = joined, t["pre_tokenizer"] = first;
   check_refusal(t, 4, "behind joined spaces");
+  const auto refused = [&](const Json& normalizer, const Json& pre_tokenizer, const char* words) {
+    t["normalizer"] = normalizer, t["pre_tokenizer"] = pre_tokenizer;
+    check_refusal(t, 4, words);
+  };
+  const auto in_turn = [](const char* list, const Json& one, const Json& then) {
+    return Json{{"type", "Sequence"}, {list, Json::array({one, then})}};
+  };
+  const Json nfc = {{"type", "NFC"}}, split = {{"type", "WhitespaceSplit"}};
+  refused(in_turn("normalizers", join, replace), metaspace, "Replace");
+  refused(in_turn("normalizers", nfc, replace), metaspace, "Precompiled");
+  refused(nfc, metaspace, "Metaspace behind NFC");
+  refused(joined, nullptr, "joined or stripped spaces without Metaspace");
+  refused(replace, split, "joined or stripped spaces without Metaspace");
+  refused(replace, in_turn("pretokenizers", metaspace, split), "WhitespaceSplit");
   Json wrong = replace;
   wrong["precompiled_charsmap"] = "?";
   t["normalizer"] = wrong;

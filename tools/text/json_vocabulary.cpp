@@ -28,6 +28,8 @@ class JsonVocabulary {
     const Json& model = root_["model"];
     read_normalizer(part("normalizer"));
     read_pre_tokenizer(part("pre_tokenizer"));
+    if ((joins_spaces_ || strips_end_) && !v_.collapse_spaces)
+      unsupported("normalizer", "joined or stripped spaces without Metaspace");
     const std::string type = model.value("type", model.contains("merges") ? "BPE" : "");
     if (type == "BPE")
       read_pairs(model);
@@ -68,7 +70,8 @@ class JsonVocabulary {
     const std::string type = type_of(n);
     if (type == "Sequence") {
       for (const Json& each : n.at("normalizers")) read_normalizer(each);
-    } else if (type == "Precompiled" && v_.replacements.rules.empty()) {
+    } else if (type == "Precompiled" && !joins_spaces_ && !strips_end_ &&
+               v_.replacements.rules.empty() && v_.normalizer == TextNormalizer::kNone) {
       std::string charsmap;
       if (!bytes_of_base64(n.value("precompiled_charsmap", ""), &charsmap))
         corrupt("precompiled_charsmap is not base64");
@@ -77,17 +80,20 @@ class JsonVocabulary {
       std::erase_if(v_.replacements.rules, [](const Replacements::Rule& rule) {
         return rule.from.size() > kMaxClusterBytes;
       });
-    } else if (type == "Replace" && n.at("pattern").value("Regex", "") == " {2,}" &&
+    } else if (type == "Replace" && !v_.replacements.rules.empty() &&
+               n.at("pattern").value("Regex", "") == " {2,}" &&
                (n.value("content", "") == kLowBlock || n.value("content", "") == " ")) {
       joins_spaces_ = true;
-    } else if (type == "Strip" && !n.value("strip_left", true) && n.value("strip_right", false)) {
+    } else if (type == "Strip" && !v_.replacements.rules.empty() && !n.value("strip_left", true) &&
+               n.value("strip_right", false)) {
       strips_end_ = true;
-    } else if (type == "Prepend" && n.value("prepend", "") == kLowBlock) {
+    } else if (type == "Prepend" && n.value("prepend", "") == kLowBlock &&
+               v_.normalizer != TextNormalizer::kNfc) {
       v_.normalizer = TextNormalizer::kSpaces;
       v_.space_prefix = SpacePrefix::kAlways;
       normalizes_spaces_ = true;
     } else if (type == "Replace" && n.at("pattern").value("String", "") == " " &&
-               n.value("content", "") == kLowBlock) {
+               n.value("content", "") == kLowBlock && v_.normalizer != TextNormalizer::kNfc) {
       v_.normalizer = TextNormalizer::kSpaces;
       normalizes_spaces_ = true;
     } else if (type == "NFC" && v_.normalizer == TextNormalizer::kNone) {
@@ -125,7 +131,8 @@ class JsonVocabulary {
       v_.stages.push_back(TextStage::kPunctuation);
     } else if (type == "Metaspace") {
       read_metaspace(p);
-    } else if (type == "WhitespaceSplit") {
+    } else if (type == "WhitespaceSplit" && v_.normalizer == TextNormalizer::kNone &&
+               v_.stages.empty()) {
       replace_space();
       joins_spaces_ = strips_end_ = true;
     } else if (type == "BertPreTokenizer") {
@@ -171,6 +178,7 @@ class JsonVocabulary {
     if (p.value("replacement", kLowBlock) != kLowBlock ||
         (scheme != "first" && scheme != "always" && scheme != "never"))
       unsupported("pre_tokenizer", "Metaspace " + p.dump());
+    if (v_.normalizer == TextNormalizer::kNfc) unsupported("pre_tokenizer", "Metaspace behind NFC");
     v_.normalizer = TextNormalizer::kSpaces;
     v_.prefix_unless_space = true;
     v_.space_prefix = scheme == "first"    ? SpacePrefix::kFirst
@@ -181,6 +189,13 @@ class JsonVocabulary {
     // Spaces at the start of a text are one then, which only a prefix gives here.
     if ((joins_spaces_ || strips_end_) && (scheme != "always" || !joins_spaces_))
       unsupported("pre_tokenizer", "Metaspace " + p.dump() + " behind joined spaces");
+    // What stands for a space in a text is one, and joined too.
+    const auto is_low_block = [](const Replacements::Rule& rule) {
+      return rule.from == kLowBlock && rule.to == " ";
+    };
+    if (joins_spaces_ &&
+        std::none_of(v_.replacements.rules.begin(), v_.replacements.rules.end(), is_low_block))
+      unsupported("normalizer", "joined spaces where U+2581 is none");
     if (p.value("split", true)) v_.stages.push_back(TextStage::kSpaces);
   }
 

@@ -2,6 +2,7 @@
 // tests/import/aten/numbers_test.cpp - single numbers on which PyTorch's operators differ from
 // their plain formulas: what is not finite, quotients that round to a whole number, parts of
 // different ranks. The expected numbers are those of eager PyTorch.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/import/aten/program.h"
@@ -86,6 +87,41 @@ TEST_CASE("parts of different ranks are brought to one first") {
   CHECK(p.shape(p.call("cosine_similarity", {x, y, whole(-1)})) == "[1, 2]");
   CHECK(p.shape(p.call("adjoint", {p.floats({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6})})) == "[1, 1, 3, 2]");
   CHECK(p.refusals() == "");
+}
+
+TEST_CASE("no dimensions are none, but for sums and their like, where they are all") {
+  Program p;
+  const Value x = p.floats({2, 2}, {1, 0, 0, 4}), none = list({});
+  CHECK(p.numbers(p.call("flip", {x, none})) == Numbers{1, 0, 0, 4});
+  CHECK(p.numbers(p.call("any", {x, none}, "dims")) == Numbers{1, 0, 0, 1});
+  CHECK(p.shape(p.call("all", {x, none}, "dims")) == "[2, 2]");
+  CHECK(p.numbers(p.call("sum", {x, none})) == Numbers{5});
+  CHECK(p.numbers(p.call("amax", {x, none})) == Numbers{4});
+  CHECK(p.numbers(p.call("fft_fftshift", {x})) == Numbers{4, 0, 0, 1});
+  CHECK(p.numbers(p.call("fft_fftshift", {x, none})) == Numbers{1, 0, 0, 4});
+  const Value same_x = p.call("real", {p.call("fft_fftn", {x, Value::none(), none})});
+  REQUIRE(p.refusals() == "");
+  CHECK(p.numbers(same_x) == Numbers{1, 0, 0, 4});
+  CHECK_THROWS_AS(p.call("fft_rfftn", {x, Value::none(), none}), graph::ConversionError);
+  CHECK(p.refusals() == "");
+}
+
+TEST_CASE("distances come from products where PyTorch has them so") {
+  const auto has_product = [](const char* name, const std::vector<Value>& behind) {
+    Program p;
+    const Value x = p.input("x", DType::kF32, {1100, 4});
+    std::vector<Value> arguments = {x};
+    arguments.insert(arguments.end(), behind.begin(), behind.end());
+    if (!behind.empty()) arguments[1] = x;
+    (void)p.call(name, arguments);
+    CHECK(p.refusals() == "");
+    const auto& nodes = p.model.graph.nodes;
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const graph::Node& node) { return node.op == graph::Operator::MatMul; });
+  };
+  CHECK(!has_product("pdist", {}));
+  CHECK(has_product("cdist", {Value::none(), real(2), Value::none()}));
+  CHECK(!has_product("cdist", {Value::none(), real(2), whole(2)}));
 }
 
 TEST_CASE("differences of neighbours") {

@@ -77,9 +77,9 @@ Results pairwise_distance(Operands& o) {
   const ValueId moved = o.b.emit(op::Add, {apart, like(o.b, apart, o.number("eps"))});
   return o.result(norm_of(o.b, moved, p, o.flag("keepdim")));
 }
-/// Euclidean distances of very many points come from products, which lose the small ones; the
-/// others from differences.
-ValueId distances_of(Operands& o, ValueId x, ValueId y) {
+/// Euclidean distances of very many points come from products where PyTorch does so too, which
+/// lose the small ones; the others from differences.
+ValueId distances_of(Operands& o, ValueId x, ValueId y, bool may_multiply) {
   constexpr int64_t kMaxDifferences = 1 << 22;
   Builder& b = o.b;
   const double p = o.number("p");
@@ -88,7 +88,7 @@ ValueId distances_of(Operands& o, ValueId x, ValueId y) {
   if (one.size() < 2 || other.size() < 2 || one.back() != other.back())
     o.corrupt("measures " + graph::text(one) + " against " + graph::text(other));
   const Dim differences = graph::product(one) * other[other.size() - 2];
-  if (p == 2 && !graph::proven_at_least(Dim(kMaxDifferences), differences)) {
+  if (may_multiply && p == 2 && !graph::proven_at_least(Dim(kMaxDifferences), differences)) {
     const auto squares = [&](ValueId id) {
       return b.reduce(op::ReduceSum, b.emit(op::Mul, {id, id}), {b.rank(id) - 1}, true);
     };
@@ -108,7 +108,9 @@ ValueId distances_of(Operands& o, ValueId x, ValueId y) {
   return norm_of(b, b.emit(op::Sub, {b.reshape(x, wide), b.reshape(y, tall)}), p, false);
 }
 Results distances(Operands& o) {
-  return o.result(distances_of(o, o.floating("x1"), o.floating("x2")));
+  // 2: never by products
+  const bool may_multiply = !o.given("compute_mode") || o.integer("compute_mode") != 2;
+  return o.result(distances_of(o, o.floating("x1"), o.floating("x2"), may_multiply));
 }
 /// Of each row to every later one.
 Results distances_of_pairs(Operands& o) {
@@ -121,7 +123,7 @@ Results distances_of_pairs(Operands& o) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = i + 1; j < rows; j++) places.push_back(i * rows + j);
-  const Term all = x.of(distances_of(o, x.id, x.id)).reshape({Dim(rows * rows)});
+  const Term all = x.of(distances_of(o, x.id, x.id, false)).reshape({Dim(rows * rows)});
   return result_of(gathered(all, x.of(o.b.integers(places)), 0));
 }
 

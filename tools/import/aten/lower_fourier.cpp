@@ -2,6 +2,7 @@
 // tools/import/aten/lower_fourier.cpp - Fourier transforms along one or more dimensions, and
 // windows of numbers. Each transform is the graph's DFT.
 #include <algorithm>
+#include <numeric>
 
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"
@@ -52,6 +53,10 @@ Term pairs_or_column(Operands& o, const char* name) {
   wide.push_back(Dim(1));
   return x.reshape(wide);
 }
+/// Numbers as complex ones.
+Term with_zeros(Operands& o, const Term& x) {
+  return {&o.b, pairs_of(o.b, term(o, "self").id, o.b.scalar(x.dtype(), 0))};
+}
 Results complex_result(const Term& pairs) {
   return {Value::of(pairs.b->complex(pairs.b->own(pairs.id)))};
 }
@@ -69,8 +74,7 @@ Results fourier(Operands& o) {
   const bool inverse = starts(name, "ir") || starts(name, "if"),
              real = starts(name, "r") || starts(name, "ir");
   Term x = pairs_or_column(o, "self");
-  if (real && inverse && x.dims().back() == Dim(1))
-    x = {&o.b, pairs_of(o.b, term(o, "self").id, o.b.scalar(x.dtype(), 0))};
+  if (real && inverse && x.dims().back() == Dim(1)) x = with_zeros(o, x);
   const int64_t rank = x.rank() - 1;
   if (rank == 0) o.refuse("self", "is one number");
   std::vector<int64_t> axes;
@@ -92,6 +96,8 @@ Results fourier(Operands& o) {
   }
   for (const Dim& length : lengths)
     if (length == Dim(-1)) o.refuse("s", "-1 among lengths is not supported", "name the length");
+  if (real && axes.empty()) o.corrupt("transforms along no dimension");
+  if (axes.empty() && x.dims().back() == Dim(1)) x = with_zeros(o, x);
   const Norm norm = norm_of_name(o, inverse);
   const auto along = [&](size_t i, bool onesided) {
     x = transformed(x, axes[i], lengths.empty() ? nullptr : &lengths[i], {inverse, onesided, norm});
@@ -111,6 +117,7 @@ Results fourier_core(Operands& o) {
   if (kind < 0 || kind > 2) o.corrupt("has normalization " + std::to_string(kind));
   Term x = pairs_or_column(o, "self");
   const std::vector<int64_t> axes = o.axes("dim", x.rank() - 1);
+  if ((to_real || from_real) && axes.empty()) o.corrupt("transforms along no dimension");
   const Norm norm = Norm(kind);
   const auto along = [&](size_t i, bool half, const Dim* length) {
     x = transformed(x, axes[i], length, {inverse, half, norm});
@@ -127,8 +134,9 @@ Results fourier_core(Operands& o) {
 Results fourier_shift(Operands& o) {
   Term x = term(o, "self");
   const bool back = o.op() == "fft_ifftshift";
-  const std::vector<int64_t> axes =
-      o.given("dim") ? o.axes("dim", x.rank()) : o.axes("dim", x.rank());
+  std::vector<int64_t> axes(size_t(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (o.given("dim")) axes = o.axes("dim", x.rank());
   for (const int64_t axis : axes) {
     const Dim extent = x.dims()[size_t(axis)];
     const Dim half = extent / Dim(2), cut = back ? half : extent - half;

@@ -10,7 +10,7 @@ namespace ingot::aten {
 namespace {
 
 bool kept(const Operands& o) { return o.has("keepdim") && o.flag("keepdim"); }
-/// dim where the operator has it and it is given, else all.
+/// dim where the operator has it and it is given; none: all.
 std::vector<int64_t> reduced_axes(Operands& o, int64_t rank) {
   if (!o.has("dim") || !o.given("dim")) return {};
   return o.axes("dim", rank);
@@ -77,6 +77,8 @@ Results arg_extreme(Operands& o) {
 }
 /// Through integers: at least one, or all, are other than 0.
 Results truth(Operands& o) {
+  if (o.has("dim") && o.given("dim") && o.integers("dim").empty())  // which here is none
+    return o.result(o.b.cast(o.read("self"), DType::kBool));
   const ValueId x = o.b.cast(o.b.cast(o.read("self"), DType::kBool), DType::kI32);
   const ValueId most = reduced(o, o.op() == "any" ? op::ReduceMax : op::ReduceMin, x, kept(o));
   // The extremes of nothing are the least and the most integer: any() of nothing is false, all() is

@@ -132,8 +132,7 @@ std::vector<int64_t> identity(int64_t rank) {
 Results permute(Operands& o) {
   const Tensor x = o.tensor("self");
   const int64_t rank = o.b.rank(o.b.read(x));
-  const std::vector<int64_t> perm =
-      o.dims("dims").empty() ? std::vector<int64_t>() : o.axes("dims", rank);
+  const std::vector<int64_t> perm = o.axes("dims", rank);
   if (int64_t(perm.size()) != rank)
     o.corrupt("permutes " + std::to_string(perm.size()) + " of " + std::to_string(rank) +
               " dimensions");

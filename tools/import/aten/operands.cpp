@@ -2,7 +2,6 @@
 #include "tools/import/aten/operands.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/no_effect.h"
@@ -169,11 +168,6 @@ int64_t Operands::axis(const char* name, int64_t rank) const {
 }
 std::vector<int64_t> Operands::axes(const char* name, int64_t rank) const {
   std::vector<int64_t> out = integers(name);
-  if (out.empty()) {
-    out.resize(size_t(rank));
-    std::iota(out.begin(), out.end(), 0);
-    return out;
-  }
   for (int64_t& axis : out) axis = wrapped_axis(axis, rank, qualified());
   std::vector<int64_t> sorted = out;
   std::sort(sorted.begin(), sorted.end());
