@@ -181,13 +181,25 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
   }
 }
 
-INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
+#ifdef __CUDACC__
+#define INGOT_ATTENTION_ROOM() GPU_SHARED(AttentionShared, s)
+#else
+/// Emulated, shared memory lies on the stack of each thread: once for both kernels.
+GPU_FN AttentionShared& attention_room() {
   GPU_SHARED(AttentionShared, s);
+  return s;
+}
+#define INGOT_ATTENTION_ROOM() AttentionShared& s = attention_room()
+#endif
+
+INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
+  INGOT_ATTENTION_ROOM();
   exact_attention<float>(p, s);
 }
 INGOT_GPU_KERNEL_BLOCKS(attention_cache16, AttentionParams, 128, 3) {
-  GPU_SHARED(AttentionShared, s);
+  INGOT_ATTENTION_ROOM();
   exact_attention<uint16_t>(p, s);
 }
+#undef INGOT_ATTENTION_ROOM
 
 }  // namespace ingot::cuda
