@@ -15,16 +15,8 @@ namespace ingot::cpu {
 namespace {
 
 struct V : NeonLanes {
-  static INGOT_INLINE F load_f16(const uint16_t* p) {
-    float all[kLanes];
-    for (int i = 0; i < kLanes; i++) all[i] = f16_to_f32(p[i]);
-    return load(all);
-  }
-  static INGOT_INLINE void store_f16(uint16_t* p, F v) {
-    float all[kLanes];
-    store(all, v);
-    for (int i = 0; i < kLanes; i++) p[i] = f32_to_f16(all[i]);
-  }
+  static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   /// With subnormal numbers as zero, in asm: compilers know that a product with one is the number.
   static INGOT_INLINE F flushed(F a) {
     asm("vmul.f32 %q0, %q0, %q1" : "+w"(a) : "w"(splat(1.0f)));

@@ -56,16 +56,8 @@ struct V {
   static INGOT_INLINE F load_i8(const int8_t* p) {
     return to_float(__builtin_convertvector(read<SignedBytes>(p), I));
   }
-  static INGOT_INLINE F load_f16(const uint16_t* p) {
-    float all[kLanes];
-    for (int i = 0; i < kLanes; i++) all[i] = f16_to_f32(p[i]);
-    return load(all);
-  }
-  static INGOT_INLINE void store_f16(uint16_t* p, F v) {
-    float all[kLanes];
-    store(all, v);
-    for (int i = 0; i < kLanes; i++) p[i] = f32_to_f16(all[i]);
-  }
+  static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   static INGOT_INLINE I load_words(const uint8_t* p) { return read<I>(p); }
   template <int i>
   static INGOT_INLINE F nibble(I words) {

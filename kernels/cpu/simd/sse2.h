@@ -69,16 +69,8 @@ struct V {
     const I bytes = four_bytes(p), halves = _mm_unpacklo_epi8(bytes, bytes);
     return to_float(isar<24>(_mm_unpacklo_epi16(halves, halves)));
   }
-  static INGOT_INLINE F load_f16(const uint16_t* p) {
-    float all[kLanes];
-    for (int i = 0; i < kLanes; i++) all[i] = f16_to_f32(p[i]);
-    return load(all);
-  }
-  static INGOT_INLINE void store_f16(uint16_t* p, F v) {
-    float all[kLanes];
-    store(all, v);
-    for (int i = 0; i < kLanes; i++) p[i] = f32_to_f16(all[i]);
-  }
+  static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   static INGOT_INLINE I load_words(const uint8_t* p) { return read(p); }
   template <int i>
   static INGOT_INLINE F nibble(I words) {
