@@ -91,7 +91,7 @@ dev_show() {
     mutants) need_packages "fuzzing" "${build_packages[@]}" "${test_packages[@]}"; asan_isas="" mutants=${2:-1000000} bash tests/fuzz/run_mutants.sh ;;
     mutants-operators) # [N [FAMILY ..]]
       need_packages "mutants of operators" "${build_packages[@]}" "${test_packages[@]}"
-      mutants=${2:-1000000} bash tests/fuzz/operator_mutants/run.sh "${@:3}" ;;
+      mutants=${2:-1000000} mutant_tree=mutants bash tests/fuzz/operator_mutants/run.sh "${@:3}" ;;
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;

@@ -78,6 +78,7 @@ void tell(const std::string& what);
 void try_onnx(uint64_t index, bool contrib);
 void try_tflite(uint64_t index);
 void try_aten(uint64_t index);
+void try_gguf(uint64_t index);
 /// Files of templates. @return how many were read
 size_t read_onnx_templates(const std::string& path);
 size_t read_tflite_templates(const std::string& path);

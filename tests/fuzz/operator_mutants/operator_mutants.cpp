@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator_mutants FAMILY [--count N] [--first N] [--seconds S] FILE.. - mutants of single
+// operator_mutants FAMILY [--count N] [--first N] [--seconds S] [--show] FILE.. - mutants of single
 // operators by rank, shape, type and attribute, through the importers and the whole conversion:
 // each ends with a result or a refusal. FAMILY: onnx or contrib (FILE: onnx_templates.txt), tflite
-// (FILE: tflite_templates.txt), aten (tests/import/aten/argument_rows.inc is built in); files
-// (FILE..: sources as they are). Exit 1 and a line for each finding; a sanitizer's report ends the
-// program behind a line with the mutant, which --first N --count 1 makes again.
+// (FILE: tflite_templates.txt), aten (tests/import/aten/argument_rows.inc is built in), gguf (a
+// language model of each architecture); files (FILE..: sources as they are). --show: why each that
+// is refused is. Exit 1 and a line for each finding; a sanitizer's report ends the program behind a
+// line with the mutant, which --first N --count 1 makes again.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -55,6 +56,7 @@ struct Options {
   uint64_t first = 0, count = UINT64_MAX;
   double seconds = 1e9;
   std::vector<std::string> files;
+  bool shows = false;  // what is refused, and why
 };
 
 /// SIGPROF after so many seconds; 0: none.
@@ -74,18 +76,18 @@ std::string run_one(const Options& o, uint64_t index, uint64_t* converted) {
       mutants::try_tflite(index);
     else if (o.family == "aten")
       mutants::try_aten(index);
+    else if (o.family == "gguf")
+      mutants::try_gguf(index);
     else
       mutants::try_onnx(index, o.family == "contrib");
     ++*converted;
     return "";
   } catch (const graph::ConversionError& error) {
-    if (o.family == "files")
-      printf("%s: %d: %s\n", o.files[index].c_str(), error.exit_code, error.message.c_str());
+    if (o.shows) printf("%s: %d: %s\n", mutants::current, error.exit_code, error.message.c_str());
     return error.exit_code == 8 ? "exit 8: " + error.message : "";
   } catch (const host::Failure& failure) {
-    if (o.family == "files")
-      printf("%s: %d: %s\n", o.files[index].c_str(), int(failure.exit()),
-             failure.message().c_str());
+    if (o.shows)
+      printf("%s: %d: %s\n", mutants::current, int(failure.exit()), failure.message().c_str());
     return failure.exit() == host::Exit::kInternal ? "exit 8: " + failure.message() : "";
   } catch (const std::exception& error) {
     return std::string("exception: ") + error.what();
@@ -105,12 +107,14 @@ int main(int argc, char** argv) {
       o.first = strtoull(next, nullptr, 10), i++;
     else if (word == "--seconds")
       o.seconds = atof(next), i++;
+    else if (word == "--show")
+      o.shows = true;
     else if (o.family.empty())
       o.family = word;
     else
       o.files.push_back(word);
   }
-  if (o.family == "files") o.count = o.files.size();
+  if (o.family == "files") o.count = o.files.size(), o.shows = true;
   size_t read = 1;
   const std::string templates = o.files.empty() ? "" : o.files[0];
   if (o.family == "tflite") read = mutants::read_tflite_templates(templates);

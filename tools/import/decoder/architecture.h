@@ -81,7 +81,7 @@ struct RopeNumbers {
   double original_context = 0, beta_fast = 32, beta_slow = 1;
 };
 
-constexpr int64_t kMaxExperts = 1024;
+constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24;
 
 /// Of layers that have a router; others are dense.
 struct ExpertNumbers {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/parts.h"
 #include "tools/import/decoder/rope.h"
@@ -22,6 +23,9 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                           : options.lookup ? "--lookup " + std::to_string(options.lookup)
                                            : std::string("--cache ") + dtype_name(options.cache)) +
                              ": an embedding model keeps nothing between runs");
+  if (n.context > kMaxContext)
+    graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": at most " +
+                                   std::to_string(kMaxContext) + " tokens");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
   const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
   if (!is_new && (given->second.low < 1 || given->second.high > n.context))
@@ -341,8 +345,9 @@ class Decoder : Parts {
   const Angles& angles_of(const RopeNumbers& rope, bool is_windowed) {
     Angles& made = angles_[is_windowed];
     if (made.cosine != kAbsent) return made;
-    const RopeTables tables = rope_tables(rope, n_.context);
     const int64_t pairs = rope.width / 2;
+    host::charge_memory(2 * sizeof(float) * uint64_t(n_.context) * uint64_t(pairs));
+    const RopeTables tables = rope_tables(rope, n_.context);
     const auto rows = [&](const std::vector<float>& table) {
       const ValueId all = net_.constant(table, {n_.context, pairs});
       return b_.reshape(b_.emit(op::Gather, {all, rows_}, {{attr::axis, int64_t(0)}}),

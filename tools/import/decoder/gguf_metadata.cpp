@@ -16,8 +16,7 @@ using checkpoint::GgufFile;
 using checkpoint::GgufType;
 using checkpoint::GgufValue;
 
-constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24,
-                  kMaxContext = 1 << 24;
+constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
 
 /// Metadata of one architecture by the rest of their keys; what was read is noted.
 class Keys {

@@ -118,7 +118,7 @@ void read_rope(Config& config, DecoderNumbers* n) {
   n->rope.base = config.number("rope_theta", 10000);
   n->rope.width = n->key_width;
   n->rope.original_context = double(
-      config.integer("original_max_position_embeddings", n->trained_context, 1, int64_t(1) << 24));
+      config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
   double part = config.number("partial_rotary_factor", 1);
   const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
   const Json* scaling = config.find("rope_parameters");
@@ -151,7 +151,7 @@ void read_rope(Config& config, DecoderNumbers* n) {
 }
 
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
-  const int64_t window = config.integer("sliding_window", 0, 0, int64_t(1) << 24);
+  const int64_t window = config.integer("sliding_window", 0, 0, kMaxContext);
   const bool counts = config.flag("use_sliding_window", row.has_window);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != n->layers.size()))
@@ -258,7 +258,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.row = find_architecture(row.architecture);
   n.order = row.order, n.norm_shift = row.norm_shift;
   n.width = config.need("hidden_size", 1 << 24);
-  n.trained_context = config.need("max_position_embeddings", 1 << 24);
+  n.trained_context = config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, &n);
   if (row.experts) read_experts(config, &n);
