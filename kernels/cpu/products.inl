@@ -41,6 +41,8 @@ constexpr KernelEntry kProductKernels[] = {
      attention_f32<V, float>},
     {OpCode::kAttention, "attention_cache16_f32", &kAttentionContract, attention_supports<uint16_t>,
      attention_f32<V, uint16_t>},
+    {OpCode::kAttention, "attention_cache8_f32", &kAttentionContract, attention_supports<uint8_t>,
+     attention_f32<V, uint8_t>},
     {OpCode::kPool2d, "pool2d_f32", &kPool2dContract, nullptr, pool2d_f32<V>},
     {OpCode::kConvTranspose2d, "conv_transpose2d_f32", &kConvTranspose2dContract,
      conv_transpose2d_supports, conv_transpose2d_f32<V>},

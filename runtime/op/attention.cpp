@@ -11,10 +11,10 @@ namespace {
 using attention::Heads;
 using rules::refuse;
 
-/// Head layout of one operand, `heads` of them; k and v may be f16, both.
+/// Head layout of one operand, `heads` of them; k and v may be f16 or u8, both.
 bool check_heads(const TensorType& t, int operand, int64_t heads, DType dtype, Violation* v) {
   if (t.dtype != dtype)
-    return refuse(v, "attention's q and y are f32, k and v both f32 or f16", operand,
+    return refuse(v, "attention's q and y are f32, k and v both f32, f16 or u8", operand,
                   int64_t(dtype), int64_t(t.dtype));
   if (t.rank != 3 && t.rank != 4)
     return refuse(v, "attention takes [B, T, heads * D] or [B, heads, T, D]", operand, 4, t.rank);
@@ -22,7 +22,11 @@ bool check_heads(const TensorType& t, int operand, int64_t heads, DType dtype, V
     return refuse(v, "attention's operands have their number of heads", operand, heads, t.dims[1]);
   if (t.rank == 3 && t.dims[2] % heads != 0)
     return refuse(v, "heads divide attention's last dimension", operand, heads, t.dims[2]);
-  const int64_t dim = t.rank == 4 ? int64_t{t.dims[3]} : int64_t{t.dims[2]} / heads;
+  const int64_t row = t.rank == 4 ? int64_t{t.dims[3]} : int64_t{t.dims[2]} / heads;
+  if (dtype == DType::kU8 && row % attention::kScaledBytes != 0)
+    return refuse(v, "attention's heads of u8 are whole blocks of 36 bytes", operand,
+                  attention::kScaledBytes, row);
+  const int64_t dim = attention::heads_of(t, heads).dim;
   return dim <= attention::kMaxHeadDim ||
          refuse(v, "attention's heads are at most 4096 wide", operand, attention::kMaxHeadDim, dim);
 }
@@ -65,7 +69,7 @@ bool check_attention(const OpArguments& g, Violation* v) {
     return refuse(v, "attention's empty rows are a mean with a bool mask only", 3,
                   int64_t(DType::kBool), int64_t(mask->dtype));
   const TensorType &q = g.inputs[0], &k = g.inputs[1], &x = g.inputs[2], &y = g.outputs[0];
-  const DType kept = k.dtype == DType::kF16 ? DType::kF16 : DType::kF32;
+  const DType kept = k.dtype == DType::kF16 || k.dtype == DType::kU8 ? k.dtype : DType::kF32;
   if (!check_heads(q, 0, t.heads, DType::kF32, v) || !check_heads(k, 1, t.kv_heads, kept, v) ||
       !check_heads(x, 2, t.kv_heads, kept, v) ||
       !check_heads(y, rules::output(0), t.heads, DType::kF32, v))

@@ -7,7 +7,8 @@
 //           seen. 4 [key_counts, i32 or i64, [B] or one number]: keys from there on do not exist.
 //           5 [key_batches, i32 or i64, [B]]: the batch of k and v that each of q reads; they then
 //           have a number of batches of their own. Feature "key_batches".
-//           All f32; k and v may both be f16, which is widened.
+//           All f32; k and v may both be f16, which is widened, or u8: rows of a head are then i8
+//           [D], f32 [D / 32], and an element is code * scale of its 32, rounded to f32.
 // Result    y [B, Tq, heads * Dv] or [B, heads, Tq, Dv].
 // Empty     a row that sees no key is zero; or NaN (zero where Tk is 0); or, where a bool mask
 //           hides every key that causal order and count leave, the mean of their values: hidden

@@ -13,6 +13,7 @@ Heads heads_of(const TensorType& t, int64_t heads) {
     h.length = t.dims[2], h.dim = t.dims[3];
     h.head_stride = h.length * t.row_stride, h.batch_stride = heads * h.head_stride;
   }
+  if (t.dtype == DType::kU8) h.dim = h.dim / kScaledBytes * kScaledUnit;
   return h;
 }
 

@@ -23,7 +23,13 @@ constexpr float empty_value(const AttentionAttributes& t, int64_t keys) {
   return t.empty_rows == EmptyRows::kNan && keys > 0 ? __builtin_nanf("") : 0.0f;
 }
 
-/// One of q, k, v, y: where head h of token t of batch b begins, in elements, and how long it is.
+/// Keys and values of u8: elements that share a scale, and their bytes.
+constexpr int64_t kScaledUnit = 32, kScaledBytes = kScaledUnit + 4;
+/// Bytes of a head's row of `dim` elements. @pre a multiple of kScaledUnit
+constexpr int64_t scaled_row_bytes(int64_t dim) { return dim / kScaledUnit * kScaledBytes; }
+
+/// One of q, k, v, y: where head h of token t of batch b begins, in elements as they lie in memory,
+/// and how many numbers it is.
 struct Heads {
   int64_t batch = 0, length = 0, dim = 0;
   int64_t batch_stride = 0, head_stride = 0, token_stride = 0;

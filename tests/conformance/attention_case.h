@@ -4,9 +4,10 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
-#include "runtime/op/attention.h"
+#include "runtime/op/attention_blocks.h"
 #include "tests/conformance/runner.h"
 
 namespace ingot::conformance {
@@ -31,6 +32,34 @@ inline Tensor heads_tensor(int rank, int64_t batch, int64_t heads, int64_t lengt
                            int64_t padding, DType dtype = DType::kF32) {
   if (rank == 3) return Tensor(dtype, {batch, length, heads * dim}, padding);
   return Tensor(dtype, {batch, heads, length, dim}, padding);
+}
+
+/// Keys or values of any type that they are kept in. Of u8: codes, and scales in front of 2.
+inline Tensor kept_tensor(int rank, int64_t batch, int64_t heads, int64_t length, int64_t dim,
+                          int64_t padding, DType dtype, uint32_t seed) {
+  if (dtype != DType::kU8)
+    return heads_tensor(rank, batch, heads, length, dim, padding, dtype).random(seed);
+  const int64_t row = attention::scaled_row_bytes(dim);
+  Tensor t = heads_tensor(rank, batch, heads, length, row, padding, dtype).random(seed, 0, 255);
+  for (int64_t i = 0; i < batch * heads * length; i++)
+    for (int64_t u = 0; u < dim / attention::kScaledUnit; u++) {
+      const float scale = float(1 + (i * 7 + u * 3) % 5) / 256;
+      uint8_t bytes[4];
+      std::memcpy(bytes, &scale, 4);
+      for (int64_t n = 0; n < 4; n++) t.set(i * row + dim + 4 * u + n, bytes[n]);
+    }
+  return t;
+}
+/// Number i of such a tensor, in the order of its rows of heads.
+inline double kept_at(const Tensor& t, DType dtype, int64_t dim, int64_t i) {
+  if (dtype != DType::kU8) return t.at(i);
+  const int64_t from = i / dim * attention::scaled_row_bytes(dim), d = i % dim;
+  uint8_t bytes[4];
+  for (int64_t n = 0; n < 4; n++)
+    bytes[n] = uint8_t(t.at(from + dim + d / attention::kScaledUnit * 4 + n));
+  float scale;
+  std::memcpy(&scale, bytes, 4);
+  return double(float(int8_t(uint8_t(t.at(from + d)))) * scale);
 }
 
 inline Tensor mask_tensor(const AttentionCase& c) {

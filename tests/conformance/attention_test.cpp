@@ -15,15 +15,17 @@ using namespace ingot::conformance;
 
 namespace {
 
-void run(const AttentionCase& c, int q_rank, int k_rank, int y_rank, DType kept) {
+void run(AttentionCase c, int q_rank, int k_rank, int y_rank, DType kept) {
+  constexpr int64_t kUnit = attention::kScaledUnit;
+  if (kept == DType::kU8)
+    c.dim = round_up(c.dim, kUnit), c.value_dim = round_up(c.value_dim, kUnit);
   AttentionAttributes t;
   t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
   t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
   Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
-  test.inputs = {
-      heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
-      heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding, kept).random(2),
-      heads_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding, kept).random(3)};
+  test.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
+                 kept_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding, kept, 2),
+                 kept_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding, kept, 3)};
   if (c.kind != MaskKind::kNone || !c.counts.empty()) test.inputs.push_back(mask_tensor(c));
   if (!c.counts.empty()) {
     Tensor counts(DType::kI64, {int64_t(c.counts.size())});
@@ -59,7 +61,9 @@ TEST_CASE("attention: lengths, widths, layouts") {
     for (int layout = 0; layout < 8; layout++) {
       const int k_rank = layout & 2 ? 4 : 3;
       run(c, layout & 1 ? 4 : 3, k_rank, layout & 4 ? 4 : 3, DType::kF32);
-      if (layout < 4) run(c, layout & 1 ? 4 : 3, k_rank, 3, DType::kF16);
+      if (layout >= 4) continue;
+      run(c, layout & 1 ? 4 : 3, k_rank, 3, DType::kF16);
+      run(c, layout & 1 ? 4 : 3, k_rank, 3, DType::kU8);
     }
 }
 
@@ -93,8 +97,8 @@ TEST_CASE("attention: masks, causal order, groups of heads, counts") {
       {"softcap", 1, 2, 2, 15, 21, 8, 8, C::kNone, {15, 21}, M::kFloat, {}, 0.5f},
   };
   for (const AttentionCase& c : cases)
-    for (const auto& [rank, kept] :
-         {std::pair(3, DType::kF32), std::pair(4, DType::kF32), std::pair(3, DType::kF16)})
+    for (const auto& [rank, kept] : {std::pair(3, DType::kF32), std::pair(4, DType::kF32),
+                                     std::pair(3, DType::kF16), std::pair(3, DType::kU8)})
       run(c, rank, rank, rank, kept);
 }
 
@@ -200,14 +204,15 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
 namespace {
 
 void check_same_bits(DType kept) {
-  constexpr int64_t kQueries = 90, kKeys = 400, kFirst = 250;
+  constexpr int64_t kQueries = 90, kKeys = 400, kFirst = 250, kDim = 32, kWidth = 6 * kDim;
   AttentionAttributes t;
   t.heads = 6, t.kv_heads = 2, t.scale = 0.3f;
-  const Tensor q = Tensor(DType::kF32, {kQueries, 1, 48}).random(1),
-               k = Tensor(kept, {2, kKeys, 16}).random(2),
-               v = Tensor(kept, {2, kKeys, 16}).random(3);
-  Tensor wide_k(DType::kF32, {2, kKeys, 16}), wide_v = wide_k;
-  for (int64_t i = 0; i < 2 * kKeys * 16; i++) wide_k.set(i, k.at(i)), wide_v.set(i, v.at(i));
+  const Tensor q = Tensor(DType::kF32, {kQueries, 1, kWidth}).random(1),
+               k = kept_tensor(3, 2, 2, kKeys, kDim, 0, kept, 2),
+               v = kept_tensor(3, 2, 2, kKeys, kDim, 0, kept, 3);
+  Tensor wide_k(DType::kF32, {2, kKeys, 2 * kDim}), wide_v = wide_k;
+  for (int64_t i = 0; i < 2 * kKeys * 2 * kDim; i++)
+    wide_k.set(i, kept_at(k, kept, kDim, i)), wide_v.set(i, kept_at(v, kept, kDim, i));
   for (const char* isa : {"scalar", "avx2", "avx512", "neon"}) {
     const KernelTable* const table = cpu_kernels(isa);
     if (!table) continue;
@@ -222,26 +227,26 @@ void check_same_bits(DType kept) {
       REQUIRE(kernel->run(a, team).ok());
     };
     Tensor counts(DType::kI64, {kQueries}), ones(DType::kI64, {kQueries}),
-        all(DType::kF32, {kQueries, 1, 48}), none;
+        all(DType::kF32, {kQueries, 1, kWidth}), none;
     for (int64_t i = 0; i < kQueries; i++) counts.set(i, double(kFirst + i)), ones.set(i, 1);
     const TensorView absent = none.view();
     run({q.view(), k.view(), v.view(), absent, counts.view(), ones.view()}, all.view());
-    Tensor widened(DType::kF32, {kQueries, 1, 48});
+    Tensor widened(DType::kF32, {kQueries, 1, kWidth});
     run({q.view(), wide_k.view(), wide_v.view(), absent, counts.view(), ones.view()},
         widened.view());
     int64_t at = -1;
     CHECK_MESSAGE(widened.same_bits(all, &at), "element " << at);
     int64_t differ = 0;
     for (int64_t i = 0; i < kQueries; i++) {
-      Tensor one(DType::kF32, {1, 1, 48}), y(DType::kF32, {1, 1, 48});
-      for (int64_t d = 0; d < 48; d++) one.set(d, q.at(i * 48 + d));
+      Tensor one(DType::kF32, {1, 1, kWidth}), y(DType::kF32, {1, 1, kWidth});
+      for (int64_t d = 0; d < kWidth; d++) one.set(d, q.at(i * kWidth + d));
       const Tensor count = Tensor(DType::kI64, {1}).values({double(kFirst + i)});
       TensorView keys = k.view(), values = v.view();
       keys.dims[0] = values.dims[0] = 1;  // the second batch by itself
-      keys.data = keys.as<char>() + kKeys * 16 * dtype_bytes(kept);
-      values.data = values.as<char>() + kKeys * 16 * dtype_bytes(kept);
+      const int64_t batch_bytes = kKeys * keys.dims[2] * dtype_bytes(kept);
+      keys.data = keys.as<char>() + batch_bytes, values.data = values.as<char>() + batch_bytes;
       run({one.view(), keys, values, absent, count.view()}, y.view());
-      for (int64_t d = 0; d < 48; d++) differ += y.at(d) != all.at(i * 48 + d);
+      for (int64_t d = 0; d < kWidth; d++) differ += y.at(d) != all.at(i * kWidth + d);
     }
     CHECK(differ == 0);
   }
@@ -252,8 +257,9 @@ void check_same_bits(DType kept) {
 TEST_CASE("attention: a query has the same bits in a run of its sequence, alone, and by itself") {
   check_same_bits(DType::kF32);
 }
-TEST_CASE("attention: keys and values in f16 have the bits of the same numbers in f32") {
+TEST_CASE("attention: keys and values in f16 and 8 bits have the bits of the same numbers in f32") {
   check_same_bits(DType::kF16);
+  check_same_bits(DType::kU8);
 }
 
 TEST_CASE("attention: the contract refuses") {
@@ -276,19 +282,23 @@ TEST_CASE("attention: the contract refuses") {
       {"attention's empty rows are a mean with a bool mask only",
        [](AttentionAttributes& t, Case&) { t.empty_rows = EmptyRows::kMean; }},
       {"attention.scale is finite", [](A& t, Case&) { t.scale = INFINITY; }},
-      {"attention's q and y are f32, k and v both f32 or f16",
+      {"attention's q and y are f32, k and v both f32, f16 or u8",
        [](A&, Case& c) { c.inputs[2].view().dtype = DType::kI32; }},
-      {"attention's q and y are f32, k and v both f32 or f16",
+      {"attention's q and y are f32, k and v both f32, f16 or u8",
        [](A&, Case& c) {
          c.inputs[1] = Tensor(DType::kF16, {2, 9, 16});
        }},
-      {"attention's q and y are f32, k and v both f32 or f16",
+      {"attention's q and y are f32, k and v both f32, f16 or u8",
        [](A&, Case& c) {
          c.inputs[0] = Tensor(DType::kF16, {2, 5, 16});
        }},
-      {"attention's q and y are f32, k and v both f32 or f16",
+      {"attention's q and y are f32, k and v both f32, f16 or u8",
        [](A&, Case& c) {
          c.outputs[0] = Tensor(DType::kF16, {2, 5, 16});
+       }},
+      {"attention's heads of u8 are whole blocks of 36 bytes",
+       [](A&, Case& c) {
+         c.inputs[1] = c.inputs[2] = Tensor(DType::kU8, {2, 9, 16});
        }},
       {"attention takes [B, T, heads * D] or [B, heads, T, D]",
        [](A&, Case& c) {

@@ -335,6 +335,9 @@ void add_attention(RefuseTable* t) {
   t->dims("y_width", 4, {1, 3, 8});
   t->dtype("keys_f16_alone", 1, DType::kF16);
   t->dtype("queries_f16", 0, DType::kF16);
+  t->spec("keys_u8_of_parts", [](ProgramSpec& p) {
+    for (size_t i = 1; i < 3; i++) p.values[i].dtype = DType::kU8;
+  });
   t->base("attention_batches", [] {
     AttentionAttributes a;
     convert::FileSpec f =

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/graph_evaluator.h"
 #include "tools/graph/tensor_math.h"
 
 using namespace ingot;
@@ -143,6 +144,34 @@ TEST_CASE("keys and values that are kept in f16 stay so where queries are f32") 
     model.graph.nodes[0].attributes[attr::reduction] = std::string("add");
     CHECK(compute_in_single(model) > 0);
   }
+}
+
+TEST_CASE("the reference's attention over rows of 8 bits is that over their numbers") {
+  constexpr int64_t kKeys = 3, kHeads = 2, kDim = 32, kRow = kDim + 4;
+  const auto result = [&](DType kept, int64_t row, const test::Tensor& keys) {
+    Model model;
+    const ValueId q = value(model, "q", DType::kF32, {1, 1, kHeads * kDim}),
+                  k = value(model, "k", kept, {1, kKeys, kHeads * row}),
+                  y = value(model, "y", DType::kF32, {1, 1, kHeads * kDim});
+    Node& node = add(model, op::Attention, {q, k, k}, y);
+    node.attributes = {{attr::heads, kHeads}, {attr::kv_heads, kHeads}, {attr::scale, 0.1}};
+    test::Evaluator evaluator(model);
+    test::Tensor queries{{1, 1, kHeads * kDim}, {}};
+    for (int64_t i = 0; i < kHeads * kDim; i++) queries.at.push_back(double(i % 7) - 3);
+    evaluator.set(q, queries), evaluator.set(k, keys);
+    evaluator.run(model.graph);
+    return evaluator.get(y).at;
+  };
+  test::Tensor codes{{1, kKeys, kHeads * kRow}, {}}, numbers{{1, kKeys, kHeads * kDim}, {}};
+  for (int64_t head = 0; head < kKeys * kHeads; head++) {
+    for (int64_t d = 0; d < kDim; d++) {
+      const int8_t code = int8_t(head * 41 + d * 29);
+      codes.at.push_back(double(uint8_t(code)));
+      numbers.at.push_back(code * (head % 2 ? 0.0625 : 0.03125));
+    }
+    for (const double byte : {0.0, 0.0, head % 2 ? 128.0 : 0.0, 61.0}) codes.at.push_back(byte);
+  }
+  CHECK(result(DType::kU8, kRow, codes) == result(DType::kF32, kDim, numbers));
 }
 
 TEST_CASE("bits are those of the type that the program states, whatever computes beside them") {

@@ -270,10 +270,12 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
 /// Keys and values [first, first + count) of the unit as panels. T: what they are in memory.
 template <class V, class T>
 void pack_block(AttentionJob& j, int64_t first, int64_t count) {
-  pack_keys<V>(static_cast<const T*>(j.k_data) + j.k.at(j.b, j.kv_head, first), j.k.token_stride,
-               count, j.k.dim, j.at(j.room.key_panels));
-  pack_values<V>(static_cast<const T*>(j.v_data) + j.v.at(j.b, j.kv_head, first), j.v.token_stride,
-                 count, j.v.dim, j.room.keys, j.at(j.room.value_panels));
+  const auto rows = [&](const void* data, const attention::Heads& h) {
+    return PackedRows<V, T>{static_cast<const T*>(data) + h.at(j.b, j.kv_head, first),
+                            h.token_stride, h.dim};
+  };
+  pack_keys(rows(j.k_data, j.k), count, j.at(j.room.key_panels));
+  pack_values(rows(j.v_data, j.v), count, j.room.keys, j.at(j.room.value_panels));
 }
 
 /// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.

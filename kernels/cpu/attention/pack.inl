@@ -1,40 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/attention/pack.inl - keys and values of one block as panels of 16, whatever lies
 // between their rows: parts of rows of a cache, which processors' own prefetchers do not follow.
-// Rows are floats or f16, which is widened.
+// Rows are floats, f16, which is widened, or codes of 8 bits with scales.
 #pragma once
+#include <cstring>
+
 #include "kernels/cpu/gemm/tile.inl"
+#include "runtime/op/attention_blocks.h"
 
 namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kRowsAhead = 32;  // fetched while a row is packed
 
-template <class V>
-INGOT_INLINE typename V::F load_row(const float* p) {
-  return V::load(p);
-}
-template <class V>
-INGOT_INLINE typename V::F load_row(const uint16_t* p) {
-  return V::load_f16(p);
-}
-template <class V>
-INGOT_INLINE typename V::F load_row_partial(const float* p, int64_t n) {
-  return V::load_partial(p, n);
-}
-template <class V>
-INGOT_INLINE typename V::F load_row_partial(const uint16_t* p, int64_t n) {
-  uint16_t all[V::kLanes] = {};
-  for (int64_t i = 0; i < n; i++) all[i] = p[i];
-  return V::load_f16(all);
-}
-
-/// Rows of `dim` elements, `stride` apart -> [ceil(count / 16)][dim][16]; lanes past the last row
-/// are zero.
+/// Rows of floats or f16, `stride` elements apart.
 template <class V, class T>
-void pack_keys(const T* rows, int64_t stride, int64_t count, int64_t dim, float* panels) {
+struct PackedRows {
+  using F = typename V::F;
+  const T* data;
+  int64_t stride, dim;
+  INGOT_INLINE void fetch(int64_t row, int64_t d) const { V::prefetch(data + row * stride + d); }
+  INGOT_INLINE F load(int64_t row, int64_t d) const { return load(data + row * stride + d); }
+  INGOT_INLINE F load_partial(int64_t row, int64_t d, int64_t n) const {
+    return load_partial(data + row * stride + d, n);
+  }
+
+ private:
+  static INGOT_INLINE F load(const float* p) { return V::load(p); }
+  static INGOT_INLINE F load(const uint16_t* p) { return V::load_f16(p); }
+  static INGOT_INLINE F load_partial(const float* p, int64_t n) { return V::load_partial(p, n); }
+  static INGOT_INLINE F load_partial(const uint16_t* p, int64_t n) {
+    uint16_t all[V::kLanes] = {};
+    for (int64_t i = 0; i < n; i++) all[i] = p[i];
+    return V::load_f16(all);
+  }
+};
+/// Of codes with scales, `stride` bytes apart. dim is a multiple of 32: a vector is whole or begins
+/// where the row ends.
+template <class V>
+struct PackedRows<V, uint8_t> {
+  using F = typename V::F;
+  static_assert(attention::kScaledUnit % V::kLanes == 0, "a vector has one scale");
+  const uint8_t* data;
+  int64_t stride, dim;
+  INGOT_INLINE void fetch(int64_t row, int64_t d) const { V::prefetch(data + row * stride + d); }
+  INGOT_INLINE F load(int64_t row, int64_t d) const {
+    const uint8_t* const p = data + row * stride;
+    float scale;
+    std::memcpy(&scale, p + dim + d / attention::kScaledUnit * 4, 4);
+    return V::mul(V::load_i8(reinterpret_cast<const int8_t*>(p) + d), V::splat(scale));
+  }
+  INGOT_INLINE F load_partial(int64_t row, int64_t d, int64_t n) const {
+    return n > 0 ? load(row, d) : V::zero();
+  }
+};
+
+/// Rows -> [ceil(count / 16)][dim][16]; lanes past the last row are zero.
+template <class V, class T>
+void pack_keys(PackedRows<V, T> rows, int64_t count, float* panels) {
   using F = typename V::F;
   constexpr int L = V::kLanes;
+  const int64_t dim = rows.dim;
   for (int64_t first = 0; first < count; first += L) {
     float* to = panels + first / kPanel * dim * kPanel + first % kPanel;
     const int64_t n = min_of(count - first, L);
@@ -43,16 +69,15 @@ void pack_keys(const T* rows, int64_t stride, int64_t count, int64_t dim, float*
       F square[L];
       if (n == L && left == L) {
         INGOT_UNROLL for (int i = 0; i < L; i++) {
-          const T* const from = rows + (first + i) * stride + d;
-          square[i] = load_row<V>(from);
-          if (d % kPanel == 0) V::prefetch(from + kRowsAhead * stride);
+          square[i] = rows.load(first + i, d);
+          if (d % kPanel == 0) rows.fetch(first + i + kRowsAhead, d);
         }
         V::transpose(square);
         INGOT_UNROLL for (int i = 0; i < L; i++) V::store(to + (d + i) * kPanel, square[i]);
         continue;
       }
       for (int i = 0; i < L; i++)
-        square[i] = i < n ? load_row_partial<V>(rows + (first + i) * stride + d, left) : V::zero();
+        square[i] = i < n ? rows.load_partial(first + i, d, left) : V::zero();
       V::transpose(square);
       for (int64_t i = 0; i < left; i++) V::store(to + (d + i) * kPanel, square[i]);
     }
@@ -63,25 +88,22 @@ void pack_keys(const T* rows, int64_t stride, int64_t count, int64_t dim, float*
       V::store(panels + first / kPanel * dim * kPanel + first % kPanel + d * kPanel, V::zero());
 }
 
-/// Rows of `dim` elements, `stride` apart -> [ceil(dim / 16)][block][16]; lanes past the last
-/// column are zero.
+/// Rows -> [ceil(dim / 16)][block][16]; lanes past the last column are zero.
 template <class V, class T>
-void pack_values(const T* rows, int64_t stride, int64_t count, int64_t dim, int64_t block,
-                 float* panels) {
+void pack_values(PackedRows<V, T> rows, int64_t count, int64_t block, float* panels) {
+  const int64_t dim = rows.dim;
   constexpr int kVecs = kPanel / V::kLanes;
   constexpr int64_t kTogether = 4 * kPanel;  // whose stores do not crowd a set of the cache
   for (int64_t begin = 0; begin < dim; begin += kTogether)
     for (int64_t i = 0; i < count; i++)
       for (int64_t c = begin; c < min_of(dim, begin + kTogether); c += kPanel) {
-        const T* const from = rows + i * stride + c;
         float* const to = panels + c * block + i * kPanel;
         const int64_t left = dim - c;
-        V::prefetch(from + kRowsAhead * stride);
-        INGOT_UNROLL for (int j = 0; j < kVecs; j++)
-            V::store(to + j * V::kLanes,
-                     left >= kPanel
-                         ? load_row<V>(from + j * V::kLanes)
-                         : load_row_partial<V>(from + j * V::kLanes,
+        rows.fetch(i + kRowsAhead, c);
+        INGOT_UNROLL for (int j = 0; j < kVecs; j++) V::store(
+            to + j * V::kLanes,
+            left >= kPanel ? rows.load(i, c + j * V::kLanes)
+                           : rows.load_partial(i, c + j * V::kLanes,
                                                max_of(0, min_of(left - j * V::kLanes, V::kLanes))));
       }
 }

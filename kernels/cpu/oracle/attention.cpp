@@ -3,6 +3,7 @@
 #include "runtime/op/attention.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/cpu/oracle/access.h"
@@ -25,6 +26,15 @@ double mask_at(const TensorView* mask, double hidden, int64_t b, int64_t h, int6
   return x;
 }
 
+/// Element d of the head of `dim` that begins at `at`.
+double element(const TensorView& t, int64_t dim, int64_t at, int64_t d) {
+  if (t.dtype != DType::kU8) return read(t, at + d);
+  const uint8_t* const row = t.as<const uint8_t>() + at;
+  float scale;
+  std::memcpy(&scale, row + dim + d / attention::kScaledUnit * 4, 4);
+  return double(float(int8_t(row[d])) * scale);
+}
+
 struct Row {
   const OpArguments& g;
   Heads q, k, v, y;
@@ -40,7 +50,7 @@ struct Row {
     const float* pq = g.inputs[0].as<const float>() + q.at(b, h, i);
     const int64_t key = k.at(kb, h / (t.heads / t.kv_heads), j);
     double sum = 0;
-    for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * read(g.inputs[1], key + d);
+    for (int64_t d = 0; d < q.dim; d++) sum += double(pq[d]) * element(g.inputs[1], k.dim, key, d);
     sum *= double(t.scale);
     if (t.softcap > 0) sum = double(t.softcap) * std::tanh(sum / double(t.softcap));
     // As an f32, which the masks of networks count on: where -1e9 hides every key of a row, all
@@ -58,7 +68,7 @@ struct Row {
       double all = 0;
       for (int64_t j = 0; j < keys; j++)
         all += std::exp(score(j) - top) *
-               read(g.inputs[2], v.at(kb, h / (t.heads / t.kv_heads), j) + d);
+               element(g.inputs[2], v.dim, v.at(kb, h / (t.heads / t.kv_heads), j), d);
       const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
       to[d] = sum != 0 ? float(all / sum) : is_nan ? NAN : 0.0f;
     }

@@ -19,7 +19,8 @@ Status plan_attention(const GpuWork& work) {
 }
 
 bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  return !a.optional(5);  // batches of keys that the data choose
+  // Neither batches of keys that the data choose, nor keys of 8 bits.
+  return !a.optional(5) && a.inputs[1].dtype != DType::kU8;
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {

@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "runtime/op/attention_blocks.h"
 #include "tools/diagnose/reference/evaluator.h"
 
 namespace ingot::reference {
 namespace {
 
-/// Element d of token t of head h of batch b, whichever of the two layouts.
+/// Element d of token t of head h of batch b, whichever of the two layouts. `is_8`: rows of codes
+/// and scales.
 struct Heads {
   const Tensor& x;
   int64_t heads;
+  bool is_8 = false;
   int64_t length() const { return x.dims[x.dims.size() - 2]; }
-  int64_t dim() const { return x.dims.size() == 4 ? x.dims[3] : x.dims[2] / heads; }
+  int64_t row() const { return x.dims.size() == 4 ? x.dims[3] : x.dims[2] / heads; }
+  int64_t dim() const {
+    return is_8 ? row() / attention::kScaledBytes * attention::kScaledUnit : row();
+  }
   size_t at(int64_t b, int64_t h, int64_t t, int64_t d) const {
     return size_t(x.dims.size() == 4 ? offset_of(x.dims, {b, h, t, d})
-                                     : offset_of(x.dims, {b, t, h * dim() + d}));
+                                     : offset_of(x.dims, {b, t, h * row() + d}));
+  }
+  double number(int64_t b, int64_t h, int64_t t, int64_t d) const {
+    if (!is_8) return x.at[at(b, h, t, d)];
+    const size_t from = at(b, h, t, dim() + d / attention::kScaledUnit * 4);
+    uint8_t bytes[4];
+    for (size_t i = 0; i < 4; i++) bytes[i] = uint8_t(x.at[from + i]);
+    float scale;
+    std::memcpy(&scale, bytes, 4);
+    return int8_t(uint8_t(x.at[at(b, h, t, d)])) * double(scale);
   }
 };
 
@@ -26,7 +42,9 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
   if (node.op != op::Attention) return {};
   const int64_t heads = node.integer(attr::heads, 1), kv_heads = node.integer(attr::kv_heads, 1),
                 group = heads / kv_heads;
-  const Heads q{e.in(node, 0), heads}, k{e.in(node, 1), kv_heads}, v{e.in(node, 2), kv_heads};
+  const bool is_8 = e.dtype(node.inputs[1]) == DType::kU8;
+  const Heads q{e.in(node, 0), heads}, k{e.in(node, 1), kv_heads, is_8},
+      v{e.in(node, 2), kv_heads, is_8};
   const double scale = node.number(attr::scale, 1), cap = node.number(attr::softcap, 0);
   const std::string causal = node.text(attr::causal, "none");
   Dimensions dims;
@@ -50,7 +68,7 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     for (int64_t j = 0; j < keys; j++) {
       double score = 0;
       for (int64_t d = 0; d < q.dim(); d++)
-        score += q.x.at[q.at(at[0], at[1], at[2], d)] * k.x.at[k.at(batch, at[1] / group, j, d)];
+        score += q.x.at[q.at(at[0], at[1], at[2], d)] * k.number(batch, at[1] / group, j, d);
       score *= scale;
       if (cap > 0) score = cap * std::tanh(score / cap);
       if (e.has(node, 3)) {
@@ -65,7 +83,7 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
     for (int64_t d = 0; d < v.dim(); d++) {
       double all = 0;
       for (int64_t j = 0; j < keys; j++)
-        all += weights[size_t(j)] * v.x.at[v.at(batch, at[1] / group, j, d)];
+        all += weights[size_t(j)] * v.number(batch, at[1] / group, j, d);
       y.at[out.at(at[0], at[1], at[2], d)] = sum != 0                           ? all / sum
                                              : empty == "nan" && k.length() > 0 ? double(NAN)
                                                                                 : 0;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/op/attention_blocks.h"
+
 namespace ingot::graph {
 
 ValueId as_heads(NodeContext& context, ValueId x, int64_t heads) {
@@ -105,7 +107,9 @@ void with_scores(NodeContext& context, ValueId k, ValueId v, double scale) {
 void normal_attention(NodeContext& context) {
   if (context.settled()) return;
   const Dims q = context.dims(0);
-  const Dim width = width_of(context.dims(2), context.node.integer(attr::kv_heads, 1));
+  Dim width = width_of(context.dims(2), context.node.integer(attr::kv_heads, 1));
+  if (context.dtype(2) == DType::kU8)
+    width = Dim(width.value().value_or(0) / attention::kScaledBytes * attention::kScaledUnit);
   if (q.size() == 4)
     context.set(0, context.dtype(0), {q[0], q[1], q[2], width});
   else
@@ -120,6 +124,9 @@ void attention(NodeContext& context) {
   if (heads_of(context, 2, attr::kv_num_heads) != kv_heads || kv_heads < 1 || heads % kv_heads != 0)
     context.corrupt("its " + std::to_string(heads) + " query heads do not share " +
                     std::to_string(kv_heads) + " key heads");
+  for (size_t i = 0; i < 3; i++)
+    if (context.dtype(i) == DType::kU8)
+      context.corrupt("its operand " + std::to_string(i) + " is u8, expected floats");
   const bool has_past = context.has(4);
   const Dims q = context.dims(0);
   const ValueId k = with_past(context, 1, 4, kv_heads, 1),
