@@ -130,6 +130,8 @@ TEST_CASE("decoder: caches may be f16; what is computed stays f32") {
   std::string notes;
   for (const std::string& note : m.notes) notes += note + "\n";
   CHECK(notes.find("as state in f16, 2048 bytes") != std::string::npos);  // 4 [64, 4]
+  options.cache = DType::kU8;
+  CHECK(refusal(llama(), options).find("--cache q8: heads are 4 wide") != std::string::npos);
 }
 
 TEST_CASE("decoder: rows of neighbors are put in the order of halves") {

@@ -26,12 +26,12 @@ from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, CONTEXT = 2, 32, 4, 2, 48, 61, 24
 
 
-def small_llama():
+def small_llama(width=WIDTH):
     metadata = {
         "general.architecture": "llama",
         "llama.block_count": LAYERS,
         "llama.context_length": 64,
-        "llama.embedding_length": WIDTH,
+        "llama.embedding_length": width,
         "llama.feed_forward_length": HIDDEN,
         "llama.attention.head_count": HEADS,
         "llama.attention.head_count_kv": KV_HEADS,
@@ -39,22 +39,22 @@ def small_llama():
     }
     rng = np.random.default_rng(1)
     matrix = lambda rows, columns: (rng.standard_normal((rows, columns)) / 4).astype(np.float32)
-    tensors = {"token_embd.weight": matrix(VOCABULARY, WIDTH)}
-    row = WIDTH // HEADS * KV_HEADS
+    tensors = {"token_embd.weight": matrix(VOCABULARY, width)}
+    row = width // HEADS * KV_HEADS
     for layer in range(LAYERS):
         for name, rows, columns in (
-            ("attn_q", WIDTH, WIDTH),
-            ("attn_k", row, WIDTH),
-            ("attn_v", row, WIDTH),
-            ("attn_output", WIDTH, WIDTH),
-            ("ffn_gate", HIDDEN, WIDTH),
-            ("ffn_up", HIDDEN, WIDTH),
-            ("ffn_down", WIDTH, HIDDEN),
+            ("attn_q", width, width),
+            ("attn_k", row, width),
+            ("attn_v", row, width),
+            ("attn_output", width, width),
+            ("ffn_gate", HIDDEN, width),
+            ("ffn_up", HIDDEN, width),
+            ("ffn_down", width, HIDDEN),
         ):
             tensors[f"blk.{layer}.{name}.weight"] = matrix(rows, columns)
         for name in ("attn_norm", "ffn_norm"):
-            tensors[f"blk.{layer}.{name}.weight"] = np.ones(WIDTH, np.float32)
-    tensors["output_norm.weight"] = np.ones(WIDTH, np.float32)
+            tensors[f"blk.{layer}.{name}.weight"] = np.ones(width, np.float32)
+    tensors["output_norm.weight"] = np.ones(width, np.float32)
     return metadata, tensors
 
 
@@ -149,9 +149,10 @@ def check_in_place(checks, ingot):
     checks.check(not copies, "nothing copies a cache", "\n".join(copies))
 
 
-def check_f16(checks, ingot, source, whole, tokens, *words):
-    """Caches in f16: half of their bytes, near the logits of f32, and the same bits among
+def check_cache(checks, ingot, source, kind, tokens, *words):
+    """Caches of another type: fewer bytes, near the logits of f32, and the same bits among
     themselves."""
+    dtype, share, most = {"f16": ("f16", 1 / 2, 2e-3), "q8": ("u8", 9 / 32, 4e-2)}[kind]
 
     def state_bytes():
         return json.loads(ingot("why", ingot.file, "--json").stdout)["memory"]["state"]
@@ -159,20 +160,18 @@ def check_f16(checks, ingot, source, whole, tokens, *words):
     for saved in pathlib.Path(ingot.folder).glob("*.state"):
         saved.unlink()
     checks.report("convert", ingot.convert(source, *words).error)
-    bytes_of_f32 = state_bytes()
-    words = (*words, "--cache", "f16")
-    checks.report("convert with f16", ingot.convert(source, *words).error)
-    checks.check(2 * state_bytes() == bytes_of_f32, "half of the bytes", state_bytes())
-    checks.check("f16 [" in ingot("inspect", ingot.file).output, "inspect names the type")
-    found = Run(ingot, "f16")(tokens)
+    bytes_of_f32, whole = state_bytes(), Run(ingot, "f32")(tokens)
+    words = (*words, "--cache", kind)
+    checks.report(f"convert with {kind}", ingot.convert(source, *words).error)
+    checks.check(state_bytes() == share * bytes_of_f32, f"bytes of {kind}", state_bytes())
+    checks.check(f"{dtype} [" in ingot("inspect", ingot.file).output, "inspect names the type")
+    found = Run(ingot, kind)(tokens)
     error = np.abs(found - whole).max() / np.abs(whole).max()
-    checks.check(0 < error < 2e-3, f"f16 differs by {error:.1e} of the largest logit")
+    checks.check(0 < error < most, f"{kind} differs by {error:.1e} of the largest logit")
     check_parts(checks, ingot, tokens)
     check_bounds(checks, ingot)
     check_slots(checks, ingot, source, tokens[:12], *words)
     check_lookup(checks, ingot, source, tokens[:12], *words)
-    refused = ingot.convert(source, "--cache", "q4")
-    checks.report("an unknown type", refused.refusal(1, "--cache q4: expected f32 or f16"))
 
 
 def check_split(checks, ingot, metadata, tensors, whole, tokens):
@@ -308,7 +307,14 @@ def main():
         check_split(checks, ingot, metadata, tensors, whole, tokens)
         check_slots(checks, ingot, source, tokens[:12], "--context", CONTEXT)
         check_lookup(checks, ingot, source, tokens[:12], "--context", CONTEXT)
-        check_f16(checks, ingot, source, whole, tokens, "--context", CONTEXT)
+        check_cache(checks, ingot, source, "f16", tokens, "--context", CONTEXT)
+        refused = ingot.convert(source, "--cache", "q4")
+        checks.report("an unknown type", refused.refusal(1, "--cache q4: expected f32, f16 or q8"))
+        refused = ingot.convert(source, "--cache", "q8")
+        checks.report("heads of 8", refused.refusal(5, "--cache q8: heads are 8 wide", "32"))
+        wide = pathlib.Path(folder) / "wide.gguf"
+        write_gguf(wide, *small_llama(32 * HEADS))
+        check_cache(checks, ingot, wide, "q8", tokens, "--context", CONTEXT)
         refused = ingot.convert(source, "--context", CONTEXT, "--lookup", CONTEXT)
         checks.report("a look-up of all tokens of a run", refused.refusal(5, "--lookup 24"))
         refused = ingot.convert(source, "--context", CONTEXT, "--slots", CONTEXT + 1)

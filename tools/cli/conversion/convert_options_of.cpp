@@ -97,8 +97,10 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
     options.context = parse_integer("--context", a.context, 1, int64_t(1) << 24);
   if (a.cache == "f16")
     options.cache = DType::kF16;
+  else if (a.cache == "q8")
+    options.cache = DType::kU8;
   else if (!a.cache.empty() && a.cache != "f32")
-    fail(Exit::kUsage, "--cache " + a.cache + ": expected f32 or f16");
+    fail(Exit::kUsage, "--cache " + a.cache + ": expected f32, f16 or q8");
   if (!a.slots.empty()) options.slots = int32_t(parse_integer("--slots", a.slots, 2, 256));
   if (!a.lookup.empty()) options.lookup = int32_t(parse_integer("--lookup", a.lookup, 1, 63));
   a.check_together();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/parts.h"
@@ -11,6 +12,9 @@
 
 namespace ingot::decoder {
 namespace {
+
+/// As --cache has it.
+const char* cache_name(DType dtype) { return dtype == DType::kU8 ? "q8" : dtype_name(dtype); }
 
 /// Tokens of a run: those of the context at most, and one for each slot at least. An embedding
 /// needs all rows of its text in one.
@@ -21,11 +25,15 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
     graph::fail_mismatch(file,
                          (options.slots    ? "--slots " + std::to_string(options.slots)
                           : options.lookup ? "--lookup " + std::to_string(options.lookup)
-                                           : std::string("--cache ") + dtype_name(options.cache)) +
+                                           : std::string("--cache ") + cache_name(options.cache)) +
                              ": an embedding model keeps nothing between runs");
   if (n.context > kMaxContext)
     graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": at most " +
                                    std::to_string(kMaxContext) + " tokens");
+  for (const int64_t width : {n.key_width, n.value_width})
+    if (options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
+      graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
+                                     " wide, expected a multiple of 32: f16 takes any");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
   const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
   if (!is_new && (given->second.low < 1 || given->second.high > n.context))
@@ -358,14 +366,24 @@ class Decoder : Parts {
     return made;
   }
 
-  /// All rows of a cache [context, row], or [slots, context, row], once `x` [T, row] stands at the
-  /// run's positions; `x` where none is kept.
-  ValueId cached(ValueId x, const std::string& name, int64_t row) {
+  /// Rows of heads as codes of 8 bits with scales: what BlockQuantize gives, less its sums.
+  ValueId in_8_bits(ValueId x, int64_t heads, int64_t width) {
+    const int64_t bytes = attention::scaled_row_bytes(width);
+    const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(width)}),
+                  all = b_.emit(op::BlockQuantize, {split}, typed(BlockType::kQ8_0));
+    return b_.reshape(b_.slice(all, 2, Dim(0), Dim(bytes)), {length_, Dim(heads * bytes)});
+  }
+  /// All rows of a cache [context, row], or [slots, context, row], once `x` [T, heads * width]
+  /// stands at the run's positions; `x` where none is kept.
+  ValueId cached(ValueId x, const std::string& name, int64_t heads, int64_t width) {
+    const bool is_8 = options_.cache == DType::kU8;
+    const int64_t row = heads * (is_8 ? attention::scaled_row_bytes(width) : width);
     if (is_pooled()) return b_.reshape(x, {Dim(1), length_, Dim(row)});
     Dims dims = {Dim(n_.context), Dim(row)};
     if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
     const ValueId before = net_.state(name, dims, options_.cache);
-    if (options_.cache != DType::kF32) x = b_.cast(x, options_.cache);
+    if (options_.cache != DType::kF32)
+      x = is_8 ? in_8_bits(x, heads, width) : b_.cast(x, options_.cache);
     const ValueId after =
         b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
     net_.keep(before, after);
@@ -398,8 +416,8 @@ class Decoder : Parts {
     const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads),
                   k = positioned(in.k, Role::kKNorm, i, at.kv_heads);
     const std::string number = std::to_string(i);
-    const ValueId keys = cached(k, "keys." + number, at.kv_heads * n_.key_width),
-                  values = cached(in.v, "values." + number, at.kv_heads * n_.value_width);
+    const ValueId keys = cached(k, "keys." + number, at.kv_heads, n_.key_width),
+                  values = cached(in.v, "values." + number, at.kv_heads, n_.value_width);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
     Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width)};
@@ -426,7 +444,7 @@ class Decoder : Parts {
       b_.note("keys and values of " +
               (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
               std::to_string(n_.context) + " tokens are kept as state in " +
-              dtype_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
+              cache_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
               trained_on);
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
