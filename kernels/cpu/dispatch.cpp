@@ -6,6 +6,10 @@
 #include <cpuid.h>
 #define INGOT_ASKS_CPUID 1
 #endif
+#if INGOT_HAVE_AMXBF16 && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #if (INGOT_HAVE_NEONFP16 || INGOT_HAVE_NEONDOT || INGOT_HAVE_NEONI8MM || INGOT_HAVE_NEON32 || \
      INGOT_HAVE_RVV) &&                                                                       \
     defined(__linux__)
@@ -53,6 +57,24 @@ bool has_avx512() {
 #endif
 #if INGOT_HAVE_AVX512VNNI
 bool has_avx512vnni() { return has_avx512() && (Cpuid(7, 0).c >> 11 & 1); }
+#endif
+#if INGOT_HAVE_AVX512BF16
+bool has_avx512bf16() { return has_avx512vnni() && (Cpuid(7, 1).a >> 5 & 1); }
+/// Not on Intel's, which start one every other cycle: half as many products as of f32.
+bool is_dot_quick() { return Cpuid(0, 0).b != 0x756e6547; }  // "Genu", of GenuineIntel
+#endif
+#if INGOT_HAVE_AMXBF16
+/// Linux lets a process use tiles once it has asked; asking again changes nothing.
+bool has_amxbf16() {
+#if defined(__linux__)
+  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  const uint32_t parts = 1u << 22 | 1u << 24;            // AMX-BF16, AMX-TILE
+  return has_avx512vnni() && (Cpuid(7, 1).a >> 5 & 1) && (Cpuid(7, 0).d & parts) == parts &&
+         system_keeps(0x600e6) && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 #endif
 #if INGOT_HAVE_NEONFP16
 bool has_neonfp16() {
@@ -123,6 +145,7 @@ bool has_rvv() {
 struct Isa {
   const KernelTable* table;
   bool (*runs_here)();
+  bool (*is_quick)() = always;  // not asked where it is named
 };
 constexpr Isa kIsas[] = {
     {&cpu::kScalarKernels, always},
@@ -140,6 +163,12 @@ constexpr Isa kIsas[] = {
 #endif
 #if INGOT_HAVE_AVX512VNNI
     {&cpu::kAvx512VnniKernels, has_avx512vnni},
+#endif
+#if INGOT_HAVE_AVX512BF16
+    {&cpu::kAvx512Bf16Kernels, has_avx512bf16, is_dot_quick},
+#endif
+#if INGOT_HAVE_AMXBF16
+    {&cpu::kAmxBf16Kernels, has_amxbf16},
 #endif
 #if INGOT_HAVE_NEON
     {&cpu::kNeonKernels, always},  // part of aarch64
@@ -180,6 +209,12 @@ constexpr const char* kNames[] = {
 #if INGOT_HAVE_AVX512VNNI
     "avx512vnni",
 #endif
+#if INGOT_HAVE_AVX512BF16
+    "avx512bf16",
+#endif
+#if INGOT_HAVE_AMXBF16
+    "amxbf16",
+#endif
 #if INGOT_HAVE_NEON
     "neon",
 #endif
@@ -208,7 +243,7 @@ constexpr const char* kNames[] = {
 const KernelTable* cpu_kernels(const char* isa) {
   const KernelTable* best = nullptr;
   for (const Isa& candidate : kIsas) {
-    if (isa && std::strcmp(isa, candidate.table->isa) != 0) continue;
+    if (isa ? std::strcmp(isa, candidate.table->isa) != 0 : !candidate.is_quick()) continue;
     if (candidate.runs_here()) best = candidate.table;
   }
   return best;

@@ -7,10 +7,11 @@ bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out) {
   Blocks b;
   b.channels = round_up(c, kRows);
   if (!checked_mul(taps, b.channels, &b.k) || b.k >= int64_t{1} << 40) return false;
-  const int64_t fit = conv::kBandBytes / 2 / b.k / kRows * kRows;
+  const int64_t widest = round_up(b.k, kStep);
+  const int64_t fit = conv::kBandBytes / 2 / widest / kRows * kRows;
   b.rows = fit < kLeastRows ? kLeastRows : fit;
   b.rows = b.rows < rows ? b.rows : round_up(rows, kRows);
-  b.bytes = uint64_t(b.k) * uint64_t(2 * b.rows + 2 * kPanel);
+  b.bytes = uint64_t(widest) * uint64_t(2 * b.rows + 4 * kPanel);
   *out = b;
   return true;
 }
@@ -18,6 +19,10 @@ bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out) {
 bool pays(int64_t c, int64_t o, int64_t rows) {
   const bool is_filled = c >= 2 * kRows || (c > 0 && c % kRows == 0);
   return is_filled && o > kPanel / 2 && rows >= kRows;
+}
+
+bool pays_in_tiles(int64_t taps, int64_t c, int64_t o, int64_t rows) {
+  return rows >= 16 && (taps == 1 ? c >= 24 : c > 0 && c % kRows == 0) && o >= ceil_div(512, c);
 }
 
 bool takes(const Conv2dAttributes& t, const conv::Extents& e) {

@@ -10,18 +10,23 @@
 //           chain of fma in f16 from zero, and its sum is added to one f32 sum that begins at the
 //           bias. An output that is not finite then is computed again in f32, in the contract's
 //           order: what f16 cannot hold costs time, not the answer.
-//   bf16    one f32 sum that begins at the bias, to which four products at a time are added: two,
-//           then two, each pair summed first; those sums are rounded to odd, and subnormal numbers
-//           are zero. bf16 has f32's range, so that nothing is computed again; an infinite weight
-//           is multiplied by the zeros of a border as well.
+//   bf16    one f32 sum that begins at the bias. Subnormal numbers are zero. bf16 has f32's range,
+//           so that nothing is computed again; an infinite weight is multiplied by the zeros of a
+//           border as well. What is added at a time:
+//     Arm          four products: two, then two, each pair summed first; those sums are rounded to
+//                  odd
+//     AVX512-BF16  one product, fused: of each pair of k the second first
+//     AMX          32 products: those of even k and those of odd k are two chains of fma from zero,
+//                  which are added to each other first
 #pragma once
 #include "runtime/op/conv_blocks.h"
 
 namespace ingot::half_products {
 
 constexpr int64_t kRows = 8;          // of a register tile, and k that it takes together
-constexpr int64_t kLeastRows = 64;    // of a block, however long they are
+constexpr int64_t kLeastRows = 256;   // of a block, however long they are
 constexpr int64_t kLongestRun = 128;  // k, of f16
+constexpr int64_t kStep = 32;         // k, of a tile of AMX
 
 /// How a product is cut.
 struct Blocks {
@@ -37,6 +42,10 @@ bool blocks(int64_t taps, int64_t c, int64_t rows, Blocks* out);
 /// Whether such a product of `rows` rows takes less time of halves: padded channels are no third of
 /// it, panels are more than half full, and a panel that is rounded serves a whole tile.
 bool pays(int64_t c, int64_t o, int64_t rows);
+
+/// Whether it does on x86, where a tile has 16 rows, and products are so quick that rounding must
+/// pay: measured with AMX. Windows are rounded by whole groups of eight channels.
+bool pays_in_tiles(int64_t taps, int64_t c, int64_t o, int64_t rows);
 
 /// A convolution, or a stage of a chain; `rows`: output pixels that are computed together.
 bool takes(const Conv2dAttributes& t, const conv::Extents& e);

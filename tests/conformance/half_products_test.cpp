@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of fp16 and bf16 programs: of halves where the processor multiplies them, in f32
-// elsewhere. Runs on every instruction set, so that an emulated processor without FEAT_FP16 or
-// FEAT_BF16 runs the same cases.
+// elsewhere. Runs on every instruction set, so that a processor without them runs the same cases.
 #include "runtime/op/half_products.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -29,15 +29,21 @@ const char* precision_of(ReducedPrecision precision) {
   return precision == ReducedPrecision::kF16 ? "fp16" : "bf16";
 }
 
+/// On x86.
+bool multiplies_tiles(ReducedPrecision precision) {
+  return precision == ReducedPrecision::kBf16 &&
+         (cpu_kernels("avx512bf16") || cpu_kernels("amxbf16"));
+}
 bool multiplies(ReducedPrecision precision) {
-  return cpu_kernels(precision == ReducedPrecision::kF16 ? "neonfp16" : "neonbf16") != nullptr;
+  return cpu_kernels(precision == ReducedPrecision::kF16 ? "neonfp16" : "neonbf16") ||
+         multiplies_tiles(precision);
 }
 
-/// The name that the best instruction set here has for what may be of halves.
-std::string expected_name(ReducedPrecision precision, const std::string& kernel) {
-  return kernel + (!multiplies(precision)                ? "_f32"
-                   : precision == ReducedPrecision::kF16 ? "_f16"
-                                                         : "_bf16");
+/// The name that the best instruction set here has for what may be of halves, and `pays_in_tiles`.
+std::string expected_name(ReducedPrecision precision, const std::string& kernel,
+                          bool pays_in_tiles) {
+  const bool is_f32 = !multiplies(precision) || (multiplies_tiles(precision) && !pays_in_tiles);
+  return kernel + (is_f32 ? "_f32" : precision == ReducedPrecision::kF16 ? "_f16" : "_bf16");
 }
 
 struct Half {
@@ -91,7 +97,9 @@ void run_conv(ReducedPrecision precision, const Half& c, const Spoil& spoil,
   test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = {4e-6, absolute};
   for (int i = 0; i < 2; i++)
     test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
-  CHECK(run_case(test) == expected_name(precision, "conv2d_direct"));
+  CHECK(run_case(test) == expected_name(precision, "conv2d_direct",
+                                        half_products::pays_in_tiles(int64_t(c.kernel) * c.kernel,
+                                                                     c.c, c.o, c.n * oh * ow)));
 }
 void run_conv(ReducedPrecision precision, const Half& c) {
   run_conv(precision, c, [](Tensor&, Tensor&) {});
@@ -124,17 +132,27 @@ TEST_CASE("halves: convolutions by tails of rows, channels, outputs and runs") {
       {"two blocks of rows", 1, 14, 14, 160, 17, 3, 1, 1, 1, kLeakySpec},
       {"sums finished later", 1, 13, 23, 16, 32, 1, 1, 1, 0, kSiluSpec},
   };
+  for (const char* isa : {"neonfp16", "neonbf16", "avx512bf16", "amxbf16"})
+    for (const char* built : built_isas())
+      if (std::strcmp(isa, built) == 0 && !cpu_kernels(isa))
+        std::printf("[skip] no %s kernels on this machine\n", isa);
   for (const ReducedPrecision precision : kFormats)
-    for (const Half& c : cases) run_conv(precision, c);
+    for (Half c : cases) {
+      run_conv(precision, c);
+      if (!multiplies_tiles(precision)) continue;
+      // more rows, channels and outputs, with the same tails: as many as x86 asks for
+      c.n += 2, c.c += 32, c.o += 32;
+      run_conv(precision, c);
+    }
 }
 
 TEST_CASE("halves: every convolution of the other suite, where it may be of halves and where not") {
   for (const ReducedPrecision precision : kFormats) {
-    const std::string name = expected_name(precision, "conv2d_direct");
+    const std::string name = expected_name(precision, "conv2d_direct", true);
     int taken = 0;
     for (const Conv2dCase& c : kConv2dCases)
       taken += run_conv2d(c, true, {2e-6, 6e-6}, precision) == name;
-    if (multiplies(precision)) CHECK(taken > 5);
+    if (multiplies(precision)) CHECK(taken >= 5);
   }
 }
 
@@ -144,7 +162,8 @@ TEST_CASE("halves: what f16 cannot hold") {
          {Half{"pointwise", 1, 5, 5, 32, 40, 1, 1, 1, 0, kReluSpec, Residual::kFirst},
           Half{"pointwise, limits", 1, 5, 7, 32, 32, 1, 1, 1, 0, kRelu6Spec},
           Half{"pointwise, long activation", 1, 17, 9, 16, 32, 1, 1, 1, 0, kSiluSpec},
-          Half{"window", 1, 6, 7, 16, 32, 3, 1, 1, 1}}) {
+          Half{"window", 1, 6, 7, 16, 32, 3, 1, 1, 1},
+          Half{"window, wide", 1, 6, 7, 32, 48, 3, 1, 1, 1, kReluSpec, Residual::kAfter}}) {
       INFO(std::string(c.name));
       // one number of a pixel, by which the others are not to lose
       for (const float number : {1e5f, -3e6f, 65520.0f, kInfinity, -kInfinity, kNan})
@@ -183,7 +202,7 @@ TEST_CASE("halves: what f16 cannot hold") {
 TEST_CASE("halves: bf16 is rounded to the nearest, ties to even") {
   const double numbers[] = {1 + 0x1p-8,  1 + 0x3p-8,           1 + 0x1p-8 + 0x1p-20, -1 - 0x1p-8,
                             -1 - 0x3p-8, 1 + 0x1p-8 - 0x1p-20, 3 - 0x1p-7,           0x1p-120};
-  for (const int64_t c : {8, 16, 19, 35})  // groups of eight, pairs of them, and tails
+  for (const int64_t c : {8, 16, 19, 35, 64})  // groups of eight, pairs of them, and tails
     run_conv(ReducedPrecision::kBf16, {"ties", 1, 4, 5, c, 24}, [&](Tensor& x, Tensor& w) {
       for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, numbers[i % 8]);
       for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, numbers[i * 5 % 8]);
@@ -193,7 +212,7 @@ TEST_CASE("halves: bf16 is rounded to the nearest, ties to even") {
 TEST_CASE("halves: sums of one sign") {
   for (const ReducedPrecision precision : kFormats)
     for (const int64_t k : {96, 768, 4096}) {
-      const Half c{"one sign", 1, 3, 5, k, 16};
+      const Half c{"one sign", 1, 3, 7, k, 16};
       run_conv(precision, c, [&](Tensor& x, Tensor& w) {
         for (int64_t i = 0; i < x.view().elements(); i++) x.set(i, std::fabs(x.at(i)));
         for (int64_t i = 0; i < w.view().elements(); i++) w.set(i, std::fabs(w.at(i)));
@@ -212,7 +231,7 @@ TEST_CASE("halves: linear") {
     int64_t x_padding = 0, y_padding = 0;
   };
   const ActivationSpec gelu{Activation::kGelu, 0, 0};
-  const Row rows[] = {
+  std::vector<Row> rows = {
       {"one row", {1, 64}, 32, {}, 0, false},
       {"seven rows", {7, 64}, 32, gelu, 0, false},
       {"few channels", {16, 12}, 32, {}, 0, false},
@@ -223,7 +242,10 @@ TEST_CASE("halves: linear") {
       {"views", {19, 16}, 17, kReluSpec, 1, true, 5, 3},
       {"rows beyond one block", {90, 5000}, 18},
       {"tiles of rows and outputs", {3, 130, 36}, 200, gelu, 2},
+      {"seventeen rows of odd length", {17, 65}, 600, kReluSpec, 2},
   };
+  if (multiplies_tiles(ReducedPrecision::kBf16))
+    rows.push_back({"two blocks of rows, panels in turn", {270, 1100}, 250, {}, 2});
   for (const ReducedPrecision precision : kFormats)
     for (const Row& c : rows) {
       CAPTURE(precision_of(precision));
@@ -243,7 +265,11 @@ TEST_CASE("halves: linear") {
       test.rounded_inputs = test.oracle_inputs, test.rounded_tolerance = test.tolerance;
       for (int i = 0; i < 2; i++)
         test.rounded_inputs[size_t(i)] = to_bf16(test.oracle_inputs[size_t(i)]);
-      CHECK(run_case(test) == (c.of_halves ? expected_name(precision, "linear") : "linear_f32"));
+      CHECK(run_case(test) == (c.of_halves
+                                   ? expected_name(precision, "linear",
+                                                   half_products::pays_in_tiles(
+                                                       1, k, c.o, test.outputs[0].view().rows()))
+                                   : "linear_f32"));
     }
 }
 
@@ -287,7 +313,7 @@ TEST_CASE("halves: chains") {
           c = s.o;
         }
         test.outputs = {Tensor(DType::kF32, {n, h, w, c})};
-        CHECK(run_case(test) == expected_name(precision, "chain"));
+        CHECK(run_case(test) == expected_name(precision, "chain", true));
       }
 }
 

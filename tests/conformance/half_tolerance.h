@@ -10,8 +10,8 @@
 
 namespace ingot::conformance {
 
-/// What a kernel multiplies. Kernels of the same precision agree with each other, and with the
-/// oracle by a part of the largest number of a row: well within the 1e-2 and 3e-2 that `ingot
+/// What a kernel multiplies. It agrees with itself for any number of threads, and with the oracle
+/// by a part of the largest number of a row: well within the 1e-2 and 3e-2 that `ingot
 /// check` allows of the largest of all.
 inline ReducedPrecision reduced_precision_of(const KernelEntry& kernel) {
   const std::string name = kernel.name;

@@ -3,15 +3,18 @@
 
 #include <cstring>
 
-#include "kernels/cpu/cpu_kernels.h"
 #include "runtime/device/gpu/kernel_set.h"
 
 namespace ingot::cli {
 namespace {
 
-bool goes_on_with(const KernelTable* table, const char* isa) {
+/// Whether a kernel of the table, or of one that it goes on with, has such a name.
+bool multiplies(const KernelTable* table, const char* suffix) {
   for (; table; table = table->fallback)
-    if (table->isa && std::strcmp(table->isa, isa) == 0) return true;
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+      const char* const tail = std::strrchr(table->entries[i].name, '_');
+      if (tail && std::strcmp(tail, suffix) == 0) return true;
+    }
   return false;
 }
 
@@ -20,15 +23,16 @@ bool goes_on_with(const KernelTable* table, const char* isa) {
 DType product_type(uint8_t precision, const KernelTable* table) {
   const bool in_f16 = GpuPrecision(precision) == GpuPrecision::kFp16,
              in_bf16 = GpuPrecision(precision) == GpuPrecision::kBf16;
-  if (in_f16 && goes_on_with(table, "neonfp16")) return DType::kF16;
-  if (in_bf16 && goes_on_with(table, "neonbf16")) return DType::kBF16;
+  if (in_f16 && multiplies(table, "_f16")) return DType::kF16;
+  if (in_bf16 && multiplies(table, "_bf16")) return DType::kBF16;
   return DType::kInvalid;
 }
 
 const ingot_kernel_table* without_halves(const ingot_kernel_table* table) {
-  const auto* const kernels = reinterpret_cast<const KernelTable*>(table);
-  if (!goes_on_with(kernels, "neonfp16") && !goes_on_with(kernels, "neonbf16")) return table;
-  return reinterpret_cast<const ingot_kernel_table*>(cpu_kernels("neon"));
+  const auto* kernels = reinterpret_cast<const KernelTable*>(table);
+  while (kernels && (multiplies(kernels, "_f16") || multiplies(kernels, "_bf16")))
+    kernels = kernels->fallback;
+  return reinterpret_cast<const ingot_kernel_table*>(kernels);
 }
 
 }  // namespace ingot::cli

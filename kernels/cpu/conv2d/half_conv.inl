@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/conv2d/half_conv.inl - direct convolutions of halves, alone and as stages of a chain,
-// whose others are computed in f32. Format: kernels/cpu/gemm/half_gemm.inl.
+// whose others are computed in f32. Format: kernels/cpu/gemm/half_job.inl.
 #pragma once
 #include "kernels/cpu/conv2d/chain.inl"
-#include "kernels/cpu/gemm/half_gemm.inl"
+#include "kernels/cpu/gemm/half_job.inl"
 
 namespace ingot::cpu {
 namespace {
@@ -25,7 +25,8 @@ inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t r
 /// Whether kernels of that format compute it.
 template <class Format>
 bool half_conv_takes(const Conv2dAttributes& t, const conv::Extents& e) {
-  return t.reduced_precision == Format::kPrecision && half_products::takes(t, e);
+  return t.reduced_precision == Format::kPrecision && half_products::takes(t, e) &&
+         Format::pays(int64_t{t.kernel_h} * t.kernel_w, e.c, e.o, e.n * e.oh * e.ow);
 }
 
 template <class Format>

@@ -185,6 +185,7 @@ INGOT_INLINE void narrow_dense(const float* from, int64_t count, uint16_t* to) {
 /// Rows of a tile lie as [k / 8][row][8], panels as [k][16].
 struct F16Format {
   static constexpr ReducedPrecision kPrecision = ReducedPrecision::kF16;
+  static constexpr bool pays(int64_t, int64_t, int64_t, int64_t) { return true; }
   static constexpr int64_t kTogether = 8;
 
   INGOT_INLINE static void put(float32x4_t low, float32x4_t high, int64_t, uint16_t* to) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/gemm/half_gemm.inl - products of halves: rows times panels, where both are rounded on
-// the way into the scratch. Rows are what lies there, or windows of images: the sum of an output is
-// over (tap, channel) either way. How it is cut, and in which order it is added:
-// runtime/op/half_products.h. Format (half_f16.inl, half_bf16.inl) says how a tile reads its
-// operands and multiplies them:
-//   kPrecision                    attributes that ask for it
+// kernels/cpu/gemm/half_gemm.inl - products of halves on 64-bit Arm. Format (half_f16.inl,
+// half_bf16.inl) also says how a tile reads its operands and multiplies them:
 //   kTogether                  k of a row that lie together in a tile: [k / kTogether][row][k]
 //   put(low, high, n, to)      eight channels of a row in a tile of n
 //   put_pairs(from, pairs, n, to)          16 channels, `pairs` times
@@ -14,21 +10,10 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/cpu/gemm/gemm.inl"
-#include "runtime/op/half_products.h"
+#include "kernels/cpu/gemm/half_job.inl"
 
 namespace ingot::cpu {
 namespace {
-
-/// Images that windows read; strides in elements. With ring > 0 rows lie in slots as those of
-/// conv2d/band.inl.
-struct HalfImages {
-  const float* at = nullptr;
-  int64_t h = 0, w = 0, pixel_stride = 0, row_stride = 0, image_stride = 0, ring = 0, origin = 0;
-  const float* row(int64_t image, int64_t y) const {
-    return at + image * image_stride + (ring ? (y - origin) % ring : y) * row_stride;
-  }
-};
 
 /// What tiles of rows multiply, and where.
 struct HalfTile {
@@ -41,29 +26,6 @@ struct HalfTile {
   int64_t eights;        // of a panel's columns: bf16 leaves the second one alone where it can
 };
 static_assert(offsetof(Epilogue, high) == offsetof(Epilogue, low) + 4, "ld2r of the limits");
-
-struct HalfJob {
-  const Conv2dAttributes* windows = nullptr;  // null: rows as they lie at a
-  HalfImages in;
-  int64_t oh = 1, ow = 1;
-  const float* a = nullptr;  // of row `first`
-  int64_t a_stride = 0;
-  int64_t taps = 1, c = 0;
-  half_products::Blocks blocks;
-  const float* weights = nullptr;  // panels16 [.][tap][channel][16]
-  const float* bias = nullptr;     // vector16 or null
-  // Output and residual (or null) of row `first`; those behind it lie behind it.
-  float* out = nullptr;
-  const float* residual = nullptr;
-  int64_t first = 0, out_stride = 0, o = 0;
-  const Epilogue* epilogue = nullptr;
-  char* scratch = nullptr;
-
-  float* out_at(int64_t row) const { return out + (row - first) * out_stride; }
-  const float* residual_at(int64_t row) const {
-    return residual ? residual + (row - first) * epilogue->residual_stride : nullptr;
-  }
-};
 
 /// c floats (of null: zeros) of a row in a tile of n, the last group filled up with zeros; where
 /// the row goes on.
@@ -85,24 +47,6 @@ INGOT_INLINE uint16_t* pack_channels(const float* from, int64_t c, int64_t n, ui
   if (c % 8 == 0) return to;
   Format::put(V::load_partial(from, c % 8), V::load_partial(from + 4, c % 8 - 4), n, to);
   return to + 8 * n;
-}
-
-/// Calls f(channels) for each tap of a row: where they lie, or null outside of the image.
-template <class F>
-INGOT_INLINE void for_taps(const HalfJob& j, int64_t row, F f) {
-  if (!j.windows) return f(j.a + (row - j.first) * j.a_stride);
-  const Conv2dAttributes& t = *j.windows;
-  const int64_t line = row / j.ow, x = (row - line * j.ow) * t.stride_w - t.pad_left,
-                image = line / j.oh, y = (line - image * j.oh) * t.stride_h - t.pad_top;
-  for (int64_t ky = 0; ky < t.kernel_h; ky++) {
-    const int64_t iy = y + ky * t.dilation_h;
-    const bool is_inside = iy >= 0 && iy < j.in.h;
-    const float* const from = is_inside ? j.in.row(image, iy) : nullptr;
-    for (int64_t kx = 0; kx < t.kernel_w; kx++) {
-      const int64_t ix = x + kx * t.dilation_w;
-      f(is_inside && ix >= 0 && ix < j.in.w ? from + ix * j.in.pixel_stride : nullptr);
-    }
-  }
 }
 
 /// Rows [row, row + count) as a tile of n, those that are not there as zeros.
@@ -249,13 +193,14 @@ class HalfPanel {
   alignas(64) float sums_[8 * kPanel];
 };
 
-/// Rows [rows) times panels [panels).
 template <class Format>
 void half_gemm(const HalfJob& j, Range rows, Range panels) {
   if (rows.count() <= 0 || panels.count() <= 0) return;
   uint16_t* const block = reinterpret_cast<uint16_t*>(j.scratch);
   uint16_t* const panel = block + j.blocks.rows * j.blocks.k;
-  const int64_t count = ceil_div(rows.count(), j.blocks.rows),
+  const int64_t fit = max_of(64, conv::kBandBytes / 2 / j.blocks.k / half_products::kRows *
+                                     half_products::kRows),  // of an L2 cache
+      count = ceil_div(rows.count(), min_of(fit, j.blocks.rows)),
                 step = round_up(ceil_div(rows.count(), count), half_products::kRows);
   for (int64_t r = rows.begin; r < rows.end; r += step) {
     const int64_t n = min_of(step, rows.end - r);
@@ -270,8 +215,7 @@ void half_gemm(const HalfJob& j, Range rows, Range panels) {
   }
 }
 
-/// The whole product, divided among the team: panels where rounding them takes longer than rounding
-/// the rows.
+/// Divided by panels where rounding them takes longer than rounding the rows.
 template <class Format>
 void half_gemm_team(const HalfJob& j, int64_t rows, const Team& team) {
   const int64_t panels = ceil_div(j.o, kPanel);

@@ -2,7 +2,7 @@
 // kernels/cpu/linear/half_linear.inl - rows times constant panels of halves. Contract:
 // runtime/op/linear.h.
 #pragma once
-#include "kernels/cpu/gemm/half_gemm.inl"
+#include "kernels/cpu/gemm/half_job.inl"
 #include "kernels/cpu/linear/linear.inl"
 
 namespace ingot::cpu {
@@ -11,7 +11,8 @@ namespace {
 template <class Format>
 bool half_linear_supports(const OpArguments& a) {
   return a.as<LinearAttributes>().reduced_precision == Format::kPrecision && linear_in_halves(a) &&
-         linear_supports(a);
+         linear_supports(a) &&
+         Format::pays(1, a.inputs[0].row_length(), a.outputs[0].row_length(), a.outputs[0].rows());
 }
 
 template <class Format>

@@ -102,7 +102,7 @@ std::vector<Finding> machine_findings(const MachineFacts& facts) {
 
 std::vector<std::string> unused_vectors(const MachineFacts& facts) {
   std::vector<std::string> out;
-  for (const char* name : {"sve", "sve2", "sme", "sme2", "avx512_bf16", "avx512_fp16", "amx_tile"})
+  for (const char* name : {"sve", "sve2", "sme", "sme2", "avx512_fp16"})
     if (has(facts.features, name)) out.push_back(name);
   return out;
 }

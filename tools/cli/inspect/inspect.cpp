@@ -340,8 +340,7 @@ void print_inspection(const Json& r, const InspectArguments& a) {
            r["precision"] == "fp16"
                ? "also on 64-bit Arm that multiplies f16; other CPUs compute them in f32"
            : r["precision"] == "bf16"
-               ? "as fast has them; in bf16 on 64-bit Arm that multiplies it; other CPUs compute "
-                 "them in f32"
+               ? "as fast has them; in bf16 on CPUs that multiply it; others compute them in f32"
                : "the CPU computes them in f32");
   print_precision_check(r["precision_check"]);
   for (const Json& t : r["tunings"]) {

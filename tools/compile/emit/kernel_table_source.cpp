@@ -27,6 +27,9 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"avx512", "avx512", "", INGOT_AVX512_FLAGS " -mavx2 -mfma -mtune=icelake-server"},
     {"avx512vnni", "avx512", "INGOT_SIMD_VNNI",
      INGOT_AVX512_FLAGS " -mavx512vnni -mavx2 -mfma -mtune=icelake-server"},
+    // amxbf16 asks the system for its tiles, which a table of rows alone does not
+    {"avx512bf16", "avx512", "INGOT_SIMD_VNNI",
+     INGOT_AVX512_FLAGS " -mavx512vnni -mavx512bf16 -mavx2 -mfma -mtune=icelake-server"},
     {"neon", "neon", "", ""},
     {"neonfp16", "neon", "", " -march=armv8.2-a+fp16"},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
@@ -76,8 +79,8 @@ struct HalfRows {
   const char* rows;
 };
 constexpr HalfRows kHalfRows[] = {
-    {"_f16", "+fp16", "f16_products", "kF16Kernels"},
-    {"_bf16", "+bf16", "bf16_products", "kBf16Kernels"},
+    {"_f16", "fp16", "f16_products", "kF16Kernels"},
+    {"_bf16", "bf16", "bf16_products", "kBf16Kernels"},
 };
 
 std::vector<HalfRows> halves_of(const std::vector<std::string>& kernels) {
@@ -143,7 +146,7 @@ std::string kernel_table_source(const std::string& model, const std::string& isa
   const std::vector<HalfRows> halves = halves_of(kernels);
   std::string flags = build.flags;
   for (const HalfRows& half : halves)
-    if (flags.find(half.feature) == std::string::npos) flags += half.feature;
+    if (flags.find(half.feature) == std::string::npos) flags += std::string("+") + half.feature;
   std::string printable;  // a file name may hold anything; a comment may not
   for (const char c : model) printable += c >= ' ' && c <= '~' && c != '\\' ? c : '?';
   std::string source = "// The kernels of " + printable +

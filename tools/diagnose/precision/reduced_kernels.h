@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/diagnose/precision/reduced_kernels.h - a CPU's kernels that round what another device would
 // round of a program: in fast and fp16 a GPU operands of products on tensor cores and, in fp16,
-// what is f16 in its memory; in bf16 64-bit Arm operands of products of halves. Which these are the
+// what is f16 in its memory; in bf16 a CPU operands of products of halves. Which these are the
 // GPU's own rows and runtime/op/half_products.h say; sums are f32 there and here. Products of a few
 // rows are rounded as those of many are, so that a file holds at any batch. Not rounded: weights of
 // attention's values and of 8 and 4 bits.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels/cpu/isa/avx512bf16.cpp - products of programs in bf16 by AVX512-BF16, and by AMX where
+// the compiler has it; the rest is avx512vnni's. One file, since both share all but the innermost
+// loop, and compilers use no tile by themselves.
+#include "kernels/cpu/simd/avx512.h"
+// order: the vectors first
+#include "kernels/cpu/bf16_products.inl"
+#include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/rows.inl"
+#if INGOT_HAVE_AMXBF16
+#include "kernels/cpu/gemm/pairs_amx.inl"
+#endif
+
+namespace ingot::cpu {
+namespace {
+
+constexpr auto kEntries = rows_of(kBf16Kernels);
+
+}  // namespace
+
+const KernelTable kAvx512Bf16Kernels = {"avx512bf16", kEntries.rows, kEntries.kCount,
+                                        &kAvx512VnniKernels, 256};
+
+#if INGOT_HAVE_AMXBF16
+namespace {
+
+constexpr auto kAmxEntries = rows_of(kBf16KernelsOf<AmxFormat>);
+
+}  // namespace
+
+const KernelTable kAmxBf16Kernels = {"amxbf16", kAmxEntries.rows, kAmxEntries.kCount,
+                                     &kAvx512VnniKernels, 256};
+#endif
+
+}  // namespace ingot::cpu
