@@ -64,13 +64,11 @@ bool has_avx512bf16() { return has_avx512vnni() && (Cpuid(7, 1).a >> 5 & 1); }
 bool is_dot_quick() { return Cpuid(0, 0).b != 0x756e6547; }  // "Genu", of GenuineIntel
 #endif
 #if INGOT_HAVE_AMXBF16
-/// Linux lets a process use tiles once it has asked; asking again changes nothing.
 bool has_amxbf16() {
 #if defined(__linux__)
-  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  const uint32_t parts = 1u << 22 | 1u << 24;            // AMX-BF16, AMX-TILE
+  const uint32_t parts = 1u << 22 | 1u << 24;  // AMX-BF16, AMX-TILE
   return has_avx512vnni() && (Cpuid(7, 1).a >> 5 & 1) && (Cpuid(7, 0).d & parts) == parts &&
-         system_keeps(0x600e6) && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+         system_keeps(0x600e6);
 #else
   return false;
 #endif
@@ -250,6 +248,15 @@ const KernelTable* cpu_kernels(const char* isa) {
 }
 
 const KernelTable* oracle_kernels() { return &cpu::kOracleKernels; }
+
+bool cpu::may_use_tiles() {
+#if INGOT_HAVE_AMXBF16 && defined(__linux__)
+  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 
 Span<const char* const> built_isas() { return Span<const char* const>(kNames); }
 

@@ -33,7 +33,8 @@ template <class Format>
 bool half_conv2d_supports(const OpArguments& a) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   return conv2d_direct_supports(a) &&
-         half_conv_takes<Format>(t, conv::extents(t, a.inputs[0], a.outputs[0]));
+         half_conv_takes<Format>(t, conv::extents(t, a.inputs[0], a.outputs[0])) &&
+         Format::may_run();
 }
 
 template <class Format>
@@ -54,7 +55,7 @@ bool half_chain_supports(const OpArguments& a) {
   bool any = false;
   for (uint32_t i = 0; i < t.stage_count; i++)
     any = any || half_conv_takes<Format>(t.stages[i], stages[i]);
-  return any && chain_supports(a);
+  return any && chain_supports(a) && Format::may_run();
 }
 
 /// Output rows [rows) of a stage: runs of rows that lie together.

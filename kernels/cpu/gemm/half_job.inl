@@ -6,6 +6,7 @@
 // Every Format has
 //   kPrecision                 attributes that ask for it
 //   pays(taps, c, o, rows)     whether it is quicker than f32, where half_products::takes() it
+//   may_run()                  whether the system lets it; asked when a kernel is chosen
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"
 #include "runtime/op/half_products.h"

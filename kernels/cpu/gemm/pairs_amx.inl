@@ -11,6 +11,7 @@
 // compiler that tiles read memory.
 #pragma once
 #include "kernels/cpu/gemm/pairs_gemm.inl"
+#include "kernels/cpu/isa/tables.h"
 
 namespace ingot::cpu {
 namespace {
@@ -61,6 +62,7 @@ class AmxFormat : public PairFormat {
   AmxFormat(const AmxFormat&) = delete;
   AmxFormat& operator=(const AmxFormat&) = delete;
   ~AmxFormat() { asm volatile("tilerelease" ::: "memory"); }
+  static bool may_run() { return may_use_tiles(); }
 
   INGOT_INLINE void multiply(const PairTile& t) {
     if (t.rows[0] != rows_[0] || t.rows[1] != rows_[1]) shape(t.rows[0], t.rows[1]);

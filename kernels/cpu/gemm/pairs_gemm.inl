@@ -38,6 +38,7 @@ struct PairFormat {
   static bool pays(int64_t taps, int64_t c, int64_t o, int64_t rows) {
     return half_products::pays_in_tiles(taps, c, o, rows);
   }
+  static constexpr bool may_run() { return true; }
 };
 
 INGOT_INLINE __m512i round_32(__m512 low, __m512 high) {

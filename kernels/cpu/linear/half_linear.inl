@@ -12,7 +12,9 @@ template <class Format>
 bool half_linear_supports(const OpArguments& a) {
   return a.as<LinearAttributes>().reduced_precision == Format::kPrecision && linear_in_halves(a) &&
          linear_supports(a) &&
-         Format::pays(1, a.inputs[0].row_length(), a.outputs[0].row_length(), a.outputs[0].rows());
+         Format::pays(1, a.inputs[0].row_length(), a.outputs[0].row_length(),
+                      a.outputs[0].rows()) &&
+         Format::may_run();
 }
 
 template <class Format>
