@@ -170,6 +170,13 @@ TEST_CASE("upsample_nearest has the arithmetic of PyTorch") {
         2.1);
 }
 
+TEST_CASE("a scale that no extent follows is refused") {
+  Program p;
+  const Value x = p.input("x", DType::kF32, {1, 1, 9, 9});
+  p.call("upsample_bicubic2d", {x, list({9, 9}), Value::of(false), real(0x1p60), real(1)});
+  CHECK(p.refusals().find("is out of range") != std::string::npos);
+}
+
 TEST_CASE("an LSTM with one state, or three, is refused by name") {
   for (const size_t count : {0, 1, 2, 3}) {
     CAPTURE(count);

@@ -75,6 +75,11 @@ bool scales_are_data(NodeContext& context) {
                                   [](const Scalar& s) { return !s.known(); });
 }
 
+Dim extent_of(NodeContext& context, double x) {
+  if (!(x < 0x1p62)) context.corrupt("its result has " + std::to_string(x) + " elements in a row");
+  return Dim(int64_t(x));
+}
+
 void apply_scales(NodeContext& context, Dims& out, std::vector<double>& scales) {
   const Contents given = scales_of(context);
   const std::vector<int64_t> axes = target_axes(context, given.size());
@@ -85,7 +90,7 @@ void apply_scales(NodeContext& context, Dims& out, std::vector<double>& scales) 
     if (number && !(*number > 0 && *number < 1e9))
       context.corrupt("scale " + std::to_string(*number) + " is out of range");
     if (number && in.is_static()) {
-      out[axis] = Dim(int64_t(std::floor(float(*in.value()) * float(*number))));
+      out[axis] = extent_of(context, std::floor(float(*in.value()) * float(*number)));
     } else if (given[i].kind == Scalar::Kind::kRatio) {
       out[axis] = (in * given[i].numerator) / given[i].denominator;
     } else {
@@ -122,8 +127,8 @@ void apply_sizes(NodeContext& context, Dims& out, std::vector<double>& scales) {
     scale = policy == "not_larger" ? std::min(scale, one) : std::max(scale, one);
   }
   for (const int64_t axis : axes) {
-    out[size_t(axis)] =
-        Dim(int64_t(std::floor(scale * double(*context.dims(0)[size_t(axis)].value()) + 0.5)));
+    out[size_t(axis)] = extent_of(
+        context, std::floor(scale * double(*context.dims(0)[size_t(axis)].value()) + 0.5));
     scales[size_t(axis)] = double(float(scale));
   }
 }

@@ -312,11 +312,12 @@ ValueId resized(Operands& o, ValueId x, const Dims& size, const std::vector<doub
   std::vector<double> all = {1, 1};
   for (size_t i = 0; scaled && i < scales.size(); i++) {
     const auto extent = in[i + 2].value(), wanted = size[i].value();
-    const bool whole = scales[i] == std::floor(scales[i]);
-    const bool agrees = extent && wanted
-                            ? int64_t(std::floor(double(*extent) * scales[i])) == *wanted &&
-                                  int64_t(std::floor(float(*extent) * float(scales[i]))) == *wanted
-                            : whole && size[i] == in[i + 2] * Dim(int64_t(scales[i]));
+    const bool whole = scales[i] == std::floor(scales[i]) && std::fabs(scales[i]) < 0x1p62;
+    const bool agrees =
+        extent && wanted
+            ? std::floor(double(*extent) * scales[i]) == double(*wanted) &&
+                  double(std::floor(float(*extent) * float(scales[i]))) == double(*wanted)
+            : whole && size[i] == in[i + 2] * Dim(int64_t(scales[i]));
     by_scale = by_scale && agrees;
     all.push_back(scales[i]);
   }
