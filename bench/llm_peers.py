@@ -204,8 +204,8 @@ def logits_line(name, facts):
     missed = " **missed**" if facts["divergence"] > AIM else ""
     line = (
         f"- {name}: divergence {facts['divergence']:.1e}{missed}, {facts['error']:.1e} of the "
-        f"largest, {facts['same']} most probable tokens the same; llama.cpp from itself: token by token "
-        f"{facts['token by token']:.1e}, with AVX2 {facts['AVX2']:.1e}"
+        f"largest, {facts['same']} most probable tokens the same; llama.cpp from itself: token by "
+        f"token {facts['token by token']:.1e}, with AVX2 {facts['AVX2']:.1e}"
     )
     if "from f32" not in facts:
         return line

@@ -5,6 +5,9 @@
 #include "kernels/cpu/conv2d/half_conv.inl"
 #if defined(INGOT_SIMD_AVX512)
 #include "kernels/cpu/gemm/pairs_avx512.inl"
+#if INGOT_HAVE_AMXBF16
+#include "kernels/cpu/gemm/pairs_amx.inl"
+#endif
 #else
 #include "kernels/cpu/gemm/half_bf16.inl"
 #endif

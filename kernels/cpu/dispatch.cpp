@@ -19,6 +19,7 @@
 #include "ingot/cpu.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/simd/tiles.h"
 
 namespace ingot {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/simd/tiles.h"
 
 using namespace ingot;
 

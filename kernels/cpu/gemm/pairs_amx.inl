@@ -11,7 +11,7 @@
 // compiler that tiles read memory.
 #pragma once
 #include "kernels/cpu/gemm/pairs_gemm.inl"
-#include "kernels/cpu/isa/tables.h"
+#include "kernels/cpu/simd/tiles.h"
 
 namespace ingot::cpu {
 namespace {

@@ -7,9 +7,6 @@
 #include "kernels/cpu/bf16_products.inl"
 #include "kernels/cpu/isa/tables.h"
 #include "kernels/cpu/rows.inl"
-#if INGOT_HAVE_AMXBF16
-#include "kernels/cpu/gemm/pairs_amx.inl"
-#endif
 
 namespace ingot::cpu {
 namespace {

@@ -24,8 +24,4 @@ extern const KernelTable kNeon32Kernels;
 extern const KernelTable kRvvKernels;
 extern const KernelTable kOracleKernels;
 
-/// Asks the system for AMX's tiles; asking again changes nothing. From then on it refuses signal
-/// stacks that they do not fit on, so only programs that multiply in tiles ask.
-bool may_use_tiles();
-
 }  // namespace ingot::cpu
