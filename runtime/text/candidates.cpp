@@ -34,20 +34,35 @@ uint64_t units_of(double part, uint64_t total) {
   return std::min(std::max<uint64_t>(units, 1), total);
 }
 
+/// weight_of() of several, whose sums do not wait for each other.
+template <size_t several>
+void weigh_several(const double* x, uint64_t* weights) {
+  constexpr double kLeast = -29;  // e^-29 is less than half of the least weight
+  double rest[several], sum[several] = {};
+  int n[several];
+  for (size_t i = 0; i < several; i++) {
+    // x = n ln 2 + r; ln 2 in two parts, so that n times the first is exact
+    const double one = x[i] > kLeast ? x[i] : kLeast;
+    n[i] = int(one * 1.4426950408889634 - 0.5);
+    rest[i] = (one - n[i] * 6.93147180369123816490e-01) - n[i] * 1.90821492927058770002e-10;
+  }
+  for (const double term : kExpTerms)
+#pragma GCC unroll 8
+    for (size_t i = 0; i < several; i++) sum[i] = sum[i] * rest[i] + term;
+  for (size_t i = 0; i < several; i++) {
+    // 2^(n + 40), n at least -42
+    const double units = sum[i] * (double(int64_t{1} << (n[i] + 42)) / 4);
+    const auto whole = int64_t(units);
+    weights[i] = x[i] > kLeast ? uint64_t(whole + (units - double(whole) >= 0.5)) : 0;
+  }
+}
+
 }  // namespace
 
 uint64_t weight_of(double x) {
-  if (!(x > -29)) return 0;  // less than half of the least weight
-  // x = n ln 2 + r; ln 2 in two parts, so that n times the first is exact
-  const int n = int(x * 1.4426950408889634 - 0.5);
-  const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  double sum = 0;
-  for (const double one : kExpTerms) sum = sum * r + one;
-  // 2^(n + 40), n at least -42
-  const double scale = double(uint64_t{1} << (n + 42)) / 4;
-  const double units = sum * scale;
-  const auto whole = uint64_t(units);
-  return units - double(whole) >= 0.5 ? whole + 1 : whole;
+  uint64_t weight;
+  weigh_several<1>(&x, &weight);
+  return weight;
 }
 
 template <class Keeps>
@@ -80,7 +95,14 @@ uint64_t Candidates::total() const {
 
 void Candidates::weigh(double temperature) {
   const double most = logits[largest()];
-  for (size_t i = 0; i < count; i++) weights[i] = weight_of((logits[i] - most) / temperature);
+  constexpr size_t kSeveral = 8;
+  double x[kSeveral];
+  size_t i = 0;
+  for (; i + kSeveral <= count; i += kSeveral) {
+    for (size_t j = 0; j < kSeveral; j++) x[j] = (logits[i + j] - most) / temperature;
+    weigh_several<kSeveral>(x, weights + i);
+  }
+  for (; i < count; i++) weights[i] = weight_of((logits[i] - most) / temperature);
 }
 
 void Candidates::keep_top_n_sigma(double n) {
