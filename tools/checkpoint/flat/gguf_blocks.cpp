@@ -141,12 +141,41 @@ void q6_k(const uint8_t* b, float* y) {
   }
 }
 
+/// What nibbles of IQ4 types stand for.
+constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                   1,    13,   25,  38,  53,  69,  89,  113};
+/// Elements i and i + 16 of 32 share a byte.
+void looked_up(const int8_t* values, float d, const uint8_t* q, float* y) {
+  for (int i = 0; i < 16; i++) {
+    y[i] = d * float(values[q[i] & 15]);
+    y[i + 16] = d * float(values[q[i] >> 4]);
+  }
+}
+/// IQ4_NL [d][16 x 2 nibbles].
+void iq4_nl(const uint8_t* b, float* y) { looked_up(kIq4Values, half(b), b + 2, y); }
+/// IQ4_XS [d][8 x 2 high bits of scales][8 x 4 low bits][8 x 16 x 2 nibbles], scale - 32.
+void iq4_xs(const uint8_t* b, float* y) {
+  const float d = half(b);
+  const int high = b[2] | b[3] << 8;
+  for (int j = 0; j < 8; j++) {
+    const int scale = (b[4 + j / 2] >> j % 2 * 4 & 15) | (high >> 2 * j & 3) << 4;
+    looked_up(kIq4Values, d * float(scale - 32), b + 8 + 16 * j, y + 32 * j);
+  }
+}
+/// MXFP4 [e][16 x 2 nibbles], floats of 4 bits times 2^(e - 127): twice as large in the table.
+void mxfp4(const uint8_t* b, float* y) {
+  constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  looked_up(kValues, std::ldexp(1.f, int(b[0]) - 128), b + 1, y);
+}
+
 constexpr GgufBlock kBlocks[] = {
     {2, "Q4_0", 32, 18, q4_0, encode_q4_0},    {3, "Q4_1", 32, 20, q4_1, encode_q4_1},
     {6, "Q5_0", 32, 22, q5_0, encode_q5_0},    {7, "Q5_1", 32, 24, q5_1, encode_q5_1},
     {8, "Q8_0", 32, 34, q8_0, encode_q8_0},    {10, "Q2_K", 256, 84, q2_k, nullptr},
     {11, "Q3_K", 256, 110, q3_k, nullptr},     {12, "Q4_K", 256, 144, q4_k, encode_q4_k},
     {13, "Q5_K", 256, 176, q5_k, encode_q5_k}, {14, "Q6_K", 256, 210, q6_k, encode_q6_k},
+    {20, "IQ4_NL", 32, 18, iq4_nl, nullptr},   {23, "IQ4_XS", 256, 136, iq4_xs, nullptr},
+    {39, "MXFP4", 32, 17, mxfp4, nullptr},
 };
 
 }  // namespace
