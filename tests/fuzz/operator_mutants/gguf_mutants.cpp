@@ -50,7 +50,7 @@ uint64_t bytes_of(const Tensor& tensor) {
 
 /// A type that the tensor can have: its rows are whole blocks of 32.
 uint32_t fitting_type(const Tensor& tensor, Dice* dice) {
-  static constexpr uint32_t kTypes[] = {0, 1, 30, 2, 3, 6, 7, 8};  // f32, f16, bf16, Q4_0 to Q8_0
+  static constexpr uint32_t kTypes[] = {0, 1, 30, 2, 3, 6, 7, 8, 20, 39};
   return tensor.dims.size() < 2 ? 0 : dice->one_of(kTypes);
 }
 
