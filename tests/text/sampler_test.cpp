@@ -132,6 +132,19 @@ TEST_CASE("sampler: weights are exponentials") {
   }
 }
 
+TEST_CASE("sampler: weights of many are those of each") {
+  Numbers r(3);
+  for (const uint32_t count : {1, 7, 8, 29}) {
+    std::vector<float> logits = random_logits(&r, count);
+    if (count == 29) logits[2] = -INFINITY, logits[9] = -1e30f;
+    Lists lists(logits);
+    lists.c.weigh(0.7);
+    const double most = lists.logits[lists.c.largest()];
+    for (size_t i = 0; i < count; i++)
+      CHECK(lists.weights[i] == text::weight_of((lists.logits[i] - most) / 0.7));
+  }
+}
+
 TEST_CASE("sampler: each stage keeps what a naive one keeps") {
   Numbers r(2);
   for (int i = 0; i < 3000; i++) {

@@ -6,7 +6,7 @@
 //   tmm4 tmm5   a step of both tiles
 //   tmm6 tmm7   a step of both panels
 //
-// The shapes of tiles are state of the thread. They are given back when the product is done, since
+// The shapes of tiles are state of the thread. They are released when the product is done, since
 // a system saves what is in use. Instructions are written as asm: intrinsics do not tell every
 // compiler that tiles read memory.
 #pragma once

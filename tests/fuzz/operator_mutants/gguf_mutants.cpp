@@ -198,15 +198,25 @@ std::string strange_value(Dice* dice, int depth = 0) {
   return head + little_endian(uint64_t(dice->number()), 8).substr(0, 1 + dice->below(8));
 }
 
+/// Drops an entry, repeats it or names it otherwise. @return whether `how` is one of these.
+template <class Entry>
+bool spoil_list(std::vector<Entry>* all, size_t at, std::string Entry::*name, uint64_t how,
+                Dice* dice) {
+  Entry& one = (*all)[at];
+  if (how == 0) all->erase(all->begin() + int64_t(at));
+  if (how == 1) all->push_back(one);
+  if (how == 2) one.*name = dice->one_of(*all).*name;
+  if (how == 3) one.*name = strange_text(dice);
+  return how <= 3;
+}
+
 void spoil_value(File* f, Dice* dice) {
   if (f->metadata.empty()) return;
   const size_t at = dice->below(f->metadata.size());
   Value& one = f->metadata[at];
-  switch (dice->below(8)) {
-    case 0: f->metadata.erase(f->metadata.begin() + int64_t(at)); return;
-    case 1: f->metadata.push_back(one); return;
-    case 2: one.key = dice->one_of(f->metadata).key; return;
-    case 3: one.key = strange_text(dice); return;
+  const uint64_t how = dice->below(8);
+  if (spoil_list(&f->metadata, at, &Value::key, how, dice)) return;
+  switch (how) {
     case 4: one.bytes = dice->one_of(f->metadata).bytes; return;
     case 5: one.bytes = strange_value(dice); return;
     case 6: {  // a byte of it, or its length
@@ -259,11 +269,9 @@ void spoil_tensor(File* f, Dice* dice) {
   if (f->tensors.empty()) return;
   const size_t at = dice->below(f->tensors.size());
   Tensor& one = f->tensors[at];
-  switch (dice->below(9)) {
-    case 0: f->tensors.erase(f->tensors.begin() + int64_t(at)); return;
-    case 1: f->tensors.push_back(one); return;
-    case 2: one.name = dice->one_of(f->tensors).name; return;
-    case 3: one.name = strange_text(dice); return;
+  const uint64_t how = dice->below(9);
+  if (spoil_list(&f->tensors, at, &Tensor::name, how, dice)) return;
+  switch (how) {
     case 4: one.dims = wrong_shape(one.dims, dice); return;
     case 5: one.dims = wrong_shape(one.dims, dice), one.bytes = bytes_of(one); return;
     case 6: one.type = uint32_t(dice->below(45)); return;
@@ -325,7 +333,7 @@ void attempt(uint64_t index) {
   const std::string bytes = encoded(f, &cut);
   const fuzz::MemoryFile file(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   importer::ImportOptions options;
-  options.context = dice.chance(90) ? kContext : dice.number();
+  options.context = dice.chance(90) ? kContext : 1 + int64_t(dice.below(1 << 24));
   if (!row.is_encoder && dice.chance(20)) options.slots = 1 + int32_t(dice.below(4));
   if (!row.is_encoder && dice.chance(20)) options.cache = DType::kF16;
   if (index / forms % 16) {

@@ -27,9 +27,6 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                           : options.lookup ? "--lookup " + std::to_string(options.lookup)
                                            : std::string("--cache ") + cache_name(options.cache)) +
                              ": an embedding model keeps nothing between runs");
-  if (n.context > kMaxContext)
-    graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": at most " +
-                                   std::to_string(kMaxContext) + " tokens");
   for (const int64_t width : {n.key_width, n.value_width})
     if (options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
       graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
