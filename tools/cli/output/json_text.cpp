@@ -18,9 +18,14 @@ void round_numbers(Json* json) {
     return;
   }
   if (!json->is_number_float() || !std::isfinite(json->get<double>())) return;
-  char digits[40];
-  snprintf(digits, sizeof digits, "%.9g", json->get<double>());
-  *json = strtod(digits, nullptr);
+  const double exact = *json;
+  // one double in a thousand is written in 17 digits, however few it has: a neighbour is taken
+  for (int i = 0; i < 8; i++) {
+    char text[40];
+    snprintf(text, sizeof text, "%.9g", exact * (1 + i * 4e-9));
+    *json = strtod(text, nullptr);
+    if (json->dump().size() < 18) return;
+  }
 }
 
 }  // namespace
