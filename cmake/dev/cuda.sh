@@ -115,7 +115,10 @@ dev_cuda_toolkit() {
   echo "$place/bin/nvcc"
 }
 
-# Stage cuda: all architectures compiled and gated. Every run: one 13.x for its targets and 11.8 for 72 and 87; the long suite the other compilers.
+# Stage cuda: device code compiled and gated. Every run: by 11.8 that of Jetsons (72, 87), by 13.0 that of a server and of
+# the newest GPU; the long suite has every architecture and the other compilers.
+cuda_gated="72;87;90;120"
+[ -z "${every_model:-}" ] || cuda_gated=
 
 # cuda_nvcc VERSION: prints an nvcc of exactly this version, found or assembled.
 cuda_nvcc() {
@@ -185,7 +188,7 @@ stage_cuda() {
   old=$(cuda_nvcc 11.8) || { echo "[skip] device code of 72 and 87 by CUDA 11.8, which could not be assembled"; old=; }
   if [ -n "$old$new" ]; then
     # shellcheck disable=SC2086
-    cuda_build cuda_code "" $old $new
+    cuda_build cuda_code "$cuda_gated" $old $new
     gates=cuda_gates
   fi
   cuda_declarations || status=1

@@ -99,7 +99,7 @@ dev_show() {
       python3 tests/figures/micro_stack.py --ingot build/gcc/bin/ingot --work build/stack --chain "${@:2}" ;;
     ptxas | cuda-sizes | cuda-loops)
       need_packages "the figure" "${build_packages[@]}" python3
-      stage_cuda >build/logs/show-cuda.log 2>&1 || true
+      cuda_gated='' stage_cuda >build/logs/show-cuda.log 2>&1 || true
       case $1 in
         ptxas) python3 tests/cuda/ptxas_gate.py --tree build/cuda_code --show ;;
         cuda-loops) python3 tests/cuda/loops_gate.py --tree build/cuda_code --show ;;

@@ -291,8 +291,12 @@ emulate_models() {  # [NAME..]
   # fake driver looks kernels up in them.
   if compgen -G "build/aarch64/kernels/cuda/cubin/*.sm87.*.cubin" >/dev/null; then sm=87; else echo "[skip] cubins in aarch64: no nvcc"; fi
   local gpu="$qemu -E FAKE_CUDA_SM=$sm -E INGOT_CUDA_DRIVER='$PWD/build/aarch64/tests/cuda/libfake_cuda.so'"
+  # One network of each kind, as stage cuda runs the kernels on this machine's processor.
+  local on_gpu="$*"
+  [ -n "$on_gpu$every_model" ] ||
+    on_gpu="digits looping detector decoder_state minilm_l6 mobilenetv2_96_half ppocr_cls silero_vad_16k_op15_state tflite_wake_okay_nabu_int8"
   side_by_side "$python tests/models/run_models.py ${every_model:+--full} $models '$qemu build/aarch64/tests/support/raw_runner' $*" \
-    "$python tests/cuda/run_models.py $models \"$gpu build/aarch64/tests/cuda/gpu_runner\" $*"
+    "$python tests/cuda/run_models.py $models \"$gpu build/aarch64/tests/cuda/gpu_runner\" $on_gpu"
 }
 
 stage_firmware() {
@@ -332,7 +336,15 @@ stage_board() {
 }
 
 stage_package() { bash tests/package/run.sh build/gcc build/package; }
-stage_cross() { need_ingot; bash tests/package/cross.sh build/gcc build/cross; }
+# In the tree of stage aarch64, whose objects are most of it.
+stage_cross() {
+  need_ingot
+  local options
+  mapfile -t options < <(target_options aarch64)
+  ! command -v aarch64-linux-gnu-g++ >/dev/null ||
+    configure_and_build aarch64 all -- "${options[@]}" -DINGOT_CONFORMANCE_GPU=OFF -DINGOT_TOOLS=DEVICE -DINGOT_TESTS=OFF
+  bash tests/package/cross.sh build/gcc build/aarch64 build/cross
+}
 stage_demo() { dev_demo --check; }
 stage_peers() { dev_bench --check; }
 stage_pages() { dev_pages && show_pages; }
