@@ -14,6 +14,8 @@ has_ccache() {
 
 # Copies of the repository share objects: paths below this one are relative for the cache.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
+# Tests have a precompiled header, which a cache leaves out of account else.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 # Runs COMMANDs, each one word for the shell, at once where memory and processors allow two; what they
 # said comes one after another. 1 where one failed.
