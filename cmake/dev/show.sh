@@ -26,6 +26,7 @@ dev_show() {
       show_needs numpy torch torchao; dev_build_gcc >/dev/null
       "$python" tests/frameworks/torch/quantized_operators.py --ingot build/gcc/bin/ingot --seeds 8 --figures
       "$python" tests/frameworks/torch/torchao_operators.py --ingot build/gcc/bin/ingot --seeds 8 ;;
+    vits) stage_vits "${@:2}" ;; # [--only VOICE ..]
     state) show_needs numpy onnx==1.23.2 onnxruntime; dev_build_tests >/dev/null
       # shellcheck disable=SC2046
       "$python" tests/models/run_models.py --ingot build/gcc/bin/ingot --work build/models $(grep -oE '^[^[:space:]]+_state\b' tests/models/models.tsv) ;;
@@ -265,6 +266,7 @@ PyTorch
                     against torch
   torch-list        250 single-operator modules and 120 networks in .pt2, TorchScript and both forms of ONNX,
                     against eager torch; writes build/tables/torch-list.md (an hour or two on 2 cores)
+  vits              Piper's voices, random weights, against onnxruntime; noise by its seed (minutes)
   quantized-torch   layers of PyTorch quantized programs, drawn at random, against its engines
 
 Checkpoints

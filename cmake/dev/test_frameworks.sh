@@ -48,6 +48,17 @@ stage_torch-list() {
   "$python" tests/frameworks/torch/trial/listed.py --ingot build/gcc/bin/ingot --work build/torch_list --jobs "$jobs" --write build/tables/torch-list.md
 }
 
+# Piper's voices with random weights, against onnxruntime. The wheel of piper-tts has the network and
+# its export, which run from there: its license is another one.
+stage_vits() {  # [--only VOICE ..]
+  dev_build_gcc
+  need_python "Piper's voices" numpy torch onnx==1.23.2 onnxruntime piper-tts==1.8.0 || {
+    echo "[skip] no voice was made: torch, onnx, onnxruntime and piper-tts are not to be had"
+    return 0
+  }
+  "$python" tests/frameworks/torch/vits.py --ingot build/gcc/bin/ingot --work build/vits "$@"
+}
+
 # Every builtin operator of TFLite that is converted, on shapes drawn at random, and whole quantized
 # models, against LiteRT.
 stage_tflite() {
