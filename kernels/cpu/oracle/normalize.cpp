@@ -35,8 +35,9 @@ Statistics statistics(const NormalizeAttributes& t, const TensorView& x, const i
   });
   const double mean = t.kind == NormKind::kRms ? 0 : sum / count;
   for_each_index(x, [&](const int64_t* index) {
+    if (!same_set(t, x, index, origin)) return;
     const double d = read(x, offset_of(x, index)) - mean;
-    if (same_set(t, x, index, origin)) squares += d * d;
+    squares += d * d;
   });
   return {mean, 1 / std::sqrt(squares / count + double(t.epsilon))};
 }
