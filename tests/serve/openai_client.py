@@ -101,8 +101,10 @@ def check_answers(checks, client, expected):
                                     temperature=0, logprobs=1)
     checks.check(old.choices[0].text == expected, "a text completion from tokens")
     checks.check(len(old.choices[0].logprobs.token_logprobs) == 5, "its logprobs")
-    parts = client.completions.create(model="chat", prompt="hi", stream=True, max_tokens=3)
-    checks.check("".join(p.choices[0].text for p in parts), "a stream of text")
+    parts = client.completions.create(model="chat", prompt=[4, 13, 14, 5], max_tokens=5,
+                                      temperature=0, stream=True)
+    text = "".join(p.choices[0].text for p in parts)
+    checks.check(text == expected, "a stream of text", f"{text!r}")
     extra = ask(client, extra_body={"top_k": 1, "chat_template_kwargs": {"mood": "!"}})
     checks.check(extra.usage.prompt_tokens == 5, "a variable of the template")
     formed = ask(client, response_format=schema_of({"enum": [7, "ab"]}), max_tokens=9).choices[0]

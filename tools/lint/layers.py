@@ -10,6 +10,7 @@ what its files include, no more and no less. tests/lint/layers_test.py plants on
 each."""
 
 import collections
+import functools
 import pathlib
 import re
 import subprocess
@@ -172,6 +173,7 @@ def is_above(own, theirs, order):
     return own in order and theirs in order and order.index(theirs) > order.index(own)
 
 
+@functools.cache
 def why_not(source, target):
     """The rule that forbids `source` to include `target`, or None."""
     own, theirs = layer(source), layer(target)
@@ -316,13 +318,12 @@ def libraries(includes):
     )
 
 
-def may_include(folder, files):
-    """What the files of a folder include, as its README.md says it."""
-    known = {path.rsplit("/", 1)[0] for path in files}
+def may_include(folder, files, known):
+    """What the files of a folder include, as its README.md says it. `known`: all folders."""
     includes = {
         found.group(1)
         for source, text in files.items()
-        if source.rsplit("/", 1)[0] == folder and source.endswith(KINDS)
+        if source.endswith(KINDS)
         for found in map(INCLUDE.match, text.splitlines())
         if found and not why_not(source, found.group(1))
     }
@@ -335,14 +336,14 @@ def may_include(folder, files):
 def wrong_readmes(files):
     """Each folder with sources has a README.md whose four facts are there, and whose second one is
     what its files include."""
-    folders = {
-        source.rsplit("/", 1)[0]
-        for source in files
-        if source.endswith(KINDS) and source.startswith(DOCUMENTED)
-    }
-    for folder in sorted(folders):
+    known = collections.defaultdict(dict)
+    for path, text in files.items():
+        known[path.rsplit("/", 1)[0]][path] = text
+    for folder, own in sorted(known.items()):
+        if not any(path.endswith(KINDS) and path.startswith(DOCUMENTED) for path in own):
+            continue
         readme = f"{folder}/README.md"
-        expected = may_include(folder, files)
+        expected = may_include(folder, own, known.keys())
         if readme not in files:
             yield f"{readme}:1: is missing; it needs '- **May include** {expected}.'"
             continue
@@ -358,10 +359,11 @@ def wrong_readmes(files):
             yield f"{readme}:1: expected '- **May include** {expected}.'"
 
 
-def findings(files):
-    """files: path -> text. Lines "path:number: what"."""
+def findings(files, sources=None):
+    """files: path -> text. Lines "path:number: what", of `sources` alone where they are given."""
     types, backends = types_of(files), backends_of(files)
-    for source, text in sorted(files.items()):
+    for source in sources or sorted(files):
+        text = files[source]
         for number, what in (
             *wrong_includes(source, text),
             *wrong_forwards(source, text, types),

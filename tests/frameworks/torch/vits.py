@@ -34,7 +34,7 @@ NOISE = (0.667, 1.0, 0.8)  # Piper's own: noise, length, noise of durations
 LENGTHS = (0.8, 1.0, 1.3)
 DRAWS = 8
 
-# Of Piper's configuration: the decoder, speakers, sizes that are not its usual ones; then the counts
+# Of Piper's configuration: the decoder, speakers, sizes that are not the usual ones; the counts
 # of phonemes that are run.
 X_LOW = {"hidden_channels": 96, "inter_channels": 96, "filter_channels": 384}
 VOICES = {
