@@ -305,7 +305,7 @@ emulate_models() {  # [NAME..]
   # One network of each kind, as stage cuda runs the kernels on this machine's processor.
   local on_gpu="$*"
   [ -n "$on_gpu$every_model" ] ||
-    on_gpu="digits looping detector decoder_state minilm_l6 mobilenetv2_96_half ppocr_cls silero_vad_16k_op15_state tflite_wake_okay_nabu_int8"
+    on_gpu="digits looping detector decoder_state ppocr_cls pulsevad_2.1k_int8 silero_vad_16k_op15_state silero_vad_half tflite_wake_okay_nabu_int8"
   side_by_side "$python tests/models/run_models.py ${every_model:+--full} $models '$qemu build/aarch64/tests/support/raw_runner' $*" \
     "$python tests/cuda/run_models.py $models \"$gpu build/aarch64/tests/cuda/gpu_runner\" $on_gpu"
 }
