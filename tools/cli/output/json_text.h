@@ -11,8 +11,8 @@ namespace ingot::cli {
 /// direction of text or end a line, as \uXXXX. They stand in its strings alone.
 std::string escape_controls(const std::string& json);
 
-/// With nine digits of each number that is no integer, which is more than a clock or an error has:
-/// 13.9048875 and not 13.904887500000001. What is no UTF-8 becomes U+FFFD.
+/// With nine digits of each number that is no integer, within 3e-8 of it: more than a clock or an
+/// error has. 13.9048875 and not 13.904887500000001. What is no UTF-8 becomes U+FFFD.
 std::string json_text(nlohmann::ordered_json report, int indent = 2);
 
 /// JSON has no NaN and no infinity: such a number is a text.
