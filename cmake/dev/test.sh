@@ -297,6 +297,7 @@ emulate_models() {  # [NAME..]
     echo "[skip] no model was emulated: stage models ran none"
     return 0
   fi
+  [ -x build/aarch64/tests/support/raw_runner ] || { echo "[skip] no model was emulated: stage aarch64 built no runner"; return 0; }
   local qemu="qemu-aarch64 -L /usr/aarch64-linux-gnu" sm=0
   local models="--ingot build/gcc/bin/ingot --work build/models --emulated"
   # The host side of the GPU, with the cubins that an Orin would get where a compiler made some: the

@@ -47,7 +47,7 @@ def main():
     ]
     for isa in isas:
         done = run(args.ingot, check, env={"INGOT_CPU_ISA": isa})
-        if "instruction set" in done.stderr and done.returncode:
+        if "is not what this processor can run" in done.stderr:
             checks.skip(f"{isa}: not on this machine")
             continue
         checks.report(f"{len(logits)} steps equal the whole sequence, {isa}", done.error)
