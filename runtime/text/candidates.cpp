@@ -3,25 +3,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace ingot::text {
 namespace {
 
-/// 1 / k! from k = 13 down: for |r| up to 0.35 the rest is less than a double shows.
-constexpr double kExpTerms[] = {1 / 6227020800.,
-                                1 / 479001600.,
-                                1 / 39916800.,
-                                1 / 3628800.,
-                                1 / 362880.,
-                                1 / 40320.,
-                                1 / 5040.,
-                                1 / 720.,
-                                1 / 120.,
-                                1 / 24.,
-                                1 / 6.,
-                                1 / 2.,
-                                1.,
-                                1.};
+// exp(x) = 2^e * 2^(k / 64) * exp(r): |r| is at most ln 2 / 128, where terms up to r^5 are exact to
+// what a double shows. ln 2 / 64 in two parts, so that a multiple of the first is exact.
+constexpr double kStepsPerUnit = 92.332482616893656878, kStepHigh = 6.93147180369123816490e-01 / 64,
+                 kStepLow = 1.90821492927058770002e-10 / 64;
+/// The bits of 2^(k / 64).
+constexpr uint64_t kRoots[64] = {
+    0x3ff0000000000000, 0x3ff02c9a3e778061, 0x3ff059b0d3158574, 0x3ff0874518759bc8,
+    0x3ff0b5586cf9890f, 0x3ff0e3ec32d3d1a2, 0x3ff11301d0125b51, 0x3ff1429aaea92de0,
+    0x3ff172b83c7d517b, 0x3ff1a35beb6fcb75, 0x3ff1d4873168b9aa, 0x3ff2063b88628cd6,
+    0x3ff2387a6e756238, 0x3ff26b4565e27cdd, 0x3ff29e9df51fdee1, 0x3ff2d285a6e4030b,
+    0x3ff306fe0a31b715, 0x3ff33c08b26416ff, 0x3ff371a7373aa9cb, 0x3ff3a7db34e59ff7,
+    0x3ff3dea64c123422, 0x3ff4160a21f72e2a, 0x3ff44e086061892d, 0x3ff486a2b5c13cd0,
+    0x3ff4bfdad5362a27, 0x3ff4f9b2769d2ca7, 0x3ff5342b569d4f82, 0x3ff56f4736b527da,
+    0x3ff5ab07dd485429, 0x3ff5e76f15ad2148, 0x3ff6247eb03a5585, 0x3ff6623882552225,
+    0x3ff6a09e667f3bcd, 0x3ff6dfb23c651a2f, 0x3ff71f75e8ec5f74, 0x3ff75feb564267c9,
+    0x3ff7a11473eb0187, 0x3ff7e2f336cf4e62, 0x3ff82589994cce13, 0x3ff868d99b4492ed,
+    0x3ff8ace5422aa0db, 0x3ff8f1ae99157736, 0x3ff93737b0cdc5e5, 0x3ff97d829fde4e50,
+    0x3ff9c49182a3f090, 0x3ffa0c667b5de565, 0x3ffa5503b23e255d, 0x3ffa9e6b5579fdbf,
+    0x3ffae89f995ad3ad, 0x3ffb33a2b84f15fb, 0x3ffb7f76f2fb5e47, 0x3ffbcc1e904bc1d2,
+    0x3ffc199bdd85529c, 0x3ffc67f12e57d14b, 0x3ffcb720dcef9069, 0x3ffd072d4a07897c,
+    0x3ffd5818dcfba487, 0x3ffda9e603db3285, 0x3ffdfc97337b9b5f, 0x3ffe502ee78b3ff6,
+    0x3ffea4afa2a490da, 0x3ffefa1bee615a27, 0x3fff50765b6e4540, 0x3fffa7c1819e90d8};
+constexpr double kLeast = -29;  // e^-29 is less than half of the least weight
 
 constexpr size_t kBuckets = 512;
 
@@ -34,36 +43,25 @@ uint64_t units_of(double part, uint64_t total) {
   return std::min(std::max<uint64_t>(units, 1), total);
 }
 
-/// weight_of() of several, whose sums do not wait for each other.
-template <size_t several>
-void weigh_several(const double* x, uint64_t* weights) {
-  constexpr double kLeast = -29;  // e^-29 is less than half of the least weight
-  double rest[several], sum[several] = {};
-  int n[several];
-  for (size_t i = 0; i < several; i++) {
-    // x = n ln 2 + r; ln 2 in two parts, so that n times the first is exact
-    const double one = x[i] > kLeast ? x[i] : kLeast;
-    n[i] = int(one * 1.4426950408889634 - 0.5);
-    rest[i] = (one - n[i] * 6.93147180369123816490e-01) - n[i] * 1.90821492927058770002e-10;
-  }
-  for (const double term : kExpTerms)
-#pragma GCC unroll 8
-    for (size_t i = 0; i < several; i++) sum[i] = sum[i] * rest[i] + term;
-  for (size_t i = 0; i < several; i++) {
-    // 2^(n + 40), n at least -42
-    const double units = sum[i] * (double(int64_t{1} << (n[i] + 42)) / 4);
-    const auto whole = int64_t(units);
-    weights[i] = x[i] > kLeast ? uint64_t(whole + (units - double(whole) >= 0.5)) : 0;
-  }
+using Doubles = double __attribute__((vector_size(16)));
+using Words = uint64_t __attribute__((vector_size(16)));
+
+/// weight_of() of two. Integers are the last bits of sums, which no conversion is needed for.
+inline __attribute__((always_inline)) Words weights_of(Doubles x) {
+  constexpr double kInteger = 0x1.8p52, kUnits = 0x1p52;
+  x = x > kLeast ? x : Doubles{kLeast, kLeast};
+  const Doubles shifted = x * kStepsPerUnit + kInteger, steps = shifted - kInteger;
+  const Doubles r = (x - steps * kStepHigh) - steps * kStepLow;
+  const Doubles power = 1 + r * (1 + r * (1 / 2. + r * (1 / 6. + r * (1 / 24. + r * (1 / 120.)))));
+  const auto n = Words(shifted);
+  const Words root = {kRoots[n[0] % 64], kRoots[n[1] % 64]};
+  const Words scaled = root + ((n & ~uint64_t{63}) << 46) + (uint64_t{40} << 52);  // 2^(e + 40)
+  return Words(Doubles(scaled) * power + kUnits) & ((uint64_t{1} << 52) - 1);
 }
 
 }  // namespace
 
-uint64_t weight_of(double x) {
-  uint64_t weight;
-  weigh_several<1>(&x, &weight);
-  return weight;
-}
+uint64_t weight_of(double x) { return weights_of(Doubles{x, x})[0]; }
 
 template <class Keeps>
 void Candidates::keep(Keeps keeps) {
@@ -76,33 +74,41 @@ void Candidates::keep(Keeps keeps) {
   count = kept;
 }
 
-void Candidates::keep_possible() {
-  keep([this](size_t i) { return logits[i] > -INFINITY; });
+template <class T>
+void Candidates::take(const T* from, Span<const uint8_t> allowed) {
+  size_t kept = 0;
+  const auto take_one = [&](size_t i) {
+    logits[kept] = double(from[i]), ids[kept] = uint32_t(i);
+    kept += from[i] > T(-INFINITY);
+  };
+  if (allowed.empty()) {
+    for (size_t i = 0; i < count; i++) take_one(i);
+  } else {
+    for_each_bit(allowed, count, take_one);
+  }
+  count = kept;
 }
+template void Candidates::take(const float*, Span<const uint8_t>);
+template void Candidates::take(const double*, Span<const uint8_t>);
 
 size_t Candidates::largest() const {
-  size_t best = 0;
-  for (size_t i = 1; i < count; i++)
-    if (logits[i] > logits[best]) best = i;
-  return best;
-}
-
-uint64_t Candidates::total() const {
-  uint64_t sum = 0;
-  for (size_t i = 0; i < count; i++) sum += weights[i];
-  return sum;
+  const double most = largest_of(logits, count);
+  size_t i = 0;
+  while (i + 1 < count && logits[i] != most) i++;
+  return i;
 }
 
 void Candidates::weigh(double temperature) {
-  const double most = logits[largest()];
-  constexpr size_t kSeveral = 8;
-  double x[kSeveral];
+  const double most = largest_of(logits, count), scale = 1 / temperature;
+  Words sum = {0, 0};
   size_t i = 0;
-  for (; i + kSeveral <= count; i += kSeveral) {
-    for (size_t j = 0; j < kSeveral; j++) x[j] = (logits[i + j] - most) / temperature;
-    weigh_several<kSeveral>(x, weights + i);
+  for (; i + 2 <= count; i += 2) {
+    const Words two = weights_of((Doubles{logits[i], logits[i + 1]} - most) * scale);
+    std::memcpy(weights + i, &two, sizeof two);
+    sum += two;
   }
-  for (; i < count; i++) weights[i] = weight_of((logits[i] - most) / temperature);
+  total = sum[0] + sum[1];
+  if (i < count) total += weights[i] = weight_of((logits[i] - most) * scale);
 }
 
 void Candidates::keep_top_n_sigma(double n) {
@@ -110,7 +116,7 @@ void Candidates::keep_top_n_sigma(double n) {
   for (size_t i = 0; i < count; i++) sum += logits[i];
   const double mean = sum / double(count);
   for (size_t i = 0; i < count; i++) squares += (logits[i] - mean) * (logits[i] - mean);
-  const double least = logits[largest()] - n * std::sqrt(squares / double(count));
+  const double least = largest_of(logits, count) - n * std::sqrt(squares / double(count));
   keep([=](size_t i) { return logits[i] >= least; });
 }
 
@@ -133,19 +139,16 @@ void Candidates::keep_top_k(size_t k) {
   keep([=](size_t i) { return logits[i] > least || (logits[i] == least && i <= last); });
 }
 
-/// The first ones by their keys whose weights reach `part` of the total. Sums of buckets of keys
-/// tell in which one the last of them is; its halves are told apart, not sorted, down to that one.
+/// The first ones by their keys whose weights reach `need`. What has a weight has a key up to -kLeast
+/// above `least`. Sums of buckets of keys tell in which one the last of them is; its halves are told
+/// apart, not sorted, down to that one.
 template <class Key>
-void Candidates::keep_mass(double part, Key key) {
-  const uint64_t need = units_of(part, total());
-  // What has no weight is kept by its key, and decides nothing.
-  double low_key = INFINITY, high_key = -INFINITY;
-  for (size_t i = 0; i < count; i++)
-    if (weights[i]) low_key = std::min(low_key, key(i)), high_key = std::max(high_key, key(i));
+void Candidates::keep_mass(uint64_t need, double least, Key key) {
   uint64_t sums[kBuckets] = {};
-  double scale = (kBuckets - 1) / (high_key - low_key);
-  if (!(scale < 1e300)) scale = 0;  // all are equal, or nearly
-  const auto bucket_of = [=](size_t i) { return size_t((key(i) - low_key) * scale); };
+  const auto bucket_of = [=](size_t i) {
+    return std::min(size_t((key(i) - least) * (kBuckets / -kLeast)), kBuckets - 1);
+  };
+  // What has no weight is kept by its key, and decides nothing.
   for (size_t i = 0; i < count; i++)
     if (weights[i]) sums[bucket_of(i)] += weights[i];
   size_t bucket = 0;
@@ -168,21 +171,30 @@ void Candidates::keep_mass(double part, Key key) {
       mass += sum, low = middle;
   }
   const size_t last = order[low];
-  const double most = key(last);
-  keep([=](size_t i) { return key(i) < most || (key(i) == most && i <= last); });
+  const double end = key(last);
+  keep([=](size_t i) { return key(i) < end || (key(i) == end && i <= last); });
 }
 
 void Candidates::keep_top_p(double mass) {
-  keep_mass(mass, [this](size_t i) { return -logits[i]; });
+  const double most = largest_of(logits, count);
+  const uint64_t need = units_of(mass, total);
+  // Those lighter than this weigh less than what is not needed, all together.
+  const double light = double(total - need) / double(count);
+  if (light > 1) {
+    const double least = most + std::log(light / double(kFullWeight)) - 1e-6;
+    keep([=](size_t i) { return logits[i] >= least; });
+  }
+  keep_mass(need, -most, [this](size_t i) { return -logits[i]; });
 }
 
 void Candidates::keep_typical(double mass) {
-  const double most = logits[largest()];
+  const double most = largest_of(logits, count);
   // -log p less the entropy is the mean of the logits by their probabilities, less the logit.
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += double(weights[i]) * (logits[i] - most);
-  const double mean = most + sum / double(total());
-  keep_mass(mass, [this, mean](size_t i) { return std::fabs(logits[i] - mean); });
+  const double mean = most + sum / double(total);
+  keep_mass(units_of(mass, total), 0,
+            [this, mean](size_t i) { return std::fabs(logits[i] - mean); });
 }
 
 void Candidates::keep_min_p(double part) {

@@ -46,8 +46,33 @@ Status check_options(const SamplerOptions& o, uint64_t vocabulary, ErrorDetail* 
   return {};
 }
 
-bool is_allowed(Span<const uint8_t> bits, size_t id) {
-  return bits.empty() || (id / 8 < bits.size && bits[id / 8] >> (id % 8) & 1);
+/// The first that is no logit, or their number.
+size_t find_bad(Span<const float> logits) {
+  constexpr size_t kSeveral = 64;
+  size_t i = 0;
+  for (; i + kSeveral <= logits.size; i += kSeveral) {
+    uint32_t bad = 0;
+    for (size_t j = 0; j < kSeveral; j++) bad |= uint32_t(!(logits[i + j] < INFINITY));
+    if (bad) break;
+  }
+  while (i < logits.size && logits[i] < INFINITY) i++;
+  return i;
+}
+
+/// The first of the largest that are allowed, or their number where all are -infinity.
+size_t find_largest(Span<const float> logits, Span<const uint8_t> allowed) {
+  if (allowed.empty()) {
+    const float most = largest_of(logits.data, logits.size);
+    size_t i = most > -INFINITY ? 0 : logits.size;
+    while (i < logits.size && logits[i] != most) i++;
+    return i;
+  }
+  size_t best = logits.size;
+  float most = -INFINITY;
+  for_each_bit(allowed, logits.size, [&](size_t i) {
+    if (logits[i] > most) best = i, most = logits[i];
+  });
+  return best;
 }
 
 /// The upper 64 bits of the product.
@@ -99,9 +124,8 @@ void Sampler::accept(int32_t id) {
   if (history_.capacity && id >= 0 && uint32_t(id) < vocabulary_) history_.add(id);
 }
 
-void Sampler::adjust(Span<const float> logits, Span<const uint8_t> allowed) {
-  for (uint32_t i = 0; i < vocabulary_; i++)
-    logits_[i] = is_allowed(allowed, i) ? double(logits[i]) : -INFINITY, ids_[i] = i;
+void Sampler::adjust(Span<const float> logits) {
+  for (uint32_t i = 0; i < vocabulary_; i++) logits_[i] = double(logits[i]);
   for (const LogitBias& bias : options_.biases) logits_[bias.id] += bias.add;
   if (history_.size == 0) return;
   memset(order_, 0, vocabulary_ * sizeof *order_);
@@ -115,21 +139,22 @@ Status Sampler::sample(Span<const float> logits, int32_t* id, ErrorDetail* detai
   if (vocabulary_ == 0) return fail(detail, Code::kWrongState, "the sampler is open");
   if (logits.size != vocabulary_)
     return fail(detail, Code::kShapeMismatch, "logits", vocabulary_, logits.size);
-  size_t best = 0;
-  float most = -INFINITY;
-  for (size_t i = 0; i < logits.size; i++) {
-    if (!(logits[i] < INFINITY))
-      return fail(detail, Code::kInvalidArgument, "a logit is a number, or -infinity", 0, 0, i);
-    if (logits[i] > most && is_allowed(allowed, i)) best = i, most = logits[i];
-  }
-  *id = int32_t(best);
+  const size_t bad = find_bad(logits);
+  if (bad < logits.size)
+    return fail(detail, Code::kInvalidArgument, "a logit is a number, or -infinity", 0, 0, bad);
   if (is_plain(options_)) {
-    if (most > -INFINITY) return {};
-    return fail(detail, Code::kNotFound, "a logit above -infinity");
+    const size_t best = find_largest(logits, allowed);
+    if (best == logits.size) return fail(detail, Code::kNotFound, "a logit above -infinity");
+    *id = int32_t(best);
+    return {};
   }
-  adjust(logits, allowed);
   Candidates c = {logits_, weights_, ids_, order_, vocabulary_};
-  c.keep_possible();
+  if (history_.size == 0 && options_.biases.empty()) {
+    c.take(logits.data, allowed);
+  } else {
+    adjust(logits);
+    c.take(logits_, allowed);
+  }
   if (c.count == 0) return fail(detail, Code::kNotFound, "a logit above -infinity");
   const SamplerOptions& o = options_;
   if (o.top_n_sigma > 0) c.keep_top_n_sigma(o.top_n_sigma);
@@ -146,7 +171,7 @@ Status Sampler::sample(Span<const float> logits, int32_t* id, ErrorDetail* detai
   const PhiloxWords words = philox({{uint32_t(draws_), uint32_t(draws_ >> 32), 0, 0}},
                                    uint32_t(o.seed), uint32_t(o.seed >> 32));
   draws_++;
-  uint64_t at = high_product(uint64_t(words.word[1]) << 32 | words.word[0], c.total());
+  uint64_t at = high_product(uint64_t(words.word[1]) << 32 | words.word[0], c.total);
   size_t i = 0;
   for (; at >= weights_[i]; i++) at -= weights_[i];
   *id = int32_t(ids_[i]);

@@ -85,7 +85,7 @@ class Sampler {
   }
 
  private:
-  void adjust(Span<const float> logits, Span<const uint8_t> allowed);
+  void adjust(Span<const float> logits);
 
   SamplerOptions options_;
   uint32_t vocabulary_ = 0;

@@ -141,7 +141,7 @@ TEST_CASE("sampler: weights of many are those of each") {
     lists.c.weigh(0.7);
     const double most = lists.logits[lists.c.largest()];
     for (size_t i = 0; i < count; i++)
-      CHECK(lists.weights[i] == text::weight_of((lists.logits[i] - most) / 0.7));
+      CHECK(lists.weights[i] == text::weight_of((lists.logits[i] - most) * (1 / 0.7)));
   }
 }
 
