@@ -139,9 +139,9 @@ void Candidates::keep_top_k(size_t k) {
   keep([=](size_t i) { return logits[i] > least || (logits[i] == least && i <= last); });
 }
 
-/// The first ones by their keys whose weights reach `need`. What has a weight has a key up to -kLeast
-/// above `least`. Sums of buckets of keys tell in which one the last of them is; its halves are told
-/// apart, not sorted, down to that one.
+/// The first ones by their keys whose weights reach `need`. What has a weight has a key up to
+/// -kLeast above `least`. Sums of buckets of keys tell in which one the last of them is; its halves
+/// are told apart, not sorted, down to that one.
 template <class Key>
 void Candidates::keep_mass(uint64_t need, double least, Key key) {
   uint64_t sums[kBuckets] = {};
