@@ -99,7 +99,7 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
   }
 }
 
-/// Rows from `row` on, R at a time, times a panel as it lies in the file.
+/// Rows from `row` on, R at a time, then half as many, times a panel as it lies in the file.
 template <class V, BlockType t, int R>
 void file_tiles(const BlockJob& job, int64_t row, int64_t rows, int64_t panel) {
   const uint8_t* const p = job.weights + panel * job.x.units * kOutputs * block_format(t).bytes;
@@ -108,7 +108,7 @@ void file_tiles(const BlockJob& job, int64_t row, int64_t rows, int64_t panel) {
     rows_times_panel<V, t, R>(p, job.x, row, sums);
     for (int r = 0; r < R; r++) finish_row<V>(job, row + r, panel, sums + r * kOutputs);
   }
-  if constexpr (R > 1) file_tiles<V, t, R - 1>(job, row, rows, panel);
+  if constexpr (R > 1) file_tiles<V, t, R / 2>(job, row, rows, panel);
 }
 
 template <class V, BlockType t>

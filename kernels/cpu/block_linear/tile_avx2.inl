@@ -16,7 +16,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
+constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 4, kFileRows = 8;
 #if defined(INGOT_SIMD_VNNI)
 constexpr bool kDots = true;
 #else
@@ -40,9 +40,10 @@ INGOT_INLINE __m256i bytes_at(const uint8_t* p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }
 
-/// 8 outputs (quarter h of the panel) of group g of the codes of 32 k at `c`.
+/// Outputs [8h, 8h + 8) of group g of the codes of 32 k at `c`; their fifth bits at `bits_at`, of 4
+/// bytes for 32. Both may be those of a later output than the panel's first.
 template <BlockType t, int g, int h>
-INGOT_INLINE __m256i codes_of(const uint8_t* c) {
+INGOT_INLINE __m256i codes_of(const uint8_t* c, const uint8_t* bits_at) {
   constexpr BlockFormat f = block_format(t);
   if constexpr (f.bits == 8) {
     const __m256i v = vector_at(c + g * 128 + h * 32);
@@ -54,7 +55,7 @@ INGOT_INLINE __m256i codes_of(const uint8_t* c) {
   v = _mm256_and_si256(v, _mm256_set1_epi8(15));
   if constexpr (f.bits == 5) {  // a bit a byte: 32 bits to all lanes, its byte, its bit
     int32_t bits;
-    std::memcpy(&bits, c + g * 16 + h * 4, 4);
+    std::memcpy(&bits, bits_at + g * 16 + h * 4, 4);
     const __m256i byte =
         _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x(int64_t(0x8040201008040201));
@@ -79,16 +80,12 @@ INGOT_INLINE __m256 six_bits(const uint8_t* low, const uint8_t* high, int j) {
                       _mm256_slli_epi32(_mm256_and_si256(h, _mm256_set1_epi32(3)), 4)));
 }
 
-/// Scales and minima of a panel's block: [sub][32].
+/// Scales and minima of a panel's block of 256: [sub][32]. Its code is there once.
 template <BlockType t>
-INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
-  constexpr BlockFormat f = block_format(t);
-  INGOT_UNROLL for (int h = 0; h < 4; h++) {
+__attribute__((noinline)) void super_scales(const uint8_t* p, float* scales, float* minima) {
+  for (int h = 0; h < 4; h++) {
     const __m256 d = halves_at(p + h * 16);
-    if constexpr (!f.is_super()) {
-      _mm256_storeu_ps(scales + h * 8, d);
-      if constexpr (f.has_min) _mm256_storeu_ps(minima + h * 8, halves_at(p + 64 + h * 16));
-    } else if constexpr (f.bits == 6) {
+    if constexpr (block_format(t).bits == 6) {
       for (int j = 0; j < 16; j++) {
         const __m256i s = _mm256_cvtepi8_epi32(
             _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 64 + j * 32 + h * 8)));
@@ -105,14 +102,24 @@ INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
     }
   }
 }
+/// Of a panel's block of any type.
+template <BlockType t>
+INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
+  constexpr BlockFormat f = block_format(t);
+  if constexpr (f.is_super()) return super_scales<t>(p, scales, minima);
+  INGOT_UNROLL for (int h = 0; h < 4; h++) {
+    _mm256_storeu_ps(scales + h * 8, halves_at(p + h * 16));
+    if constexpr (f.has_min) _mm256_storeu_ps(minima + h * 8, halves_at(p + 64 + h * 16));
+  }
+}
 
 template <BlockType t, int g = 0>
 INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
   const auto store = [&](int h, __m256i v) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + g * 128 + h * 32), v);
   };
-  store(0, codes_of<t, g, 0>(c)), store(1, codes_of<t, g, 1>(c));
-  store(2, codes_of<t, g, 2>(c)), store(3, codes_of<t, g, 3>(c));
+  store(0, codes_of<t, g, 0>(c, c)), store(1, codes_of<t, g, 1>(c, c));
+  store(2, codes_of<t, g, 2>(c, c)), store(3, codes_of<t, g, 3>(c, c));
   if constexpr (g < 7) expand_codes<t, g + 1>(c, to);
 }
 template <BlockType t>
@@ -239,85 +246,105 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   for (int half = 0; half < 2; half++) half_tile<t, R>(e, x, row, first, units, half, sums);
 }
 
-/// Groups [g, last) of quarter h of the codes at c times those of a row, in 32 bits.
-template <BlockType t, int g, int last, int h>
-INGOT_INLINE void add_groups(const uint8_t* c, const int8_t* q, __m256i& sum, __m256i& pairs) {
+/// Groups [g, last) of 16 outputs, whose codes are at c, times those of R rows. Pairs are in 16 bits.
+template <BlockType t, int g, int last, int R>
+INGOT_INLINE void add_groups(const uint8_t* c, const uint8_t* bits, const int8_t* q, int64_t stride,
+                             __m256i (&sums)[R][2], __m256i (&pairs)[R][2]) {
   constexpr BlockFormat f = block_format(t);
-  const __m256i v = _mm256_set1_epi32(quad(q + g * 4)), w = codes_of<t, g, h>(c);
-  if constexpr (kDots) {
-    dot(sum, w, v);
-  } else {
-    constexpr int kFlush = groups_in_16_bits(f.bits);
-    const __m256i product = is_signed(f)
-                                ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(v, w))
-                                : _mm256_maddubs_epi16(w, v);
-    pairs = g % kFlush ? _mm256_add_epi16(pairs, product) : product;
-    if constexpr ((g + 1) % kFlush == 0 || g + 1 == last)
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  constexpr int kFlush = groups_in_16_bits(f.bits);
+  const __m256i ones = _mm256_set1_epi16(1);
+  const __m256i w[2] = {codes_of<t, g, 0>(c, bits), codes_of<t, g, 1>(c, bits)};
+  INGOT_UNROLL for (int r = 0; r < R; r++) {
+    const __m256i v = _mm256_set1_epi32(quad(q + r * stride + g * 4));
+    INGOT_UNROLL for (int i = 0; i < 2; i++) {
+      if constexpr (kDots) {
+        dot(sums[r][i], w[i], v);
+      } else if constexpr (is_signed(f)) {
+        add_signed(sums[r][i], w[i], _mm256_abs_epi8(w[i]), v, ones);
+      } else {
+        if constexpr (g % kFlush == 0)
+          start_pairs(pairs[r][i], w[i], v);
+        else
+          add_pairs(pairs[r][i], w[i], v);
+        if constexpr ((g + 1) % kFlush == 0 || g + 1 == last)
+          sums[r][i] = _mm256_add_epi32(sums[r][i], _mm256_madd_epi16(pairs[r][i], ones));
+      }
+    }
   }
-  if constexpr (g + 1 < last) add_groups<t, g + 1, last, h>(c, q, sum, pairs);
-}
-template <BlockType t, int h, int from, int to>
-INGOT_INLINE __m256i quarter_of(const uint8_t* c, const int8_t* q, __m256i start) {
-  __m256i sum = start, pairs = start;
-  add_groups<t, from, to, h>(c, q, sum, pairs);
-  return sum;
+  if constexpr (g + 1 < last) add_groups<t, g + 1, last, R>(c, bits, q, stride, sums, pairs);
 }
 
-/// One row times a panel as it lies in the file.
+/// Sub-block j of the 32 k at c -> sums of floats of half a panel.
+template <BlockType t, int R>
+INGOT_INLINE void add_half(const uint8_t* c, int half, const int8_t* q, const uint8_t* words,
+                           int64_t stride, int j, const float* own, const float* minima,
+                           const __m256 (&scales)[R], __m256 (&to)[R][4]) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr int kMiddle = f.sub == 32 ? 8 : 4;
+  __m256i sums[R][2], pairs[R][2];
+  INGOT_UNROLL for (int r = 0; r < R; r++) {
+    sums[r][0] = sums[r][1] = f.has_min || is_signed(f)
+                                  ? _mm256_setzero_si256()
+                                  : _mm256_set1_epi32(integer_at(words + r * stride, 0));
+    pairs[r][0] = pairs[r][1] = sums[r][0];
+  }
+  const uint8_t *const codes = c + half * 64, *const bits = c + half * 8;
+  if (j == 0)
+    add_groups<t, 0, kMiddle, R>(codes, bits, q, stride, sums, pairs);
+  else
+    add_groups<t, 8 - kMiddle, 8, R>(codes, bits, q, stride, sums, pairs);
+  INGOT_UNROLL for (int i = 0; i < 2; i++) {
+    const __m256 s = _mm256_load_ps(own + half * 16 + i * 8);
+    INGOT_UNROLL for (int r = 0; r < R; r++) {
+      __m256& sum = to[r][half * 2 + i];
+      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[r][i]),
+                            f.is_super() ? s : _mm256_mul_ps(s, scales[r]), sum);
+      if constexpr (f.has_min)
+        sum = _mm256_fmadd_ps(_mm256_load_ps(minima + half * 16 + i * 8),
+                              _mm256_set1_ps(float_at(words + r * stride, 0)), sum);
+    }
+  }
+}
+
+/// R rows times a panel as it lies in the file. Of one row, sums of floats are in registers.
 template <class, BlockType t, int R>
 void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
-  static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
+  const int64_t stride = x.stride;
   const int8_t* q = x.codes(row);
   const uint8_t* const scales = x.scales(row);
   const uint8_t* words = x.words(row);
   alignas(64) float own[kSubs * kOutputs], minima[kSubs * kOutputs];
-  __m256 acc[4];
-  INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_setzero_ps();
+  __m256 acc[R][4] = {};
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const __m256 scale = _mm256_set1_ps(float_at(scales, unit));
-    __m256 inner[4];
-    INGOT_UNROLL for (int h = 0; h < 4; h++) inner[h] = _mm256_setzero_ps();
+    __m256 scale[R], inner[R][4] = {};
+    INGOT_UNROLL for (int r = 0; r < R; r++) scale[r] =
+        _mm256_set1_ps(float_at(scales + r * stride, unit));
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
       const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
       constexpr int kRead = f.is_super() ? f.code_bytes() : kBytes;
       INGOT_UNROLL for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
       INGOT_UNROLL for (int j = 0; j < kIn32; j++, words += 4) {
-        const __m256i start = f.has_min || is_signed(f) ? _mm256_setzero_si256()
-                                                        : _mm256_set1_epi32(integer_at(words, 0));
-        __m256i products[4];
-        constexpr int kMiddle = kIn32 == 1 ? 8 : 4;
-        if (j == 0) {
-          products[0] = quarter_of<t, 0, 0, kMiddle>(c, q, start);
-          products[1] = quarter_of<t, 1, 0, kMiddle>(c, q, start);
-          products[2] = quarter_of<t, 2, 0, kMiddle>(c, q, start);
-          products[3] = quarter_of<t, 3, 0, kMiddle>(c, q, start);
+        const int64_t at = (i * kIn32 + j) * kOutputs;
+        __m256(&to)[R][4] = f.is_super() ? inner : acc;
+        if constexpr (R == 1) {
+          add_half<t, R>(c, 0, q, words, stride, j, own + at, minima + at, scale, to);
+          add_half<t, R>(c, 1, q, words, stride, j, own + at, minima + at, scale, to);
         } else {
-          products[0] = quarter_of<t, 0, 4, 8>(c, q, start);
-          products[1] = quarter_of<t, 1, 4, 8>(c, q, start);
-          products[2] = quarter_of<t, 2, 4, 8>(c, q, start);
-          products[3] = quarter_of<t, 3, 4, 8>(c, q, start);
-        }
-        const int at = (i * kIn32 + j) * kOutputs;
-        INGOT_UNROLL for (int h = 0; h < 4; h++) {
-          __m256& sum = f.is_super() ? inner[h] : acc[h];
-          __m256 s = _mm256_load_ps(own + at + h * 8);
-          if constexpr (!f.is_super()) s = _mm256_mul_ps(s, scale);
-          sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(products[h]), s, sum);
-          if constexpr (f.has_min)
-            sum = _mm256_fmadd_ps(_mm256_load_ps(minima + at + h * 8),
-                                  _mm256_set1_ps(float_at(words, 0)), sum);
+          for (int half = 0; half < 2; half++)
+            add_half<t, R>(c, half, q, words, stride, j, own + at, minima + at, scale, to);
         }
       }
     }
     if constexpr (f.is_super())
-      INGOT_UNROLL for (int h = 0; h < 4; h++) acc[h] = _mm256_fmadd_ps(inner[h], scale, acc[h]);
+      INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int h = 0; h < 4; h++) acc[r][h] =
+          _mm256_fmadd_ps(inner[r][h], scale[r], acc[r][h]);
   }
-  INGOT_UNROLL for (int h = 0; h < 4; h++) _mm256_storeu_ps(sums + h * 8, acc[h]);
+  INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int h = 0; h < 4; h++)
+      _mm256_storeu_ps(sums + r * kOutputs + h * 8, acc[r][h]);
 }
 
 }  // namespace blocks
