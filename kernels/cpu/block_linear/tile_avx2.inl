@@ -246,7 +246,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   for (int half = 0; half < 2; half++) half_tile<t, R>(e, x, row, first, units, half, sums);
 }
 
-/// Groups [g, last) of 16 outputs, whose codes are at c, times those of R rows. Pairs are in 16 bits.
+/// Groups [g, last) of 16 outputs, with codes at c, times those of R rows. Pairs are in 16 bits.
 template <BlockType t, int g, int last, int R>
 INGOT_INLINE void add_groups(const uint8_t* c, const uint8_t* bits, const int8_t* q, int64_t stride,
                              __m256i (&sums)[R][2], __m256i (&pairs)[R][2]) {
