@@ -49,7 +49,7 @@ class Embedder:
         vector = next((port for port in self.model.outputs if port.name == "embedding"), None)
         if inputs != {"tokens"} or vector is None:
             raise _invalid(
-                "is no embedding model: it has no "
+                "the file is no embedding model: it has no "
                 + ("output 'embedding'" if vector is None else "input 'tokens' alone")
                 + "; convert one from a folder of sentence-transformers or its GGUF file"
             )

@@ -293,8 +293,8 @@ class LanguageModel:
         missing = {"tokens", "position"} - {port.name for port in self.model.inputs}
         if missing:
             raise caller_error(
-                f"is no language model: no input {min(missing)!r}; convert one from a GGUF file or "
-                "a Hugging Face folder",
+                f"the file is no language model: no input {min(missing)!r}; convert one from a "
+                "GGUF file or a Hugging Face folder",
                 1,
                 "invalid_argument",
             )
