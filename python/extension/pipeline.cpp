@@ -171,16 +171,23 @@ void bind_pipeline(nb::module_& m) {
       .def(nb::init<const Model&, nb::dict, uint32_t, bool>(), nb::arg("model"), nb::arg("options"),
            nb::arg("depth"), nb::arg("two_threads"))
       .def_prop_ro("free", &Pipeline::free_slots)
-      .def("acquire", &Pipeline::acquire)
-      .def("input", &Pipeline::input_array, nb::arg("which").none())
-      .def("write", &Pipeline::write, nb::arg("which").none(), nb::arg("array").none())
-      .def("push", &Pipeline::push)
-      .def("finish", &Pipeline::finish)
-      .def("pop", &Pipeline::pop, nb::arg("timeout") = nb::none())
-      .def("output", &Pipeline::output_array, nb::arg("which").none())
-      .def("release", &Pipeline::release)
-      .def("cancel", &Pipeline::cancel)
-      .def("close", &Pipeline::close)
+      .def("acquire", &Pipeline::acquire,
+           "Waits for a free slot, whose inputs are then to be filled.")
+      .def("input", &Pipeline::input_array, nb::arg("which").none(),
+           "Of the acquired slot, to be filled; not to be touched after push().")
+      .def("write", &Pipeline::write, nb::arg("which").none(), nb::arg("array").none(),
+           "Copies an array into an input of the acquired slot.")
+      .def("push", &Pipeline::push, "Hands the acquired slot over to be computed.")
+      .def("finish", &Pipeline::finish, "No more items follow: pop() gives None behind the last.")
+      .def("pop", &Pipeline::pop, nb::arg("timeout") = nb::none(),
+           "Waits for the oldest item: its number, or None behind the last.")
+      .def("output", &Pipeline::output_array, nb::arg("which").none(),
+           "Of the popped item, until release().")
+      .def("release", &Pipeline::release,
+           "Gives the popped slot back; its outputs are no longer valid.")
+      .def("cancel", &Pipeline::cancel,
+           "From any thread: ends it. Calls that wait, and all later ones, raise Cancelled.")
+      .def("close", &Pipeline::close, "Gives back the arenas and the threads now.")
       .def_prop_ro("closed", &Pipeline::is_closed);
 }
 

@@ -306,41 +306,63 @@ void bind_session(nb::module_& m) {
       .def(nb::init<const Model&, nb::dict, int>(), nb::arg("model"), nb::arg("options"),
            nb::arg("ended_fd") = -1)
       .def("run", &Session::run, nb::arg("inputs"), nb::arg("outputs") = nb::none(),
-           nb::arg("copy") = nb::none(), nb::arg("timeout") = nb::none())
+           nb::arg("copy") = nb::none(), nb::arg("timeout") = nb::none(),
+           "Computes every output: run({\"x\": array}), run(array), or run() where inputs are "
+           "bound.\n"
+           "\n"
+           "Arrays of at least 32 KiB at a multiple of 64 bytes are read where they lie; smaller "
+           "ones,\n"
+           "which are copied faster than bound, and others are copied (copied_bytes). copy=False "
+           "copies\n"
+           "nothing and refuses what is not aligned. Outputs are new arrays, the arrays in "
+           "`outputs`, or\n"
+           "those of bind_output(). timeout: seconds.")
       .def("run", refuse_keyword)  // whatever the first does not take
-      .def("execute", &Session::execute, nb::arg("timeout") = nb::none())
+      .def("execute", &Session::execute, nb::arg("timeout") = nb::none(),
+           "Runs on what lies in the ports: input() was filled, output() is read. Copies nothing.")
       .def("_begin", &Session::begin, nb::arg("inputs"), nb::arg("outputs") = nb::none(),
            nb::arg("copy") = nb::none(), nb::arg("timeout") = nb::none())
       .def("_end", &Session::end, nb::arg("was_cancelled") = false)
-      .def("cancel", &Session::cancel)
-      .def("close", &Session::close)
+      .def("cancel", &Session::cancel,
+           "From any thread: ends the run in progress, or else the next one.")
+      .def("close", &Session::close,
+           "Gives back the arena and the threads now; a closed session refuses every call.")
       .def_prop_ro("closed", &Session::is_closed)
       .def(
           "input", [](Session& s, nb::handle which) { return s.port_array(true, which); },
-          nb::arg("which").none())
+          nb::arg("which").none(),
+          "An input where the run reads it. Write it before every execute().")
       .def(
           "output", [](Session& s, nb::handle which) { return s.port_array(false, which); },
-          nb::arg("which").none())
+          nb::arg("which").none(), "An output where execute() left it: valid until the next run.")
       .def(
           "bind_input",
           [](Session& s, nb::handle which, nb::handle array) { s.bind_port(true, which, array); },
-          nb::arg("which").none(), nb::arg("array").none())
+          nb::arg("which").none(), nb::arg("array").none(),
+          "From now on every run reads this array, on a device too; None: the arena's again.")
       .def(
           "bind_output",
           [](Session& s, nb::handle which, nb::handle array) { s.bind_port(false, which, array); },
-          nb::arg("which").none(), nb::arg("array").none())
+          nb::arg("which").none(), nb::arg("array").none(),
+          "From now on every run writes into this array, on a device too; None: the arena's again.")
       .def("_rebind", &Session::rebind, nb::arg("bindings"))
-      .def("state", &Session::state_array, nb::arg("which").none())
-      .def("value", &Session::value_array, nb::arg("name").none())
-      .def("save_state", &Session::save_state)
-      .def("restore_state", &Session::restore_state, nb::arg("state").none())
-      .def("reset_state", &Session::reset_state)
-      .def("check_state", &Session::check_state)
-      .def("park", &Session::park)
+      .def("state", &Session::state_array, nb::arg("which").none(),
+           "A state variable where it lies; may be written between runs.")
+      .def("value", &Session::value_array, nb::arg("name").none(),
+           "Any value after a run; intermediates with keep_values=True.")
+      .def("save_state", &Session::save_state,
+           "All state variables; another session, device or day goes on with the same bits.")
+      .def("restore_state", &Session::restore_state, nb::arg("state").none(),
+           "Goes on from what save_state() gave, of this or another session.")
+      .def("reset_state", &Session::reset_state, "Gives every state variable its initial value.")
+      .def("check_state", &Session::check_state, "Raises where an element is not a number.")
+      .def("park", &Session::park,
+           "Gives the pages of activations back to the system until the next run.")
       .def("_requirements", &Session::requirements)
-      .def("placement", &Session::placement)
-      .def("counters", &Session::counters)
-      .def("memory", &Session::memory)
+      .def("placement", &Session::placement,
+           "device, reason, isa, threads, threads_reason, instructions.")
+      .def("counters", &Session::counters, "runs, wakes, waits, alone.")
+      .def("memory", &Session::memory, "Who holds what: owner, bytes, whether in the arena.")
       .def_prop_ro("copied_bytes", &Session::copied_bytes);
 }
 

@@ -138,10 +138,14 @@ void bind_tokenizer(nb::module_& m) {
   nb::class_<Tokenizer>(m, "Tokenizer")
       .def(nb::init<const Model&>(), nb::arg("model"))
       .def("encode", &Tokenizer::encode, nb::arg("text").none(),
-           nb::arg("add_special_tokens") = true, nb::arg("parse_special") = false)
+           nb::arg("add_special_tokens") = true, nb::arg("parse_special") = false,
+           "Ids of a text. add_special_tokens: those that the model asks for around one, too.\n"
+           "parse_special: control tokens in it are taken for what they say.")
       .def("decode", &Tokenizer::decode, nb::arg("ids").none(),
-           nb::arg("skip_special_tokens") = true)
-      .def("token", &Tokenizer::token, nb::arg("id").none())
+           nb::arg("skip_special_tokens") = true,
+           "The text of ids; what never became a whole character is U+FFFD.")
+      .def("token", &Tokenizer::token, nb::arg("id").none(),
+           "Bytes of one token, which may be a part of a character; whether it ends an answer.")
       .def("_render", &Tokenizer::render, nb::arg("variables"), nb::arg("now"))
       .def_prop_ro("token_count", [](const Tokenizer& t) { return t.summary().token_count; })
       .def_prop_ro("has_chat_template",

@@ -85,7 +85,8 @@ class Session:
     def _end(self, was_cancelled: bool = False) -> dict[str, np.ndarray]: ...
     def cancel(self) -> None:
         """From any thread: ends the run in progress, or else the next one."""
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Gives back the arena and the threads now; a closed session refuses every call."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -106,8 +107,10 @@ class Session:
         """Any value after a run; intermediates with keep_values=True."""
     def save_state(self) -> bytes:
         """All state variables; another session, device or day goes on with the same bits."""
-    def restore_state(self, state: Any) -> None: ...
-    def reset_state(self) -> None: ...
+    def restore_state(self, state: Any) -> None:
+        """Goes on from what save_state() gave, of this or another session."""
+    def reset_state(self) -> None:
+        """Gives every state variable its initial value."""
     def check_state(self) -> None:
         """Raises where an element is not a number."""
     def park(self) -> None:
@@ -127,20 +130,26 @@ class Pipeline:
     @property
     def free(self) -> int:
         """Slots that acquire() gives without waiting."""
-    def acquire(self) -> None: ...
+    def acquire(self) -> None:
+        """Waits for a free slot, whose inputs are then to be filled."""
     def input(self, which: str | int) -> np.ndarray:
         """Of the acquired slot, to be filled; not to be touched after push()."""
     def write(self, which: str | int, array: Any) -> None:
         """Copies an array into an input of the acquired slot."""
-    def push(self) -> None: ...
-    def finish(self) -> None: ...
+    def push(self) -> None:
+        """Hands the acquired slot over to be computed."""
+    def finish(self) -> None:
+        """No more items follow: pop() gives None behind the last."""
     def pop(self, timeout: float | None = None) -> int | None:
         """Waits for the oldest item: its number, or None behind the last."""
     def output(self, which: str | int) -> np.ndarray:
         """Of the popped item, until release()."""
-    def release(self) -> None: ...
-    def cancel(self) -> None: ...
-    def close(self) -> None: ...
+    def release(self) -> None:
+        """Gives the popped slot back; its outputs are no longer valid."""
+    def cancel(self) -> None:
+        """From any thread: ends it. Calls that wait, and all later ones, raise Cancelled."""
+    def close(self) -> None:
+        """Gives back the arenas and the threads now."""
     @property
     def closed(self) -> bool: ...
 
