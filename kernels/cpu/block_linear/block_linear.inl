@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32
-// outputs go over the threads. Many rows read a panel that is expanded to bytes once for a chunk of
-// them; a few read the file's bytes. Contract: runtime/op/block_linear.h.
+// outputs go over the threads. Whole tiles of many rows read a panel that is expanded to bytes once
+// for a chunk of them; rows that are left, or few, read the file's bytes. Contract:
+// runtime/op/block_linear.h.
 #pragma once
 #include "kernels/cpu/block_linear/tile.inl"
 #include "kernels/cpu/gemm/gemm.inl"
@@ -61,14 +62,7 @@ inline int64_t chunk_rows(int64_t row_bytes) {
                                            : fit / 12 * 12;
 }
 
-template <class V, BlockType t, int R>
-INGOT_INLINE int64_t tiles(const Expanded& e, const BlockRows& x, Range rows, int64_t from,
-                           int64_t first, int64_t units, float* sums) {
-  for (; from + R <= rows.end; from += R)
-    tile<V, t, R>(e, x, from, first, units, sums + (from - rows.begin) * kOutputs);
-  return from;
-}
-
+/// @pre rows of whole tiles
 template <class V, BlockType t>
 void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scratch) {
   constexpr BlockFormat f = block_format(t);
@@ -85,11 +79,8 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
         const int64_t count = min_of(kMaxUnits, units - first);
         for (int64_t i = 0; i < count; i++)
           expand_block<t>(job.weights + (panel * units + first + i) * kPanelBlock, e, i);
-        [[maybe_unused]] int64_t at =
-            tiles<V, t, kTileRows>(e, job.x, some, from, first, count, sums);
-        if constexpr (kRestRows > 1)
-          at = tiles<V, t, kRestRows>(e, job.x, some, at, first, count, sums);
-        if constexpr (kTileRows > 1) tiles<V, t, 1>(e, job.x, some, at, first, count, sums);
+        for (int64_t row = some.begin; row < some.end; row += kTileRows)
+          tile<V, t, kTileRows>(e, job.x, row, first, count, sums + (row - some.begin) * kOutputs);
       }
       for (int64_t row = some.begin; row < some.end; row++) {
         fetch_row<V>(job, row + kRowsAhead, panel);
@@ -114,18 +105,17 @@ void file_tiles(const BlockJob& job, int64_t row, int64_t rows, int64_t panel) {
 template <class V, BlockType t>
 void block_linear_of(const BlockJob& job, int64_t rows, const Team& team) {
   const int64_t panels = ceil_div(job.outputs, kOutputs);
-  if (rows <= kFileRows) {
-    const Range mine = part(panels, team.id, team.size);
-    for (int64_t panel = mine.begin; panel < mine.end; panel++)
-      file_tiles<V, t, kFileTileRows>(job, 0, rows, panel);
-    return;
-  }
   Range mine{0, rows}, cut{0, panels};
-  if (panels >= team.size)
+  if (panels >= team.size || rows <= kFileRows)
     cut = part(panels, team.id, team.size);
   else
     mine = part(rows, team.id, team.size);
-  rows_times_panels<V, t>(job, mine, cut, team.scratch);
+  const int64_t count = mine.end - mine.begin,
+                whole = rows <= kFileRows ? 0 : count / kTileRows * kTileRows;
+  rows_times_panels<V, t>(job, {mine.begin, mine.begin + whole}, cut, team.scratch);
+  if (whole == count) return;
+  for (int64_t panel = cut.begin; panel < cut.end; panel++)
+    file_tiles<V, t, kFileTileRows>(job, mine.begin + whole, mine.end, panel);
 }
 
 template <class V>

@@ -16,7 +16,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 4, kFileRows = 8;
+constexpr int kTileRows = 4, kFileTileRows = 4, kFileRows = 8;
 #if defined(INGOT_SIMD_VNNI)
 constexpr bool kDots = true;
 #else

@@ -8,7 +8,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 1, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
+constexpr int kTileRows = 1, kFileTileRows = 1, kFileRows = 1;
 
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {

@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kRestRows = 1, kFileTileRows = 1, kFileRows = 1;
+constexpr int kTileRows = 4, kFileTileRows = 1, kFileRows = 1;
 
 #if defined(INGOT_SIMD_I8MM)
 constexpr bool kSignedCodes = false;

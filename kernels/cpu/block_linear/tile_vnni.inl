@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 6, kRestRows = 2, kFileTileRows = 4, kFileRows = 8;
+constexpr int kTileRows = 6, kFileTileRows = 4, kFileRows = 8;
 
 INGOT_INLINE void dot(__m512i& sum, __m512i codes, __m512i x) {
   // the intrinsic makes GCC 12 keep the tile on the stack
