@@ -20,6 +20,9 @@ target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot
   -Wl,--no-whole-archive -Wl,--gc-sections
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/packaging/exports.map)
 add_dependencies(ingot_shared ingot_runtime ingot_cpu ingot_cuda ingot_cuda_kernels)
+# An archive among options is no input: without these a changed kernel is not linked again.
+set_target_properties(ingot_shared PROPERTIES LINK_DEPENDS "$<TARGET_FILE:ingot_runtime>;\
+$<TARGET_FILE:ingot_cpu>;$<TARGET_FILE:ingot_cuda>;$<TARGET_FILE:ingot_cuda_kernels>")
 target_include_directories(ingot_shared PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(ingot_shared PUBLIC Threads::Threads ${INGOT_DL_LIBRARIES} PRIVATE
