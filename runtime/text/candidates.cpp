@@ -99,7 +99,8 @@ size_t Candidates::largest() const {
 }
 
 void Candidates::weigh(double temperature) {
-  const double most = largest_of(logits, count), scale = 1 / temperature;
+  // the reciprocal of a subnormal is infinite, and that times 0 is no number
+  const double most = largest_of(logits, count), scale = std::min(1 / temperature, 1e300);
   Words sum = {0, 0};
   size_t i = 0;
   for (; i + 2 <= count; i += 2) {
@@ -178,9 +179,10 @@ void Candidates::keep_mass(uint64_t need, double least, Key key) {
 void Candidates::keep_top_p(double mass) {
   const double most = largest_of(logits, count);
   const uint64_t need = units_of(mass, total);
-  // Those lighter than this weigh less than what is not needed, all together.
-  const double light = double(total - need) / double(count);
-  if (light > 1) {
+  // Those lighter than this weigh less than what is not needed, all together. Weights are rounded,
+  // by half a unit at most.
+  const double light = double(total - need) / double(count) - 0.5;
+  if (light > 0.5) {
     const double least = most + std::log(light / double(kFullWeight)) - 1e-6;
     keep([=](size_t i) { return logits[i] >= least; });
   }

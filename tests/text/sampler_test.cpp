@@ -171,6 +171,25 @@ TEST_CASE("sampler: each stage keeps what a naive one keeps") {
   }
 }
 
+TEST_CASE("sampler: what top-p drops first is less than it may, though weights are rounded up") {
+  std::vector<float> logits(10, std::log(1.55f) - 40 * std::log(2.0f));  // a weight of 2
+  logits[0] = 0;
+  Lists lists(logits);
+  lists.c.weigh(1);
+  REQUIRE(lists.c.total == text::kFullWeight + 18);
+  lists.c.keep_top_p(1 - 16.5 / double(lists.c.total));
+  CHECK(lists.kept() == std::vector<int32_t>{0, 1});
+}
+
+TEST_CASE("sampler: a temperature whose reciprocal is no number draws the largest") {
+  for (const double temperature : {1e-310, 5e-324, 1e-300}) {
+    SamplerOptions o;
+    o.temperature = temperature;
+    OpenSampler s(o, 3);
+    CHECK(s.sample({1, 3, 2}) == 1);
+  }
+}
+
 TEST_CASE("sampler: the chain with penalties, draw by draw, is the naive one") {
   Numbers r(3);
   int near = 0;
