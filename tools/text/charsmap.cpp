@@ -47,7 +47,7 @@ class Charsmap {
   /// What lies behind the units whose offset leads to `base`.
   void walk(uint64_t base) {
     host::charge_work(256);
-    if (nodes_++ == kMaxNodes) corrupt("strings without end");
+    if (nodes_++ == kMaxNodes || unended_++ > kMaxKey) corrupt("strings without end");
     for (uint32_t byte = 1; byte < 256; byte++) {
       const uint64_t at = base ^ byte;
       if (at >= units_ || (unit(at) & 0x800000FF) != byte) continue;
@@ -60,6 +60,7 @@ class Charsmap {
     }
   }
   void add(uint64_t begin) {
+    unended_ = 0;
     begin += 4 + 4 * units_;
     const size_t end = begin < bytes_.size() ? bytes_.find('\0', begin) : std::string_view::npos;
     if (end == std::string_view::npos) corrupt("a replacement that does not end");
@@ -72,6 +73,7 @@ class Charsmap {
   const std::string& where_;
   uint64_t units_ = 0;
   size_t nodes_ = 0;
+  size_t unended_ = 0;  // nodes since a string ended: each leads to an end
   std::string key_;
   std::vector<Replacements::Rule> rules_;
 };

@@ -118,6 +118,18 @@ void Nfa::close(std::vector<uint32_t>* states) {
 std::vector<ByteEdge> Nfa::edges_of(const std::vector<uint32_t>& states,
                                     std::vector<std::vector<uint32_t>>* targets) {
   std::vector<ByteEdge> made;
+  targets->clear();
+  const Edge* only = nullptr;
+  uint32_t count = 0;
+  for (const uint32_t s : states)
+    for (uint32_t e = heads_[s]; e; e = edges_[e - 1].next)
+      if (edges_[e - 1].kind != kEmpty) only = &edges_[e - 1], count++;
+  if (count == 1) {  // as most states are
+    spend(1);
+    made.push_back({only->low, only->high, only->kind == kCall, only->called, 0});
+    targets->push_back({only->target});
+    return made;
+  }
   std::map<uint32_t, std::vector<uint32_t>> calls;
   std::vector<const Edge*> taking;
   bool begins[257] = {};  // where what is taken changes
@@ -143,7 +155,6 @@ std::vector<ByteEdge> Nfa::edges_of(const std::vector<uint32_t>& states,
       of_range[r].push_back(edge->target);
       spend(1);
     }
-  targets->clear();
   for (uint32_t r = 0; r < ranges; r++) {
     if (of_range[r].empty()) continue;
     std::sort(of_range[r].begin(), of_range[r].end());
