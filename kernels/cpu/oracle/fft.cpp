@@ -10,6 +10,7 @@
 namespace ingot::cpu::oracle {
 namespace {
 
+constexpr int kFew = 64;
 struct Complex {
   double re, im;
 };
@@ -43,12 +44,22 @@ Status fft(const OpArguments& a, const Team& team) {
   for (int64_t row = 0; row < y.rows(); row++) {
     const int64_t frames = t.step > 0 ? int64_t{y.dims[y.rank - 2]} : 1;
     const int64_t start = row / frames * x.row_stride + row % frames * t.step;
+    // Zeros add nothing: a long row of few numbers is as cheap as a short one.
+    Complex few[kFew];
+    int64_t at[kFew], count = 0;
+    for (int64_t j = 0; j < n && count <= kFew; j++) {
+      const Complex z = number_of(a, start, j);
+      if (z.re == 0 && z.im == 0) continue;
+      if (count < kFew) few[count] = z, at[count] = j;
+      count++;
+    }
+    const bool sparse = count <= kFew;
     for (int64_t b = 0; b < y.row_length(); b++) {
       const int64_t k = real ? b : b / 2;
       Complex sum = {0, 0};
-      for (int64_t j = 0; j < n; j++) {
-        const Complex z = number_of(a, start, j);
-        if (z.re == 0 && z.im == 0) continue;  // adds nothing
+      for (int64_t i = 0; i < (sparse ? count : n); i++) {
+        const int64_t j = sparse ? at[i] : i;
+        const Complex z = sparse ? few[i] : number_of(a, start, j);
         const double angle = 6.283185307179586476925 * double(j * k % n) / double(n);
         const double cosine = std::cos(angle), sine = inverse ? std::sin(angle) : -std::sin(angle);
         sum.re += z.re * cosine - z.im * sine, sum.im += z.re * sine + z.im * cosine;

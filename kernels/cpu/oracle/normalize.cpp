@@ -15,27 +15,32 @@ struct Statistics {
   double mean, inverse;
 };
 
-/// Whether the element at `index` shares its statistics with the one at `origin`.
-bool same_set(const NormalizeAttributes& t, const TensorType& x, const int64_t* index,
-              const int64_t* origin) {
+/// Calls `fn` with the index of each element that shares its statistics with the one at `origin`,
+/// the first of them.
+template <class Fn>
+void for_each_of_set(const NormalizeAttributes& t, const TensorType& x, const int64_t* origin,
+                     Fn fn) {
+  TensorType set = x;
   if (t.kind == NormKind::kLayer || t.kind == NormKind::kRms) {
-    for (int i = 0; i < int(t.axis); i++)
-      if (index[i] != origin[i]) return false;
-    return true;
+    for (int i = 0; i < int(t.axis); i++) set.dims[i] = 1;
+  } else {
+    set.dims[0] = 1;
+    set.dims[x.rank - 1] = t.kind == NormKind::kGroup ? x.row_length() / t.groups : 1;
   }
-  const int64_t channels = x.row_length(),
-                size = t.kind == NormKind::kGroup ? channels / t.groups : 1;
-  return index[0] == origin[0] && index[x.rank - 1] / size == origin[x.rank - 1] / size;
+  for_each_index(set, [&](const int64_t* within) {
+    int64_t index[kMaxRank];
+    for (int i = 0; i < x.rank; i++) index[i] = origin[i] + within[i];
+    fn(static_cast<const int64_t*>(index));
+  });
 }
 
 Statistics statistics(const NormalizeAttributes& t, const TensorView& x, const int64_t* origin) {
   double sum = 0, squares = 0, count = 0;
-  for_each_index(x, [&](const int64_t* index) {
-    if (same_set(t, x, index, origin)) sum += read(x, offset_of(x, index)), count++;
+  for_each_of_set(t, x, origin, [&](const int64_t* index) {
+    sum += read(x, offset_of(x, index)), count++;
   });
   const double mean = t.kind == NormKind::kRms ? 0 : sum / count;
-  for_each_index(x, [&](const int64_t* index) {
-    if (!same_set(t, x, index, origin)) return;
+  for_each_of_set(t, x, origin, [&](const int64_t* index) {
     const double d = read(x, offset_of(x, index)) - mean;
     squares += d * d;
   });
@@ -70,8 +75,7 @@ Status normalize(const OpArguments& a, const Team& team) {
   for_each_index(y, [&](const int64_t* origin) {
     if (!is_origin(t, x, origin)) return;
     const Statistics s = statistics(t, x, origin);
-    for_each_index(y, [&](const int64_t* index) {
-      if (!same_set(t, x, index, origin)) return;
+    for_each_of_set(t, x, origin, [&](const int64_t* index) {
       const int64_t p = parameter_of(t, x, index);
       double value = (read(x, offset_of(x, index)) - s.mean) * s.inverse;
       if (scale) value *= read(*scale, p);
