@@ -59,6 +59,7 @@ TEST_CASE("attention: lengths, widths, layouts") {
   };
   for (const AttentionCase& c : cases)
     for (int layout = 0; layout < 8; layout++) {
+      if (is_left_out()) continue;
       const int k_rank = layout & 2 ? 4 : 3;
       run(c, layout & 1 ? 4 : 3, k_rank, layout & 4 ? 4 : 3, DType::kF32);
       if (layout >= 4) continue;
@@ -99,7 +100,7 @@ TEST_CASE("attention: masks, causal order, groups of heads, counts") {
   for (const AttentionCase& c : cases)
     for (const auto& [rank, kept] : {std::pair(3, DType::kF32), std::pair(4, DType::kF32),
                                      std::pair(3, DType::kF16), std::pair(3, DType::kU8)})
-      run(c, rank, rank, rank, kept);
+      if (!is_left_out()) run(c, rank, rank, rank, kept);
 }
 
 TEST_CASE(

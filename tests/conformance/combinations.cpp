@@ -25,11 +25,6 @@ constexpr size_t kOneIn = 8;
 #else
 constexpr size_t kOneIn = 1;
 #endif
-/// One case of so many that are drawn; then pairs of values meet, not triples.
-size_t one_in() {
-  const char* said = std::getenv("INGOT_ONE_CASE_IN");
-  return said ? std::max<size_t>(kOneIn, std::strtoul(said, nullptr, 10)) : kOneIn;
-}
 constexpr size_t kMaxWrong = 5;  // then a product ends
 // tries to make a case of some values before they count as having none
 constexpr int kCompletions = 24;
@@ -45,6 +40,16 @@ bool next_set(std::vector<size_t>& chosen, size_t places) {
 }
 
 }  // namespace
+
+size_t one_case_in() {
+  const char* said = std::getenv("INGOT_ONE_CASE_IN");
+  return said ? std::max<size_t>(1, std::strtoul(said, nullptr, 10)) : 1;
+}
+
+bool is_left_out() {
+  static std::mt19937 engine(20261128);
+  return engine() % one_case_in() != 0;
+}
 
 std::string Combinations::text() const {
   std::string text;
@@ -118,7 +123,7 @@ void Combinations::run_missing() {
 
 void Combinations::run(const std::function<bool(Case&)>& make, const Check& check) {
   make_ = make, check_ = check;
-  const size_t fewer = one_in();
+  const size_t fewer = std::max(kOneIn, one_case_in());
   most_ /= fewer;
   together_ = std::min({together_, places_.size(), fewer > 1 ? size_t{2} : SIZE_MAX});
   const bool whole = product() <= double(most_);

@@ -119,15 +119,17 @@ TEST_CASE("data-dependent: more than a block of a GPU has") {
   const NonZeroAttributes z;
   for (const Dims& dims : {Dims{70001}, Dims{3, 1, 5, 4099}})
     for (const double high : {0.5001, 0.75, 2.0})
-      run_case({"nonzero",
-                OpCode::kNonZero,
-                &z,
-                {Tensor(DType::kI8, dims).random(uint32_t(dims.size()), 0, high)},
-                {Tensor(DType::kI64, {int64_t(dims.size()), product(dims)}), count()},
-                {0, 0},
-                {}});
+      if (!is_left_out())
+        run_case({"nonzero",
+                  OpCode::kNonZero,
+                  &z,
+                  {Tensor(DType::kI8, dims).random(uint32_t(dims.size()), 0, high)},
+                  {Tensor(DType::kI64, {int64_t(dims.size()), product(dims)}), count()},
+                  {0, 0},
+                  {}});
   for (const bool sorted : {false, true})
     for (const int64_t items : {1023, 1024, 1025, 2048, 2049, 5000}) {
+      if (is_left_out()) continue;
       const UniqueAttributes flat{0, true, sorted}, by_row{1, false, sorted};
       run_case(
           unique_case(flat, Tensor(DType::kI16, {items}).random(uint32_t(items), -20, 20), 15));

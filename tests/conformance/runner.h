@@ -72,6 +72,14 @@ struct Case {
   Tolerance rounded_tolerance = {};
 };
 
+/// INGOT_ONE_CASE_IN, where something else has all cases (on an emulated processor): of random
+/// cases one in so many is run, in which pairs of values meet, not triples; a case that is written
+/// down has a team, an order and a shift by lot, not each of them. 1: all.
+size_t one_case_in();
+/// Whether a case of a product that loops write down is left out: all but one in one_case_in(), by
+/// lot.
+bool is_left_out();
+
 /// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best
 /// instruction set.
 std::string run_case(const Case& test);
