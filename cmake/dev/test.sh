@@ -7,7 +7,7 @@ export every_model=${every_model:-}  # 1: the emulated machine runs the large ne
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
 stages_test=(lint gcc package firmware models sizes demo)
-stages_full=(python slow overlay tidy tsan fuzz asan cuda aarch64 cross nodes)          # what ./.ci/run adds
+stages_full=(python slow overlay tidy tsan fuzz asan cuda cross nodes aarch64)          # what ./.ci/run adds
 # What shared material adds (tests/support/shared.py), in the trees that the others left.
 stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
 stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list vits keras tflite integers board "${target_names[@]/#/target_}")
@@ -40,11 +40,11 @@ count_log() {
 stage_weight() {  # STAGE
   case $1 in
     gcc | asan) echo 720 ;;
-    models | aarch64) echo 300 ;;
-    slow | cuda) echo 240 ;;
-    tsan | nodes) echo 180 ;;
-    fuzz | package) echo 120 ;;
-    python | overlay | tidy) echo 60 ;;
+    aarch64) echo 400 ;;
+    models) echo 300 ;;
+    cuda) echo 240 ;;
+    slow | fuzz | nodes) echo 180 ;;
+    python | overlay | tidy | tsan | package) echo 60 ;;
     *) echo 40 ;;
   esac
 }

@@ -7,7 +7,8 @@
 
 namespace ingot::conformance {
 
-constexpr size_t kOperandGuard = 64;  // bytes on both sides of each operand that are nobody's
+constexpr size_t kOperandGuard = 64;       // bytes on both sides of each operand that are nobody's
+constexpr uint8_t kOperandPattern = 0xa5;  // which they have
 
 /// Whether launches start early (early_start.h), which writes to the operands for a while: false
 /// where they lie in memory that cannot be written.

@@ -105,7 +105,7 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   }
   const uint64_t bytes =
       gpu_scratch(*row, Types(arguments).arguments(), work.traits, work.precision, work.variant);
-  std::vector<uint8_t> scratch(bytes + 512 + kGuard, 0xa5);
+  std::vector<uint8_t> scratch(bytes + 512 + kGuard, kOperandPattern);
   uint32_t fault = 0;
   work.arguments = &arguments;
   work.scratch = scratch.data() + (256 - reinterpret_cast<uintptr_t>(scratch.data()) % 256) % 256;
@@ -127,7 +127,7 @@ bool run_on_gpu(OpCode op, const OpArguments& arguments, uint32_t order, Status*
   }
   cuda::emulate::set_order(0);
   for (size_t i = 0; i < kGuard; i++)
-    if (work.scratch[bytes + i] != 0xa5) cuda::emulate::fail("scratch overrun");
+    if (work.scratch[bytes + i] != kOperandPattern) cuda::emulate::fail("scratch overrun");
   if (status->ok() && fault) *status = Status(Code::kBadIndexValue);
   return true;
 }

@@ -31,7 +31,7 @@ using namespace ingot::raw;
 
 namespace {
 
-constexpr uint8_t kPattern = 0xa5;
+constexpr uint8_t kPattern = conformance::kOperandPattern;
 constexpr size_t kGuard = 256;
 
 /// An operand's storage between guards.

@@ -36,9 +36,8 @@ void for_each_of_set(const NormalizeAttributes& t, const TensorType& x, const in
 
 Statistics statistics(const NormalizeAttributes& t, const TensorView& x, const int64_t* origin) {
   double sum = 0, squares = 0, count = 0;
-  for_each_of_set(t, x, origin, [&](const int64_t* index) {
-    sum += read(x, offset_of(x, index)), count++;
-  });
+  for_each_of_set(t, x, origin,
+                  [&](const int64_t* index) { sum += read(x, offset_of(x, index)), count++; });
   const double mean = t.kind == NormKind::kRms ? 0 : sum / count;
   for_each_of_set(t, x, origin, [&](const int64_t* index) {
     const double d = read(x, offset_of(x, index)) - mean;
