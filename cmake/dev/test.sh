@@ -70,15 +70,15 @@ report_stage() {  # STAGE LOG
 }
 weight_done=0 weight_all=1
 
-# Whether a stage will end before INGOT_DEADLINE (seconds since 1970): continuous integration ends a run
-# then, and nobody sees what it found. The machine is as slow as it was so far, and a quarter; three times
-# as slow as the weights' while that is not known. What is left out is a counted skip, and so is the rest
-# of a stage that has not ended by then.
+# Whether half of a stage will end before INGOT_DEADLINE (seconds since 1970): continuous integration ends
+# a run then, and nobody sees what it found. The machine is as slow as it was so far, and a quarter; three
+# times as slow as the weights' while that is not known. What is left out is a counted skip, and so is the
+# rest of a stage that has not ended by then.
 may_begin() {  # STAGE
   local percent=300
   [ $weight_done -lt 500 ] || percent=$((125 * SECONDS / weight_done))
   [ -n "${INGOT_DEADLINE:-}" ] &&
-    [ $(($(date +%s) + percent * $(stage_weight "$1") / 100)) -ge "$INGOT_DEADLINE" ] || return 0
+    [ $(($(date +%s) + percent * $(stage_weight "$1") / 200)) -ge "$INGOT_DEADLINE" ] || return 0
   say_stage "$1" 0 0 1 0
   echo "    1 x skipped: stage $1 was not begun: the time of this run is over (INGOT_DEADLINE)"
   skipped=$((skipped + 1))
