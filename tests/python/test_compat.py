@@ -223,11 +223,33 @@ class RefusedTest(unittest.TestCase):
                 call()
             self.assertNotIn("\n", str(raised.exception))
 
+    def test_the_list_that_programs_have_runs_on_what_is_here(self):
+        usual = [
+            ("TensorrtExecutionProvider", {"trt_fp16_enable": True}),
+            ("CUDAExecutionProvider", {"device_id": 7, "gpu_mem_limit": 1 << 30}),
+            "CPUExecutionProvider",
+        ]
+        if "CUDAExecutionProvider" in rt.get_available_providers():
+            self.skipTest("there is a GPU: the session would run on it")
+        with self.assertLogs("ingot", "WARNING") as logs:
+            session = rt.InferenceSession(LINEAR, providers=usual)
+        (line,) = logs.output
+        self.assertIn("here: TensorrtExecutionProvider, CUDAExecutionProvider; the session", line)
+        self.assertEqual(session.get_provider_options(), {"CPUExecutionProvider": {}})
+        given, expected = small_models.linear_case()
+        np.testing.assert_array_equal(session.run(None, {"x": given})[0], expected)
+
     def test_wishes_that_cannot_be_met_are_not_ignored(self):
         with self.assertRaisesRegex(ValueError, "TensorrtExecutionProvider"):
             rt.InferenceSession(LINEAR, providers=["TensorrtExecutionProvider"])
-        with self.assertRaisesRegex(NotImplementedError, "device_id"):
-            rt.InferenceSession(LINEAR, providers=[("CPUExecutionProvider", {"device_id": 0})])
+        for wrong, kind, words in (
+            (["TensorrtExecutionProvider", "CPU"], ValueError, "'CPU' is unknown"),
+            ([("CPUExecutionProvider", {"device_id": 0})], NotImplementedError, "device_id"),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                rt.InferenceSession(LINEAR, providers=wrong)
+        with self.assertRaisesRegex(ValueError, "one for each of 1 providers, found 2"):
+            rt.InferenceSession(LINEAR, None, ["CPUExecutionProvider"], [{}, {}])
         options = rt.SessionOptions()
         with self.assertRaisesRegex(NotImplementedError, "enable_profiling.*found True"):
             options.enable_profiling = True

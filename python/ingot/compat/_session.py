@@ -22,6 +22,17 @@ from ._binding import IOBinding, OrtValue
 from ._options import ModelMetadata, NodeArg, RunOptions, SessionOptions, tensor_type
 
 _PROVIDERS = {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}
+# Options of a provider that change no result: how it allocates, searches and copies.
+_NEEDLESS: dict[str, set[str]] = {
+    "CPUExecutionProvider": {"use_arena"},
+    "CUDAExecutionProvider": {
+        "arena_extend_strategy",
+        "cudnn_conv1d_pad_to_nc1d",
+        "cudnn_conv_algo_search",
+        "cudnn_conv_use_max_workspace",
+        "do_copy_in_default_stream",
+    },
+}
 _MAGIC = b"\x89INGOT\r\n"
 # Sessions that are kept for shapes that were seen: a dynamic dimension may change from run to run.
 _MAX_SHAPES = 4
@@ -57,8 +68,9 @@ class InferenceSession:
     """onnxruntime.InferenceSession for inference.
 
     path_or_bytes   an .ingot file, a tag of a registry, or an ONNX model, which is converted first
-    providers       names, or pairs of a name and options; the first that is here is taken, and
-                    what the device cannot run is the CPU's. Options are refused
+    providers       names, or pairs of a name and options; the first that is here is taken, with a
+                    warning of those before it, and what the device cannot run is the CPU's. Of
+                    its options device_id chooses a GPU, and those of speed alone are accepted
     disabled_optimizers, enable_fallback   accepted: they change no result
 
     Several threads may call run(); they take turns. A child of a fork has a turn of its own and
@@ -80,7 +92,7 @@ class InferenceSession:
                 "sess_options", "an ingot.compat.SessionOptions", sess_options
             )
         self._options = sess_options or SessionOptions()
-        self._provider = _chosen_provider(providers, provider_options)
+        self._provider, self._device = _chosen_provider(providers, provider_options)
         is_ingot = _is_ingot(path_or_bytes)
         self._model = Model(path_or_bytes) if is_ingot else convert(path_or_bytes)
         self._inputs = {p.name: p for p in self._model.inputs}
@@ -151,8 +163,10 @@ class InferenceSession:
         return own if own == ["CPUExecutionProvider"] else [*own, "CPUExecutionProvider"]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """There are none: options of a provider are refused."""
-        return {name: {} for name in self.get_providers()}
+        """The number of a GPU where it was given: no other option has an effect."""
+        number = self._device.partition(":")[2]
+        own = {"device_id": number} if number else {}
+        return {name: own if name == self._provider else {} for name in self.get_providers()}
 
     def set_providers(
         self,
@@ -162,9 +176,9 @@ class InferenceSession:
         """The sessions are made anew where it is another one."""
         chosen = _chosen_provider(providers, provider_options)
         with self._turn:
-            if chosen == self._provider:
+            if chosen == (self._provider, self._device):
                 return
-            self._provider = chosen
+            self._provider, self._device = chosen
             self._last = None
             while self._sessions:
                 self._sessions.popitem()[1].close()
@@ -297,7 +311,7 @@ class InferenceSession:
             if len(self._sessions) >= _MAX_SHAPES:
                 self._sessions.popitem(last=False)[1].close()
             session = self._model.session(
-                _PROVIDERS[self._provider], bindings=bindings, pool=self._pool
+                self._device, bindings=bindings, pool=self._pool
             )
         self._sessions[key] = session
         self._last = (shapes, session)
@@ -335,25 +349,47 @@ def _is_ingot(source: Any) -> bool:
 
 def _chosen_provider(
     providers: Sequence[Any] | None, provider_options: Sequence[Mapping[str, Any]] | None
-) -> str:
-    asked = []
+) -> tuple[str, str]:
+    """The first provider that is here, and its device with the number that options give."""
     if isinstance(providers, str):
         raise TypeError(f"providers: expected a list, [{providers!r}], found a str")
-    for provider in providers or ["CPUExecutionProvider"]:
-        name, given = provider if isinstance(provider, tuple) else (provider, {})
-        if name not in _PROVIDERS:
-            raise ValueError(f"provider {name!r} is unknown; there are: {', '.join(_PROVIDERS)}")
-        if given:
-            raise NotImplementedError(f"provider {name}: options {sorted(given)} are not here")
-        asked.append(name)
-    if any(provider_options or ()):
-        raise NotImplementedError("provider_options: ingot.compat has none")
+    asked = [
+        provider if isinstance(provider, tuple) else (provider, {})
+        for provider in providers or ["CPUExecutionProvider"]
+    ]
+    if provider_options:
+        if len(provider_options) != len(asked):
+            raise ValueError(
+                f"provider_options: expected one for each of {len(asked)} providers, "
+                f"found {len(provider_options)}"
+            )
+        asked = [
+            (name, {**own, **more})
+            for (name, own), more in zip(asked, provider_options, strict=True)
+        ]
     there = get_available_providers()
-    for name in asked:
+    passed_over = []
+    for name, options in asked:
+        if not isinstance(name, str) or not name.endswith("ExecutionProvider"):
+            raise ValueError(f"provider {name!r} is unknown; there are: {', '.join(_PROVIDERS)}")
         if name in there:
-            if name != asked[0]:
+            if passed_over:
                 logging.getLogger("ingot").warning(
-                    "%s is not available here: the session runs on %s", asked[0], name
+                    "not available here: %s; the session runs on %s", ", ".join(passed_over), name
                 )
-            return name
-    raise ValueError(f"none of the providers {asked} is here; here are: {there}")
+            return name, _device_of(name, options)
+        passed_over.append(name)
+    raise ValueError(f"none of the providers {passed_over} is here; here are: {there}")
+
+
+def _device_of(provider: str, options: Mapping[str, Any]) -> str:
+    device, numbered = _PROVIDERS[provider], provider == "CUDAExecutionProvider"
+    known = _NEEDLESS[provider] | ({"device_id"} if numbered else set())
+    if unknown := sorted(set(options) - known):
+        raise NotImplementedError(f"provider {provider}: options {unknown} are not here")
+    number = options.get("device_id")
+    if number is None:
+        return device
+    if not str(number).isdecimal():
+        raise ValueError(f"device_id: expected a whole number, found {number!r}")
+    return f"{device}:{int(number)}"
