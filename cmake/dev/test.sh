@@ -394,12 +394,10 @@ files_of_test() {  # NAME
       -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null || exit 1
   test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \
     "${stages_test[@]}" "${stages_full[@]}" "${stages_shared[@]}" "${stages_long[@]}") || {
-    # a tree that lacks a package has fewer tests
-    if grep -q 'not found: .*(install' build/logs/configure-gcc.log 2>/dev/null; then
-      echo "dev: no test '$1' in this tree: $(explain_configure gcc)" >&2
-      exit 1
-    fi
-    echo "dev: no stage or test '$1'${test_files:+; did you mean: $test_files}; ./dev test --list has all" >&2
+    local lacks=  # a tree that lacks a package has fewer tests
+    ! grep -q 'not found: .*(install' build/logs/configure-gcc.log 2>/dev/null ||
+      lacks="; $(explain_configure gcc | sed 's/^dev: //')"
+    echo "dev: no stage or test '$1'${test_files:+; did you mean: $test_files}; ./dev test --list has all$lacks" >&2
     exit 1
   }
 }
