@@ -16,7 +16,7 @@ struct ingot_pool {
 
 namespace {
 
-constexpr uint32_t kKnownFlags =
+constexpr uint32_t kKnownPoolFlags =
     INGOT_POOL_SPIN | INGOT_POOL_NICENESS | INGOT_POOL_FAST | INGOT_POOL_PROCESSORS;
 
 Status refuse_range(ErrorDetail* detail, const char* field, int64_t limit, int64_t found) {
@@ -37,8 +37,8 @@ Status read_processors(const ingot_pool_options& from, PoolOptions* to, ErrorDet
 
 /// Which threads there are and where, from what the caller says.
 Status translate(const ingot_pool_options& from, PoolOptions* to, ErrorDetail* detail) {
-  if (from.flags & ~kKnownFlags)
-    return refuse_range(detail, "options.flags: known", kKnownFlags, from.flags);
+  if (from.flags & ~kKnownPoolFlags)
+    return refuse_range(detail, "options.flags: known", kKnownPoolFlags, from.flags);
   if (from.threads < 0) return refuse_range(detail, "threads: at least", 0, from.threads);
   if (from.threads > kMaxTeam)
     return refuse_range(detail, "threads: at most", kMaxTeam, from.threads);

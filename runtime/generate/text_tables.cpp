@@ -11,13 +11,13 @@ namespace {
 
 constexpr uint8_t kLaterVersion[] = "its chat template is of a later version";
 
-struct Places {
+struct TextPlaces {
   TextTables* tables;
   uint8_t* copy;
 };
 
-Places take_places(const OpenModel& model, uint64_t part_bytes, BumpAllocator* from) {
-  Places p;
+TextPlaces take_text_places(const OpenModel& model, uint64_t part_bytes, BumpAllocator* from) {
+  TextPlaces p;
   p.tables = from->take<TextTables>(1, 16);
   p.copy = model.source.memory ? nullptr : from->take<uint8_t>(part_bytes, 16);
   return p;
@@ -40,7 +40,7 @@ Status measure_text_tables(const OpenModel& model, uint64_t* bytes, ErrorDetail*
   PartEntry part = {};
   INGOT_TRY(find_part(model, &part, detail));
   BumpAllocator bump(nullptr);
-  (void)take_places(model, part.bytes, &bump);
+  (void)take_text_places(model, part.bytes, &bump);
   *bytes = bump.used();
   return {};
 }
@@ -51,7 +51,7 @@ Status open_text_tables(const OpenModel& model, Span<uint8_t> memory, TextTables
   INGOT_TRY(find_part(model, &part, detail));
   const uint32_t index = uint32_t(model.file.text_part);
   BumpAllocator bump(memory.data);
-  const Places places = take_places(model, part.bytes, &bump);
+  const TextPlaces places = take_text_places(model, part.bytes, &bump);
   INGOT_TRY(check_memory(memory, bump.used(), "memory of a tokenizer", detail));
   const uint8_t* bytes = places.copy;
   if (places.copy) {

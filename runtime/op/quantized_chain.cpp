@@ -24,7 +24,7 @@ uint64_t tap_bytes(const QuantizedConv2dAttributes& t) {
 }
 
 /// *at is where `bytes` begin; the next begin a multiple of 64 later.
-bool reserve(uint64_t* total, uint64_t bytes, uint64_t* at) {
+bool reserve_scratch(uint64_t* total, uint64_t bytes, uint64_t* at) {
   *at = *total;
   return checked_add(*total, bytes, total) && checked_align(*total, 64, total) &&
          *total < conv::kMaxScratchBytes;
@@ -82,8 +82,10 @@ bool chain_windows(const QuantizedChainAttributes& t, const ChainStages& stages,
   if (stages.projects() && (!product(&rows, w->band_rows, y.dims[2], c) ||
                             !checked_add<uint64_t>(rows, uint64_t(kSlack), &rows)))
     return false;
-  return reserve(&w->bytes, conv::segment_bytes(g), &at) && reserve(&w->bytes, states, &w->state) &&
-         reserve(&w->bytes, windows, &w->window) && reserve(&w->bytes, rows, &w->rows);
+  return reserve_scratch(&w->bytes, conv::segment_bytes(g), &at) &&
+         reserve_scratch(&w->bytes, states, &w->state) &&
+         reserve_scratch(&w->bytes, windows, &w->window) &&
+         reserve_scratch(&w->bytes, rows, &w->rows);
 }
 
 }  // namespace quantized
