@@ -243,12 +243,14 @@ class RefusedTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "TensorrtExecutionProvider"):
             rt.InferenceSession(LINEAR, providers=["TensorrtExecutionProvider"])
         for wrong, kind, words in (
-            (["TensorrtExecutionProvider", "CPU"], ValueError, "'CPU' is unknown"),
+            (["CPUExecutionProvider", "CPU"], ValueError, "'CPU' is unknown"),
+            ([("CPUExecutionProvider",)], TypeError, "pairs of a name and a dict"),
+            ([("CPUExecutionProvider", None)], TypeError, "pairs of a name and a dict"),
             ([("CPUExecutionProvider", {"device_id": 0})], NotImplementedError, "device_id"),
         ):
             with self.assertRaisesRegex(kind, words):
                 rt.InferenceSession(LINEAR, providers=wrong)
-        with self.assertRaisesRegex(ValueError, "one for each of 1 providers, found 2"):
+        with self.assertRaisesRegex(ValueError, "each of 1 providers, found"):
             rt.InferenceSession(LINEAR, None, ["CPUExecutionProvider"], [{}, {}])
         options = rt.SessionOptions()
         with self.assertRaisesRegex(NotImplementedError, "enable_profiling.*found True"):

@@ -357,27 +357,29 @@ def _chosen_provider(
         provider if isinstance(provider, tuple) else (provider, {})
         for provider in providers or ["CPUExecutionProvider"]
     ]
-    if provider_options:
-        if len(provider_options) != len(asked):
-            raise ValueError(
-                f"provider_options: expected one for each of {len(asked)} providers, "
-                f"found {len(provider_options)}"
+    for provider in asked:
+        if len(provider) != 2 or not isinstance(provider[1], Mapping):
+            raise TypeError(
+                f"providers: expected names, or pairs of a name and a dict, found {provider!r}"
             )
-        asked = [
-            (name, {**own, **more})
-            for (name, own), more in zip(asked, provider_options, strict=True)
-        ]
+        if not isinstance(provider[0], str) or not provider[0].endswith("ExecutionProvider"):
+            raise ValueError(
+                f"provider {provider[0]!r} is unknown; there are: {', '.join(_PROVIDERS)}"
+            )
+    more = list(provider_options or [{}] * len(asked))
+    if len(more) != len(asked) or not all(isinstance(options, Mapping) for options in more):
+        raise ValueError(
+            f"provider_options: expected a dict for each of {len(asked)} providers, found {more!r}"
+        )
     there = get_available_providers()
     passed_over = []
-    for name, options in asked:
-        if not isinstance(name, str) or not name.endswith("ExecutionProvider"):
-            raise ValueError(f"provider {name!r} is unknown; there are: {', '.join(_PROVIDERS)}")
+    for (name, own), options in zip(asked, more, strict=True):
         if name in there:
             if passed_over:
                 logging.getLogger("ingot").warning(
                     "not available here: %s; the session runs on %s", ", ".join(passed_over), name
                 )
-            return name, _device_of(name, options)
+            return name, _device_of(name, {**own, **options})
         passed_over.append(name)
     raise ValueError(f"none of the providers {passed_over} is here; here are: {there}")
 
@@ -385,7 +387,7 @@ def _chosen_provider(
 def _device_of(provider: str, options: Mapping[str, Any]) -> str:
     device, numbered = _PROVIDERS[provider], provider == "CUDAExecutionProvider"
     known = _NEEDLESS[provider] | ({"device_id"} if numbered else set())
-    if unknown := sorted(set(options) - known):
+    if unknown := sorted({str(key) for key in options} - known):
         raise NotImplementedError(f"provider {provider}: options {unknown} are not here")
     number = options.get("device_id")
     if number is None:
