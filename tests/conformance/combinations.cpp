@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
+
+#include "tests/support/fewer_cases.h"
 
 namespace ingot::conformance {
 namespace {
@@ -41,15 +42,11 @@ bool next_set(std::vector<size_t>& chosen, size_t places) {
 
 }  // namespace
 
-size_t one_case_in() {
-  const char* said = std::getenv("INGOT_ONE_CASE_IN");
-  return said ? std::max<size_t>(1, std::strtoul(said, nullptr, 10)) : 1;
-}
-
-bool is_left_out() {
+uint32_t drawn_below(size_t count) {
   static std::mt19937 engine(20261128);
-  return engine() % one_case_in() != 0;
+  return uint32_t(engine() % count);
 }
+bool is_left_out() { return drawn_below(testing::one_case_in()) != 0; }
 
 std::string Combinations::text() const {
   std::string text;
@@ -123,7 +120,7 @@ void Combinations::run_missing() {
 
 void Combinations::run(const std::function<bool(Case&)>& make, const Check& check) {
   make_ = make, check_ = check;
-  const size_t fewer = std::max(kOneIn, one_case_in());
+  const size_t fewer = std::max(kOneIn, testing::one_case_in());
   most_ /= fewer;
   together_ = std::min({together_, places_.size(), fewer > 1 ? size_t{2} : SIZE_MAX});
   const bool whole = product() <= double(most_);

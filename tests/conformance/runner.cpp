@@ -13,6 +13,7 @@
 #include "kernels/cpu/oracle/access.h"
 #include "tests/conformance/comparison.h"
 #include "tests/conformance/conformance_gpu.h"
+#include "tests/support/fewer_cases.h"
 #include "tests/support/unfused_kernels.h"
 
 namespace ingot::conformance {
@@ -110,13 +111,11 @@ Status run_team(const KernelEntry& kernel, const OpArguments& a, int threads,
   return {};
 }
 
-/// Which of three ways a case takes, by lot; 3 where it takes each (one_case_in).
-uint32_t way_of_three() {
-  static uint32_t drawn = 1;
-  drawn = drawn * 1664525 + 1013904223;
-  return one_case_in() > 1 ? (drawn >> 16) % 3 : 3;
+/// Of three ways those that a case takes: each, or with fewer cases one by lot.
+std::vector<int> ways_of_three() {
+  if (testing::one_case_in() == 1) return {0, 1, 2};
+  return {int(drawn_below(3))};
 }
-bool is_other(uint32_t i, uint32_t way) { return way < 3 && i != way; }
 
 void check_guards(const std::vector<Tensor>& tensors) {
   for (const Tensor& t : tensors) CHECK(t.guard_fault() == "");
@@ -141,10 +140,9 @@ bool overlaps(const Case& test, int input, uint32_t mask) {
 void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Tensor>& reference,
                         uint32_t mask) {
   INFO("isa: emulated GPU");
-  const uint32_t orders[] = {0, 1, 77};
-  for (uint32_t i = 0, way = way_of_three(); i < 3; i++) {
-    const uint32_t order = orders[i];
-    if (is_other(i, way)) continue;
+  constexpr uint32_t kOrders[] = {0, 1, 77};
+  for (const int way : ways_of_three()) {
+    const uint32_t order = kOrders[way];
     CAPTURE(order);
     std::vector<Tensor> outputs = work.outputs;
     const Bound bound(test.attributes, work.inputs, outputs);
@@ -155,9 +153,8 @@ void check_emulated_gpu(const Case& test, const Case& work, const std::vector<Te
     check_guards(work.inputs);
     compare_bits(outputs, reference);
   }
-  const uint32_t shifts = way_of_three();
-  for (int64_t shift : {1, 2, 3}) {  // as what is written into columns of another value
-    if (is_other(uint32_t(shift - 1), shifts)) continue;
+  for (const int way : ways_of_three()) {  // as what is written into columns of another value
+    const int64_t shift = 1 + way;
     CAPTURE(shift);
     const auto shifted = [&](std::vector<Tensor> tensors, int64_t elements) {
       for (Tensor& t : tensors)
@@ -287,9 +284,8 @@ std::string run_case(const Case& test) {
     std::vector<Tensor>& reference =
         precision == ReducedPrecision::kNone ? references[family(*table)] : own;
     if (kernels_run.again(kernel, &references[family(*table)])) continue;
-    const uint32_t teams = way_of_three();
-    for (int threads = 1; threads <= 3; threads++) {
-      if (is_other(uint32_t(threads - 1), teams)) continue;
+    for (const int way : ways_of_three()) {
+      const int threads = 1 + way;
       CAPTURE(threads);
       std::vector<Tensor> outputs = work.outputs;
       const Bound bound(test.attributes, work.inputs, outputs);

@@ -72,12 +72,11 @@ struct Case {
   Tolerance rounded_tolerance = {};
 };
 
-/// INGOT_ONE_CASE_IN, where something else has all cases (on an emulated processor): of random
-/// cases one in so many is run, in which pairs of values meet, not triples; a case that is written
-/// down has a team, an order and a shift by lot, not each of them. 1: all.
-size_t one_case_in();
-/// Whether a case of a product that loops write down is left out: all but one in one_case_in(), by
-/// lot.
+/// A number by lot, the same ones in each run.
+uint32_t drawn_below(size_t count);
+/// Whether a case of a product that loops write down is left out, by lot. With fewer cases
+/// (support/fewer_cases.h) pairs of values meet in random ones, not triples, and what is left of
+/// written ones has a team, an order and a shift by lot, not each of them.
 bool is_left_out();
 
 /// Checks everything said at the top with doctest's CHECK. Returns the kernel name of the best

@@ -4,9 +4,7 @@
 // instruction set.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/simd/half.inl"
 #include "runtime/op/elementwise.h"
+#include "tests/support/fewer_cases.h"
 #include "tests/support/subnormals.h"
 #include "tests/support/unfused_kernels.h"
 
@@ -99,10 +98,8 @@ std::vector<float> run(const KernelTable& table, const ElementwiseStep& step,
 }
 
 /// Every f16 value, then floats spread evenly over all bit patterns.
-/// With INGOT_ONE_CASE_IN (tests/conformance/runner.h) one in so many.
 std::vector<float> samples() {
-  const char* said = std::getenv("INGOT_ONE_CASE_IN");
-  const uint32_t step = said ? uint32_t(std::max(1, std::atoi(said))) : 1;
+  const uint32_t step = uint32_t(testing::one_case_in());
   std::vector<float> x;
   for (uint32_t h = 0; h < 65536; h += step) x.push_back(cpu::f16_to_f32(uint16_t(h)));
   for (uint64_t bits = 0; bits < 0x100000000ull; bits += uint64_t{40503} * step)

@@ -22,8 +22,7 @@ from ._binding import IOBinding, OrtValue
 from ._options import ModelMetadata, NodeArg, RunOptions, SessionOptions, tensor_type
 
 _PROVIDERS = {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}
-# Options of a provider that change no result: how it allocates, searches and copies.
-_NEEDLESS: dict[str, set[str]] = {
+_SPEED_OPTIONS: dict[str, set[str]] = {
     "CPUExecutionProvider": {"use_arena"},
     "CUDAExecutionProvider": {
         "arena_extend_strategy",
@@ -386,7 +385,7 @@ def _chosen_provider(
 
 def _device_of(provider: str, options: Mapping[str, Any]) -> str:
     device, numbered = _PROVIDERS[provider], provider == "CUDAExecutionProvider"
-    known = _NEEDLESS[provider] | ({"device_id"} if numbered else set())
+    known = _SPEED_OPTIONS[provider] | ({"device_id"} if numbered else set())
     if unknown := sorted({str(key) for key in options} - known):
         raise NotImplementedError(f"provider {provider}: options {unknown} are not here")
     number = options.get("device_id")
