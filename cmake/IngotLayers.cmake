@@ -135,6 +135,9 @@ function(ingot_layer name)
   # Where no size of theirs is looked at; micro's sources are few, and each has helpers of one name.
   if(INGOT_UNITY AND INGOT_SANITIZE AND NOT name STREQUAL micro)
     set_target_properties(ingot_layer_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # A program with a list of its own takes nothing else of that source's group.
+    set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/device/backends.cpp PROPERTIES
+      SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
   if(name STREQUAL format)
     target_link_libraries(ingot_layer_${name} PRIVATE ingot_schema)

@@ -55,7 +55,7 @@ class DynamicDrawn(Drawn):
         """(weights, zero points, scales), of the whole or of each element of the axis."""
         plain = self.rng.random() < 0.5
         each = [] if plain else [shape[axis]]
-        values = self.integers(shape, self.weight_dtype)
+        values = self.weight_integers(shape)
         zero = self.integers(each, self.weight_dtype)
         if self.rng.random() < 0.3:
             zero = np.zeros(each, self.weight_dtype)
@@ -96,7 +96,7 @@ def convolution(kind, rank=2):
         x_shape, out, w_shape, groups = conv_shapes(d.rng, kind, rank)
         attributes = window(d.rng, rank)
         y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats(x_shape)], 3)
-        w = d.constant(d.integers([*w_shape, *attributes["kernel_shape"]], d.weight_dtype))
+        w = d.constant(d.weight_integers([*w_shape, *attributes["kernel_shape"]]))
         w_zero = d.constant(d.zero(d.weight_dtype))
         sums = d.node("ConvInteger", [y, w, zero, w_zero], group=groups, **attributes)
         along = [1, out] + [1] * rank
@@ -150,7 +150,7 @@ def lstm(d):
     each = [] if d.rng.random() < 0.5 else [4 * hidden]
     numbers = []
     for depth in (k, hidden):
-        w = d.constant(d.integers([both, depth, 4 * hidden], d.weight_dtype))
+        w = d.constant(d.weight_integers([both, depth, 4 * hidden]))
         scale = d.rng.uniform(0.001, 0.01, [both, *each]).astype(np.float32)
         middle = 0 if d.weight_dtype == np.int8 else 128
         zero = np.full([both, *each], middle, d.weight_dtype)
@@ -185,7 +185,7 @@ def attention(d):
     batch, tokens, heads, each = (int(n) for n in d.rng.integers(1, 9, 4))
     width, k = heads * each, int(d.rng.integers(1, 40))
     y, scale, zero = d.nodes_of("DynamicQuantizeLinear", [d.floats([batch, tokens, k])], 3)
-    w = d.constant(d.integers([k, 3 * width], d.weight_dtype))
+    w = d.constant(d.weight_integers([k, 3 * width]))
     middle = d.constant(np.array(0 if d.weight_dtype == np.int8 else 128, d.weight_dtype))
     w_scale = d.constant(np.float32(0.02 / k))
     bias = d.constant(d.rng.standard_normal(3 * width).astype(np.float32))

@@ -4,6 +4,7 @@ of integers, with shapes, scales and zero points drawn at random."""
 
 import numpy as np
 from onnx import helper, numpy_helper
+from saturated_pairs import WEIGHT_BITS
 
 MICROSOFT = "com.microsoft"
 
@@ -41,6 +42,12 @@ class Drawn:
         info = np.iinfo(dtype or self.dtype)
         return self.rng.integers(info.min, info.max + 1, shape).astype(info.dtype)
 
+    def weight_integers(self, shape):
+        values = self.integers(shape, self.weight_dtype)
+        if self.weight_dtype == np.int8 and self.dtype == np.uint8:
+            values >>= 8 - WEIGHT_BITS
+        return values
+
     def bytes(self, shape):
         """(name, scale, zero) of a tensor that is fed."""
         name = self.name("x")
@@ -61,7 +68,7 @@ class Drawn:
             zero = np.full(each, self.zero(np.uint8), np.uint8)
         else:
             zero = np.zeros(each, self.weight_dtype)
-        values = self.integers(shape, self.weight_dtype)
+        values = self.weight_integers(shape)
         return self.constant(values), self.constant(scale), self.constant(zero), plain
 
     def weight_numbers(self, shape, axis=None):
@@ -320,7 +327,7 @@ def conv_transpose(d):
 
 def plain_weights(d, shape):
     """Of one scale."""
-    values, scale = d.constant(d.integers(shape, d.weight_dtype)), d.constant(np.float32(0.01))
+    values, scale = d.constant(d.weight_integers(shape)), d.constant(np.float32(0.01))
     zero = d.constant(np.array(128 if d.weight_dtype == np.uint8 else 0, d.weight_dtype))
     return d.node("DequantizeLinear", [values, scale, zero]), scale
 
