@@ -334,8 +334,11 @@ void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* 
           add_half<t, R>(c, 0, q, words, stride, j, own + at, minima + at, scale, to);
           add_half<t, R>(c, 1, q, words, stride, j, own + at, minima + at, scale, to);
         } else {
-          for (int half = 0; half < 2; half++)
+          for (int half = 0; half < 2; half++) {
+            // GCC 12 would keep what both halves broadcast of the rows on the stack.
+            asm volatile("" ::: "memory");
             add_half<t, R>(c, half, q, words, stride, j, own + at, minima + at, scale, to);
+          }
         }
       }
     }
