@@ -15,7 +15,7 @@ constexpr int64_t kRowsAhead = 32;  // fetched while a row is packed
 
 /// Rows of floats or f16, `stride` elements apart.
 template <class V, class T>
-struct PackedRows {
+struct StoredRows {
   using F = typename V::F;
   const T* data;
   int64_t stride, dim;
@@ -38,7 +38,7 @@ struct PackedRows {
 /// Of codes with scales, `stride` bytes apart. dim is a multiple of 32: a vector is whole or begins
 /// where the row ends.
 template <class V>
-struct PackedRows<V, uint8_t> {
+struct StoredRows<V, uint8_t> {
   using F = typename V::F;
   static_assert(attention::kScaledUnit % V::kLanes == 0, "a vector has one scale");
   const uint8_t* data;
@@ -55,31 +55,39 @@ struct PackedRows<V, uint8_t> {
   }
 };
 
+/// Columns [d, d + left) of `n` rows from `first` on, a lane for each row; other lanes are zero.
+template <class V, class T>
+INGOT_INLINE void load_columns(const StoredRows<V, T>& rows, int64_t first, int64_t n, int64_t d,
+                               int64_t left, typename V::F (&columns)[V::kLanes]) {
+  constexpr int L = V::kLanes;
+  if (n == L && left == L) {
+    INGOT_UNROLL for (int i = 0; i < L; i++) {
+      columns[i] = rows.load(first + i, d);
+      if (d % kPanel == 0) rows.fetch(first + i + kRowsAhead, d);
+    }
+  } else {
+    for (int i = 0; i < L; i++)
+      columns[i] = i < n ? rows.load_partial(first + i, d, left) : V::zero();
+  }
+  V::transpose(columns);
+}
+
 /// Rows -> [ceil(count / 16)][dim][16]; lanes past the last row are zero.
 template <class V, class T>
-void pack_keys(PackedRows<V, T> rows, int64_t count, float* panels) {
-  using F = typename V::F;
+void pack_keys(StoredRows<V, T> rows, int64_t count, float* panels) {
   constexpr int L = V::kLanes;
   const int64_t dim = rows.dim;
   for (int64_t first = 0; first < count; first += L) {
     float* to = panels + first / kPanel * dim * kPanel + first % kPanel;
-    const int64_t n = min_of(count - first, L);
     for (int64_t d = 0; d < dim; d += L) {
       const int64_t left = min_of(dim - d, L);
-      F square[L];
-      if (n == L && left == L) {
-        INGOT_UNROLL for (int i = 0; i < L; i++) {
-          square[i] = rows.load(first + i, d);
-          if (d % kPanel == 0) rows.fetch(first + i + kRowsAhead, d);
-        }
-        V::transpose(square);
-        INGOT_UNROLL for (int i = 0; i < L; i++) V::store(to + (d + i) * kPanel, square[i]);
-        continue;
+      typename V::F columns[L];
+      load_columns(rows, first, min_of(count - first, L), d, left, columns);
+      if (left == L) {
+        INGOT_UNROLL for (int i = 0; i < L; i++) V::store(to + (d + i) * kPanel, columns[i]);
+      } else {
+        for (int64_t i = 0; i < left; i++) V::store(to + (d + i) * kPanel, columns[i]);
       }
-      for (int i = 0; i < L; i++)
-        square[i] = i < n ? rows.load_partial(first + i, d, left) : V::zero();
-      V::transpose(square);
-      for (int64_t i = 0; i < left; i++) V::store(to + (d + i) * kPanel, square[i]);
     }
   }
   // vectors without a row
@@ -90,7 +98,7 @@ void pack_keys(PackedRows<V, T> rows, int64_t count, float* panels) {
 
 /// Rows -> [ceil(dim / 16)][block][16]; lanes past the last column are zero.
 template <class V, class T>
-void pack_values(PackedRows<V, T> rows, int64_t count, int64_t block, float* panels) {
+void pack_values(StoredRows<V, T> rows, int64_t count, int64_t block, float* panels) {
   const int64_t dim = rows.dim;
   constexpr int kVecs = kPanel / V::kLanes;
   constexpr int64_t kTogether = 4 * kPanel;  // whose stores do not crowd a set of the cache
