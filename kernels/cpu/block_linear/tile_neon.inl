@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-constexpr int kTileRows = 4, kFileTileRows = 1, kFileRows = 1;
+constexpr int kTileRows = 4, kFileTileRows = 4, kFileRows = 4;
 
 #if defined(INGOT_SIMD_I8MM)
 constexpr bool kSignedCodes = false;
@@ -177,58 +177,73 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
   for (int half = 0; half < 2; half++) half_tile<t, R>(e, x, row, first, units, half, sums);
 }
 
-/// Group g of the codes at c, of which x has four groups, for 32 outputs.
-template <BlockType t, int g>
-INGOT_INLINE void add_panel(const uint8_t* c, int8x16_t x, int32x4_t (&sums)[8]) {
-  INGOT_UNROLL for (int v = 0; v < 8; v++) dot<g % 4>(sums[v], codes_of<t, g>(c, v), x);
+/// Group g of the codes at c, of which x has four groups a row, for outputs from 4 * first on.
+template <BlockType t, int g, int R, int V>
+INGOT_INLINE void add_codes(const uint8_t* c, int first, const int8x16_t (&x)[R],
+                            int32x4_t (&sums)[R][V]) {
+  INGOT_UNROLL for (int v = 0; v < V; v++) {
+    const Codes codes = codes_of<t, g>(c, first + v);
+    INGOT_UNROLL for (int r = 0; r < R; r++) dot<g % 4>(sums[r][v], codes, x[r]);
+  }
+}
+/// Four groups from g on: bytes [4 g, 4 g + 16) of 32 of each row.
+template <BlockType t, int g, int R, int V>
+INGOT_INLINE void add_quarters(const uint8_t* c, int first, const int8_t* q, int64_t stride,
+                               int32x4_t (&sums)[R][V]) {
+  int8x16_t x[R];
+  INGOT_UNROLL for (int r = 0; r < R; r++) x[r] = vld1q_s8(q + r * stride + g * 4);
+  add_codes<t, g>(c, first, x, sums), add_codes<t, g + 1>(c, first, x, sums);
+  add_codes<t, g + 2>(c, first, x, sums), add_codes<t, g + 3>(c, first, x, sums);
 }
 
-/// One row times a panel as it lies in the file.
+/// R rows times a panel as it lies in the file: one row all 32 outputs at once, several 16.
 template <class, BlockType t, int R>
 void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
-  static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int kVectors = R == 1 ? 8 : 4;
   constexpr int64_t kAhead = 2048;
+  const int64_t stride = x.stride;
   const int8_t* q = x.codes(row);
+  const uint8_t* const scales = x.scales(row);
   const uint8_t* words = x.words(row);
-  float own[kSubs * kOutputs], minima[kSubs * kOutputs], inner[kOutputs];
-  std::memset(sums, 0, kOutputs * sizeof(float));
+  float own[kSubs * kOutputs], minima[kSubs * kOutputs], inner[R * kOutputs];
+  std::memset(sums, 0, R * kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++, p += kBytes) {
     scales_of<t>(p, own, minima);
-    const float32x4_t scale = vdupq_n_f32(float_at(x.scales(row), unit));
     std::memset(inner, 0, sizeof inner);
-    float* const to = f.is_super() ? inner : sums;
     for (int i = 0; i < f.unit / 32; i++, q += 32) {
       const uint8_t* const c = p + f.header_bytes() + i * f.code_bytes();
       constexpr int kRead = f.is_super() ? f.code_bytes() : kBytes;
       for (int at = 0; at < kRead; at += 64) V::prefetch(c + kAhead + at);
-      for (int j = 0; j < kIn32; j++, words += 4) {
-        int32x4_t products[8];
-        INGOT_UNROLL for (int v = 0; v < 8; v++) products[v] = start_of(f, words);
-        const int8x16_t low = vld1q_s8(q), high = vld1q_s8(q + 16);
-        if (j == 0) {
-          add_panel<t, 0>(c, low, products), add_panel<t, 1>(c, low, products);
-          add_panel<t, 2>(c, low, products), add_panel<t, 3>(c, low, products);
+      for (int j = 0; j < kIn32; j++, words += 4)
+        for (int first = 0; first < 8; first += kVectors) {
+          int32x4_t products[R][kVectors];
+          INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int v = 0; v < kVectors; v++)
+              products[r][v] = start_of(f, words + r * stride);
+          if (j == 0) add_quarters<t, 0>(c, first, q, stride, products);
+          if (j == kIn32 - 1) add_quarters<t, 4>(c, first, q, stride, products);
+          const int at = (i * kIn32 + j) * kOutputs + first * 4;
+          INGOT_UNROLL for (int r = 0; r < R; r++) {
+            const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit)),
+                              word = vdupq_n_f32(f.has_min ? float_at(words + r * stride, 0) : 0);
+            float* const to = (f.is_super() ? inner : sums) + r * kOutputs + first * 4;
+            INGOT_UNROLL for (int v = 0; v < kVectors; v++) {
+              float32x4_t s = vld1q_f32(own + at + v * 4);
+              if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
+              float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(products[r][v]), s);
+              if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + at + v * 4), word);
+              vst1q_f32(to + v * 4, y);
+            }
+          }
         }
-        if (j == kIn32 - 1) {
-          add_panel<t, 4>(c, high, products), add_panel<t, 5>(c, high, products);
-          add_panel<t, 6>(c, high, products), add_panel<t, 7>(c, high, products);
-        }
-        const int at = (i * kIn32 + j) * kOutputs;
-        const float32x4_t word = vdupq_n_f32(f.has_min ? float_at(words, 0) : 0);
-        INGOT_UNROLL for (int v = 0; v < 8; v++) {
-          float32x4_t s = vld1q_f32(own + at + v * 4);
-          if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
-          float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(products[v]), s);
-          if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + at + v * 4), word);
-          vst1q_f32(to + v * 4, y);
-        }
-      }
     }
     if constexpr (f.is_super())
-      for (int v = 0; v < kOutputs; v += 4)
-        vst1q_f32(sums + v, vfmaq_f32(vld1q_f32(sums + v), vld1q_f32(inner + v), scale));
+      for (int r = 0; r < R; r++) {
+        const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit));
+        for (int v = r * kOutputs; v < (r + 1) * kOutputs; v += 4)
+          vst1q_f32(sums + v, vfmaq_f32(vld1q_f32(sums + v), vld1q_f32(inner + v), scale));
+      }
   }
 }
 
