@@ -204,16 +204,19 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
 
 namespace {
 
-void check_same_bits(DType kept) {
-  constexpr int64_t kQueries = 90, kKeys = 400, kFirst = 250, kDim = 32, kWidth = 6 * kDim;
+void check_same_bits(DType kept, int heads, int kv_heads, int64_t dim) {
+  constexpr int64_t kQueries = 90, kKeys = 400, kFirst = 250;
+  const int64_t width = heads * dim;
+  CAPTURE(heads);
+  CAPTURE(kv_heads);
   AttentionAttributes t;
-  t.heads = 6, t.kv_heads = 2, t.scale = 0.3f;
-  const Tensor q = Tensor(DType::kF32, {kQueries, 1, kWidth}).random(1),
-               k = kept_tensor(3, 2, 2, kKeys, kDim, 0, kept, 2),
-               v = kept_tensor(3, 2, 2, kKeys, kDim, 0, kept, 3);
-  Tensor wide_k(DType::kF32, {2, kKeys, 2 * kDim}), wide_v = wide_k;
-  for (int64_t i = 0; i < 2 * kKeys * 2 * kDim; i++)
-    wide_k.set(i, kept_at(k, kept, kDim, i)), wide_v.set(i, kept_at(v, kept, kDim, i));
+  t.heads = heads, t.kv_heads = kv_heads, t.scale = 0.3f;
+  const Tensor q = Tensor(DType::kF32, {kQueries, 1, width}).random(1),
+               k = kept_tensor(3, 2, kv_heads, kKeys, dim, 0, kept, 2),
+               v = kept_tensor(3, 2, kv_heads, kKeys, dim, 0, kept, 3);
+  Tensor wide_k(DType::kF32, {2, kKeys, kv_heads * dim}), wide_v = wide_k;
+  for (int64_t i = 0; i < 2 * kKeys * kv_heads * dim; i++)
+    wide_k.set(i, kept_at(k, kept, dim, i)), wide_v.set(i, kept_at(v, kept, dim, i));
   for (const char* isa : {"scalar", "avx2", "avx512", "neon"}) {
     const KernelTable* const table = cpu_kernels(isa);
     if (!table) continue;
@@ -228,26 +231,26 @@ void check_same_bits(DType kept) {
       REQUIRE(kernel->run(a, team).ok());
     };
     Tensor counts(DType::kI64, {kQueries}), ones(DType::kI64, {kQueries}),
-        all(DType::kF32, {kQueries, 1, kWidth}), none;
+        all(DType::kF32, {kQueries, 1, width}), none;
     for (int64_t i = 0; i < kQueries; i++) counts.set(i, double(kFirst + i)), ones.set(i, 1);
     const TensorView absent = none.view();
     run({q.view(), k.view(), v.view(), absent, counts.view(), ones.view()}, all.view());
-    Tensor widened(DType::kF32, {kQueries, 1, kWidth});
+    Tensor widened(DType::kF32, {kQueries, 1, width});
     run({q.view(), wide_k.view(), wide_v.view(), absent, counts.view(), ones.view()},
         widened.view());
     int64_t at = -1;
     CHECK_MESSAGE(widened.same_bits(all, &at), "element " << at);
     int64_t differ = 0;
     for (int64_t i = 0; i < kQueries; i++) {
-      Tensor one(DType::kF32, {1, 1, kWidth}), y(DType::kF32, {1, 1, kWidth});
-      for (int64_t d = 0; d < kWidth; d++) one.set(d, q.at(i * kWidth + d));
+      Tensor one(DType::kF32, {1, 1, width}), y(DType::kF32, {1, 1, width});
+      for (int64_t d = 0; d < width; d++) one.set(d, q.at(i * width + d));
       const Tensor count = Tensor(DType::kI64, {1}).values({double(kFirst + i)});
       TensorView keys = k.view(), values = v.view();
       keys.dims[0] = values.dims[0] = 1;  // the second batch by itself
       const int64_t batch_bytes = kKeys * keys.dims[2] * dtype_bytes(kept);
       keys.data = keys.as<char>() + batch_bytes, values.data = values.as<char>() + batch_bytes;
       run({one.view(), keys, values, absent, count.view()}, y.view());
-      for (int64_t d = 0; d < kWidth; d++) differ += y.at(d) != all.at(i * kWidth + d);
+      for (int64_t d = 0; d < width; d++) differ += y.at(d) != all.at(i * width + d);
     }
     CHECK(differ == 0);
   }
@@ -255,12 +258,17 @@ void check_same_bits(DType kept) {
 
 }  // namespace
 
+// By one to four rows of queries to a head of keys, and widths that are no whole vectors.
 TEST_CASE("attention: a query has the same bits in a run of its sequence, alone, and by itself") {
-  check_same_bits(DType::kF32);
+  check_same_bits(DType::kF32, 3, 3, 36);
+  check_same_bits(DType::kF32, 4, 2, 100);
+  check_same_bits(DType::kF32, 6, 2, 32);
+  check_same_bits(DType::kF32, 8, 2, 20);
 }
 TEST_CASE("attention: keys and values in f16 and 8 bits have the bits of the same numbers in f32") {
-  check_same_bits(DType::kF16);
-  check_same_bits(DType::kU8);
+  check_same_bits(DType::kF16, 6, 2, 33);
+  check_same_bits(DType::kU8, 6, 2, 32);
+  check_same_bits(DType::kU8, 4, 1, 96);
 }
 
 TEST_CASE("attention: the contract refuses") {
