@@ -70,28 +70,47 @@ INGOT_INLINE Codes codes_of(const uint8_t* c, int v) {
   return codes_from(codes);
 }
 
+/// Numbers of six bits of sub-block j of 16 outputs.
+INGOT_INLINE uint8x16_t six_bits(const uint8_t* low, const uint8_t* high, int j) {
+  const uint8x16_t l = vshlq_u8(vld1q_u8(low + j % 4 * 32), vdupq_n_s8(int8_t(j / 4 * -4))),
+                   h = vshlq_u8(vld1q_u8(high + j / 4 * 32), vdupq_n_s8(int8_t(4 - j % 4 * 2)));
+  return vorrq_u8(vandq_u8(l, vdupq_n_u8(15)), vandq_u8(h, vdupq_n_u8(48)));
+}
+/// to = d * codes of 16 outputs.
+INGOT_INLINE void scale_codes(const float32x4_t* d, int8x16_t codes, float* to) {
+  const int16x8_t low = vmovl_s8(vget_low_s8(codes)), high = vmovl_high_s8(codes);
+  vst1q_f32(to, vmulq_f32(d[0], vcvtq_f32_s32(vmovl_s16(vget_low_s16(low)))));
+  vst1q_f32(to + 4, vmulq_f32(d[1], vcvtq_f32_s32(vmovl_high_s16(low))));
+  vst1q_f32(to + 8, vmulq_f32(d[2], vcvtq_f32_s32(vmovl_s16(vget_low_s16(high)))));
+  vst1q_f32(to + 12, vmulq_f32(d[3], vcvtq_f32_s32(vmovl_high_s16(high))));
+}
+
 /// Scales and minima of a panel's block: [sub][32].
 template <BlockType t>
 void scales_of(const uint8_t* p, float* scales, float* minima) {
   constexpr BlockFormat f = block_format(t);
-  for (int v = 0; v < 8; v++) {
-    const float32x4_t d = halves_at(p + v * 8);
-    if constexpr (!f.is_super()) {
-      vst1q_f32(scales + v * 4, d);
-      if constexpr (f.has_min) vst1q_f32(minima + v * 4, halves_at(p + 64 + v * 8));
-    } else {
-      const float32x4_t m = f.has_min ? vnegq_f32(halves_at(p + 64 + v * 8)) : d;
-      for (int j = 0; j < subs_of(f); j++) {
-        int32_t s[4], least[4];
-        for (int i = 0; i < 4; i++) {
-          const block_weights::SubScale sub = block_weights::sub_scale_at(f, p, v * 4 + i, j);
-          s[i] = sub.scale, least[i] = sub.minimum;
-        }
-        vst1q_f32(scales + j * 32 + v * 4, vmulq_f32(d, vcvtq_f32_s32(vld1q_s32(s))));
-        if constexpr (f.has_min)
-          vst1q_f32(minima + j * 32 + v * 4, vmulq_f32(m, vcvtq_f32_s32(vld1q_s32(least))));
+  for (int h = 0; h < 32; h += 16) {
+    float32x4_t d[4], m[4];
+    INGOT_UNROLL for (int v = 0; v < 4; v++) {
+      d[v] = halves_at(p + h * 2 + v * 8);
+      if constexpr (f.has_min) m[v] = halves_at(p + 64 + h * 2 + v * 8);
+      if constexpr (f.has_min && f.is_super()) m[v] = vnegq_f32(m[v]);
+      if constexpr (!f.is_super()) {
+        vst1q_f32(scales + h + v * 4, d[v]);
+        if constexpr (f.has_min) vst1q_f32(minima + h + v * 4, m[v]);
       }
     }
+    if constexpr (f.is_super())
+      for (int j = 0; j < subs_of(f); j++) {
+        float* const to = scales + j * 32 + h;
+        if constexpr (f.has_min) {
+          const uint8_t* const q = p + 128 + h;
+          scale_codes(d, vreinterpretq_s8_u8(six_bits(q, q + 256, j)), to);
+          scale_codes(m, vreinterpretq_s8_u8(six_bits(q + 128, q + 320, j)), minima + j * 32 + h);
+        } else {
+          scale_codes(d, vreinterpretq_s8_u8(vld1q_u8(p + 64 + j * 32 + h)), to);
+        }
+      }
   }
 }
 
