@@ -45,7 +45,7 @@ configure_and_build() {
   has_ccache && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
   mkdir -p build/logs
   local log=build/logs/build-$name.log
-  cmake -S . -B "build/$name" -G Ninja -DINGOT_UNITY=ON "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
+  cmake -S . -B "build/$name" -G Ninja -DINGOT_UNITY=ON -DINGOT_ISAS= "${launcher[@]}" "$@" >"build/logs/configure-$name.log" 2>&1 || {
     explain_configure "$name" >&2; return 1; }
   say_build_time "$name" "${targets[@]}"
   if [ -t 1 ]; then
@@ -137,15 +137,28 @@ cuda_architectures() {
   echo "${INGOT_CUDA_ARCHITECTURES:-87${here:+;$here}}"
 }
 
-# What the demo builds of it: what this machine can run, or nothing.
-demo_cuda_options() {
-  local here
+# What the demo builds of kernels: for the GPU of this machine, where it has one, and the best instruction set of its
+# processor with what that builds on. A tree that has all of those keeps them.
+demo_kernel_options() {
+  local here flags isas=
   here=${INGOT_CUDA_ARCHITECTURES:-$(cuda_architectures_here)}
   if [ -n "$here" ]; then
     echo "-DINGOT_CUDA=AUTO -DINGOT_CUDA_ARCHITECTURES=$here"
   else
     echo "-DINGOT_CUDA=OFF"
   fi
+  grep -qs '^INGOT_ISAS:STRING=$' build/gcc/CMakeCache.txt && return
+  flags=" $(grep -m1 -E '^(flags|Features)' /proc/cpuinfo | cut -d: -f2) "
+  case $flags in
+    *" avx512_vnni "*) isas="avx512;avx512vnni" ;;
+    *" avx512bw "*) isas="avx2;avx512" ;;  # whose products of blocks are those of avx2
+    *" avx_vnni "*) isas="avx2;avxvnni" ;;
+    *" avx2 "*) isas=avx2 ;;
+    *" i8mm "*) isas="neon;neoni8mm" ;;
+    *" asimddp "*) isas="neon;neondot" ;;
+    *" asimd "*) isas=neon ;;
+  esac
+  echo "-DINGOT_ISAS=$isas"
 }
 
 # The tree of stages asan and fuzz: beside scalar the kernels of one instruction set, since clang takes five minutes

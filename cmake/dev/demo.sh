@@ -41,7 +41,7 @@ It installs what it needs from the distribution's packages (as root or with sudo
 reads digits with a small network of this repository instead.
 
 Takes 4 to 5 minutes on 2 quiet processors, nearly all of it compilation; seconds when repeated.
-Device code is compiled only for a GPU of this machine, where nvcc is found as well.
+Kernels are compiled only for this machine's processor, and for its GPU where nvcc is found; ./dev build has all.
 TXT
 }
 
@@ -57,10 +57,10 @@ dev_demo() {
   mkdir -p $demo_work
   demo_say "1. Building the command line and the examples"
   # The stage of ./dev test takes the tree as it is, device code and all.
-  local cuda=-DINGOT_TESTS=ON
-  [ "$check" = --check ] || cuda=$(demo_cuda_options)
+  local kernels=-DINGOT_TESTS=ON
+  [ "$check" = --check ] || kernels=$(demo_kernel_options)
   # shellcheck disable=SC2086
-  configure_and_build gcc ingot_cli find_speech read_image read_digits -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc $cuda
+  configure_and_build gcc ingot_cli find_speech read_image read_digits -- -DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc $kernels
   local ingot=build/gcc/bin/ingot
   demo_say "2. Taking silero-vad and the PP-OCR models out of their packages"
   if ! demo_models silero-vad==6.2.3 || ! demo_models rapidocr-onnxruntime==1.4.4; then
@@ -69,7 +69,7 @@ dev_demo() {
     return
   fi
   local vad=$demo_work/models/silero-vad ocr=$demo_work/models/rapidocr-onnxruntime
-  demo_say "3. Conversion each into one file"
+  demo_say "3. Converting each into one file"
   $ingot convert $vad/silero_vad_16k_sequence.onnx -o $demo_work/vad.ingot
   $ingot convert $ocr/ch_PP-OCRv4_det_infer.onnx -o $demo_work/det.ingot --input-shape x=1x3x480x800
   $ingot convert $ocr/ch_ppocr_mobile_v2.0_cls_infer.onnx -o $demo_work/cls.ingot
