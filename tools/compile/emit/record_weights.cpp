@@ -150,8 +150,6 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
   if (const std::string said = say_types(source, result->report.storage, options.storage.chosen);
       !said.empty())
     result->report.hints.push_back(said);
-  if (const std::string said = say_lost(result->file.metadata.weights); !said.empty())
-    result->report.hints.push_back(said);
   if (!overlaid) return;
   add_facts(file, options.keep_training_state, result);
   if (training.tensors.empty()) return;

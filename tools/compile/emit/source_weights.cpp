@@ -447,17 +447,4 @@ std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& 
   return SourceFinder(source, program, keep).run();
 }
 
-std::string say_lost(const std::vector<SourceWeightSpec>& weights) {
-  size_t lost = 0;
-  std::string names;
-  for (const SourceWeightSpec& w : weights) {
-    if (w.lost.empty()) continue;
-    if (lost++ < 3) names += (names.empty() ? "'" : ", '") + checkpoint::path_text(w.path) + "'";
-  }
-  if (!lost) return "";
-  return "weights: " + std::to_string(lost) + " of " + std::to_string(weights.size()) +
-         " were changed by the conversion and cannot be extracted: " + names +
-         (lost > 3 ? ", ..." : "") + "; --keep-weights stores their original bytes too";
-}
-
 }  // namespace ingot::convert

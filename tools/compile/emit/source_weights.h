@@ -29,7 +29,5 @@ struct KeepWeights {
 std::vector<SourceWeightSpec> find_source_weights(const checkpoint::Checkpoint& source,
                                                   const ProgramSpec& program,
                                                   const KeepWeights& keep);
-/// One sentence about those that are lost, or "".
-std::string say_lost(const std::vector<SourceWeightSpec>& weights);
 
 }  // namespace ingot::convert
