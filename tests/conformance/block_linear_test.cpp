@@ -143,7 +143,8 @@ TEST_CASE("block_linear: a row has the same bits alone, among others, and on eve
     Tensor all(DType::kF32, {rows, outputs});
     run_once(*cpu_kernels("scalar"), OpCode::kBlockLinear, &t,
              {quantized(type, x).view(), w.view()}, all.view());
-    for (const char* isa : {"avx2", "avxvnni", "avx512", "avx512vnni", "neon", "neondot", "rvv"}) {
+    for (const char* isa :
+         {"avx2", "avxvnni", "avx512", "avx512vnni", "neon", "neondot", "neoni8mm", "rvv"}) {
       const KernelTable* const table = cpu_kernels(isa);
       if (!table) continue;
       CAPTURE(isa);

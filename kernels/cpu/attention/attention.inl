@@ -5,13 +5,13 @@
 // A unit of work is a chunk of queries of one batch and one head of keys (all query heads that
 // share it). For each block of 256 keys keys and values are packed into panels once; then tiles of
 // up to 14 queries make their scores in L1, their exponentials in place, and their part of the
-// output. Few queries read keys and values where they lie (few_rows.inl). Nothing depends on chunk
+// output. Few queries read keys and values where they lie (skinny_rows.inl). Nothing depends on chunk
 // or tile: queries that share their last key are groups of 42.
 #pragma once
 #include <cstring>
 
-#include "kernels/cpu/attention/few_rows.inl"
 #include "kernels/cpu/attention/mask.inl"
+#include "kernels/cpu/attention/skinny_rows.inl"
 #include "kernels/cpu/gemm/gemm.inl"
 #include "kernels/cpu/reduce/lanes.inl"
 #include "kernels/cpu/simd/lockstep.inl"
@@ -31,9 +31,9 @@ struct AttentionJob {
   const void *k_data = nullptr, *v_data = nullptr;
   void (*pack)(AttentionJob& j, int64_t first, int64_t count) = nullptr;
   // Of few rows, from the scratch's queries and scores.
-  void (*score_few)(AttentionJob& j, int64_t rows, int64_t first, int64_t keys) = nullptr;
-  void (*weigh_few)(AttentionJob& j, int64_t rows, int64_t first, int64_t keys, float* out,
-                    int64_t stride) = nullptr;
+  void (*score_skinny)(AttentionJob& j, int64_t rows, int64_t first, int64_t keys) = nullptr;
+  void (*weigh_skinny)(AttentionJob& j, int64_t rows, int64_t first, int64_t keys, float* out,
+                       int64_t stride) = nullptr;
   bool is_packed = true;  // the block of keys
   float* y_data = nullptr;
   attention::Scratch room;
@@ -234,7 +234,7 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
     attention_product<V>(queries, j.q.dim, j.q.dim, j.at(r.key_panels), j.q.dim * kPanel, scores,
                          r.scores_stride, n, padded);
   else
-    j.score_few(j, n, first, keys);
+    j.score_skinny(j, n, first, keys);
   alignas(64) float tops[kPanel * kPanel], highest[kPanel], before[kPanel];
   for (int64_t i = 0; i < n; i++) {
     const int64_t seen = max_of(0, min_of(j.limit(places[i]) - first, keys));
@@ -266,7 +266,7 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
     attention_product<V>(scores, r.scores_stride, keys, j.at(r.value_panels), r.keys * kPanel, sums,
                          sums_stride, n, j.y.dim);
   else
-    j.weigh_few(j, n, first, keys, sums, sums_stride);
+    j.weigh_skinny(j, n, first, keys, sums, sums_stride);
   if (!even) {
     for (int64_t i = 0; i < n; i++)
       if (first == 0)
@@ -294,15 +294,16 @@ void pack_block(AttentionJob& j, int64_t first, int64_t count) {
               j.at(j.room.value_panels));
 }
 template <class V, class T>
-void score_few(AttentionJob& j, int64_t rows, int64_t first, int64_t keys) {
-  FewRows<V, T>::kScore[rows - 1](rows_from<V, T>(j, j.k_data, j.k, first), keys,
-                                  j.at(j.room.queries), j.at(j.room.scores), j.room.scores_stride);
+void score_skinny(AttentionJob& j, int64_t rows, int64_t first, int64_t keys) {
+  SkinnyRows<V, T>::kScore[rows - 1](rows_from<V, T>(j, j.k_data, j.k, first), keys,
+                                     j.at(j.room.queries), j.at(j.room.scores),
+                                     j.room.scores_stride);
 }
 template <class V, class T>
-void weigh_few(AttentionJob& j, int64_t rows, int64_t first, int64_t keys, float* out,
-               int64_t stride) {
-  FewRows<V, T>::kWeigh[rows - 1](rows_from<V, T>(j, j.v_data, j.v, first), keys,
-                                  j.at(j.room.scores), j.room.scores_stride, out, stride);
+void weigh_skinny(AttentionJob& j, int64_t rows, int64_t first, int64_t keys, float* out,
+                  int64_t stride) {
+  SkinnyRows<V, T>::kWeigh[rows - 1](rows_from<V, T>(j, j.v_data, j.v, first), keys,
+                                     j.at(j.room.scores), j.room.scores_stride, out, stride);
 }
 
 /// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.
@@ -319,7 +320,7 @@ void attention_chunk(AttentionJob& j, Range rows) {
   constexpr int64_t step = kQueryGroup;
 #endif
   static_assert(kRows + kLast <= attention::kTileRows);
-  j.is_packed = !j.score_few || rows.count() > kFewRows;
+  j.is_packed = !j.score_skinny || rows.count() > kSkinnyRows;
   int64_t most = 0;
   for (int64_t g = rows.begin; g < rows.end; g += step) {
     const Range group{g, min_of(g + step, rows.end)};
@@ -423,7 +424,8 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.v = attention::heads_of(v, j.t->kv_heads), j.y = attention::heads_of(y, j.t->heads);
   j.q_data = q.as<const float>(), j.k_data = k.data, j.v_data = v.data;
   j.pack = pack_block<V, T>;
-  if constexpr (V::kLanes > 1) j.score_few = score_few<V, T>, j.weigh_few = weigh_few<V, T>;
+  if constexpr (V::kLanes > 1)
+    j.score_skinny = score_skinny<V, T>, j.weigh_skinny = weigh_skinny<V, T>;
   j.y_data = y.as<float>();
   j.room = attention::scratch_of(attention::unit_rows(j.q, *j.t, g.optional(5) != nullptr),
                                  j.k.length, j.q.dim, j.v.dim);

@@ -54,18 +54,19 @@ INGOT_INLINE Codes codes_of(const uint8_t* c, int v) {
   constexpr int kLow = f.bits == 5 ? 128 : 0;
   uint8x16_t codes = vld1q_u8(c + kLow + (g % 4 * 2 + h) * 64 + at);
   codes = g >= 4 ? vshrq_n_u8(codes, 4) : vandq_u8(codes, vdupq_n_u8(15));
-  if constexpr (f.bits == 5) {
-    const uint8_t* const fifths = c + (g * 2 + h) * 8 + at / 8;
-    const uint8x16_t own = vcombine_u8(vld1_dup_u8(fifths), vld1_dup_u8(fifths + 1));
+  if constexpr (f.bits == 5) {  // a bit a byte: its own byte of those of four vectors, its bit
+    const uint8x16_t four = vld1q_u8(c + (g * 2 + h) * 8);  // codes are behind the last ones
+    const uint8x16_t byte = vcombine_u8(vdup_n_u8(uint8_t(at / 8)), vdup_n_u8(uint8_t(at / 8 + 1)));
     const uint8x8_t bit = vcreate_u8(0x8040201008040201);
-    codes = vorrq_u8(codes, vandq_u8(vtstq_u8(own, vcombine_u8(bit, bit)), vdupq_n_u8(16)));
+    const uint8x16_t set = vtstq_u8(vqtbl1q_u8(four, byte), vcombine_u8(bit, bit));
+    codes = vbslq_u8(vdupq_n_u8(16), set, codes);
   }
   if constexpr (f.bits == 6) {
     uint8x16_t high = vld1q_u8(c + 512 + (g / 4 * 2 + h) * 64 + at);
     if constexpr (g % 4 == 0) high = vshlq_n_u8(high, 4);
     if constexpr (g % 4 == 1) high = vshlq_n_u8(high, 2);
     if constexpr (g % 4 == 3) high = vshrq_n_u8(high, 2);
-    codes = vorrq_u8(codes, vandq_u8(high, vdupq_n_u8(48)));
+    codes = vbslq_u8(vdupq_n_u8(48), high, codes);
   }
   return codes_from(codes);
 }

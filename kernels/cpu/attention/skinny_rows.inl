@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/attention/few_rows.inl - products of few queries with keys and values as they lie in
-// memory: to pack them takes longer than the products. A sum is one chain of fma, as in a tile of
-// packed ones: the bits are the same.
+// kernels/cpu/attention/skinny_rows.inl - products of few queries with keys and values as they lie
+// in memory: to pack them takes longer than the products. A sum is one chain of fma, as in a tile
+// of packed ones: the bits are the same.
 #pragma once
 #include "kernels/cpu/attention/pack.inl"
 
 namespace ingot::cpu {
 namespace {
 
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kSkinnyRows = 4;
+/// Not where size counts more, or few machines are.
+template <class V>
+#if defined(INGOT_SIMD_SSE2)
+constexpr bool kReadsSkinny = false;
+#else
+constexpr bool kReadsSkinny = V::kLanes > 1;
+#endif
 
-/// Scores of R queries of `keys.dim` floats each, by G vectors of keys from `first` on, `n` of them
-/// in all: as many chains of fma as that are under way.
-template <class V, int R, int G, class T>
-INGOT_INLINE void score_keys(const StoredRows<V, T>& keys, int64_t first, int64_t n,
-                             const float* queries, float* scores, int64_t stride) {
-  using F = typename V::F;
-  constexpr int L = V::kLanes;
-  const int64_t dim = keys.dim;
-  F sums[G][R];
-  INGOT_UNROLL for (int g = 0; g < G; g++) INGOT_UNROLL for (int r = 0; r < R; r++) sums[g][r] =
-      V::zero();
-  for (int64_t d = 0; d < dim; d += L) {
-    const int64_t left = min_of(dim - d, L);
-    INGOT_UNROLL for (int g = 0; g < G; g++) {
-      const auto add = [&](int64_t i, F column) __attribute__((always_inline)) {
-        INGOT_UNROLL for (int r = 0; r < R; r++) sums[g][r] =
-            V::fma(V::splat(queries[r * dim + d + i]), column, sums[g][r]);
-      };
-      F columns[L];
-      load_columns(keys, first + g * L, G > 1 ? L : n, d, left, columns);
-      if (left == L) {
-        INGOT_UNROLL for (int i = 0; i < L; i++) add(i, columns[i]);
-      } else {
-        for (int64_t i = 0; i < left; i++) add(i, columns[i]);
-      }
-    }
-  }
-  INGOT_UNROLL for (int g = 0; g < G; g++) INGOT_UNROLL for (int r = 0; r < R; r++)
-      V::store(scores + r * stride + first + g * L, sums[g][r]);
-}
-/// Of the last vector all lanes are written.
+/// Scores of R queries of `keys.dim` floats each, by G vectors of keys at once: as many chains of
+/// fma as that are under way. Lanes past the last key are written too, up to a multiple of 16.
 template <class V, int R, class T>
 void score_rows(const StoredRows<V, T>& keys, int64_t count, const float* queries, float* scores,
                 int64_t stride) {
-  constexpr int L = V::kLanes, G = R == 1 ? 4 : R < 4 ? 2 : 1;
-  int64_t first = 0;
-  for (; first + G * L <= count; first += G * L)
-    score_keys<V, R, G>(keys, first, G * L, queries, scores, stride);
-  for (; first < count; first += L)
-    score_keys<V, R, 1>(keys, first, min_of(count - first, L), queries, scores, stride);
+  using F = typename V::F;
+  constexpr int L = V::kLanes, G = L == kPanel ? 1 : R < 4 ? 2 : 1;
+  static_assert(kPanel % (G * L) == 0);
+  const int64_t dim = keys.dim;
+  for (int64_t first = 0; first < count; first += G * L) {
+    F sums[G][R];
+    INGOT_UNROLL for (int g = 0; g < G; g++) INGOT_UNROLL for (int r = 0; r < R; r++) sums[g][r] =
+        V::zero();
+    for (int64_t d = 0; d < dim; d += L) {
+      const int64_t left = min_of(dim - d, L);
+      INGOT_UNROLL for (int g = 0; g < G; g++) {
+        const auto add = [&](int64_t i, F column) __attribute__((always_inline)) {
+          INGOT_UNROLL for (int r = 0; r < R; r++) sums[g][r] =
+              V::fma(V::splat(queries[r * dim + d + i]), column, sums[g][r]);
+        };
+        const int64_t from = first + g * L;
+        F columns[L];
+        load_columns(keys, from, max_of(0, min_of(count - from, L)), d, left, columns);
+        if (left == L) {
+          INGOT_UNROLL for (int i = 0; i < L; i++) add(i, columns[i]);
+        } else {
+          for (int64_t i = 0; i < left; i++) add(i, columns[i]);
+        }
+      }
+    }
+    INGOT_UNROLL for (int g = 0; g < G; g++) INGOT_UNROLL for (int r = 0; r < R; r++)
+        V::store(scores + r * stride + first + g * L, sums[g][r]);
+  }
 }
 
 /// Sums of `left` columns from d on, in C vectors, of values by the weights of R rows.
@@ -90,15 +90,15 @@ void weigh_rows(const StoredRows<V, T>& values, int64_t count, const float* weig
 
 /// Both of R rows, by R - 1.
 template <class V, class T>
-struct FewRows {
+struct SkinnyRows {
   using Score = void (*)(const StoredRows<V, T>& keys, int64_t count, const float* queries,
                          float* scores, int64_t stride);
   using Weigh = void (*)(const StoredRows<V, T>& values, int64_t count, const float* weights,
                          int64_t weights_stride, float* out, int64_t stride);
-  static constexpr Score kScore[kFewRows] = {score_rows<V, 1, T>, score_rows<V, 2, T>,
-                                             score_rows<V, 3, T>, score_rows<V, 4, T>};
-  static constexpr Weigh kWeigh[kFewRows] = {weigh_rows<V, 1, T>, weigh_rows<V, 2, T>,
-                                             weigh_rows<V, 3, T>, weigh_rows<V, 4, T>};
+  static constexpr Score kScore[kSkinnyRows] = {score_rows<V, 1, T>, score_rows<V, 2, T>,
+                                                score_rows<V, 3, T>, score_rows<V, 4, T>};
+  static constexpr Weigh kWeigh[kSkinnyRows] = {weigh_rows<V, 1, T>, weigh_rows<V, 2, T>,
+                                                weigh_rows<V, 3, T>, weigh_rows<V, 4, T>};
 };
 
 }  // namespace
