@@ -5,8 +5,8 @@
 // A unit of work is a chunk of queries of one batch and one head of keys (all query heads that
 // share it). For each block of 256 keys keys and values are packed into panels once; then tiles of
 // up to 14 queries make their scores in L1, their exponentials in place, and their part of the
-// output. Few queries read keys and values where they lie (skinny_rows.inl). Nothing depends on chunk
-// or tile: queries that share their last key are groups of 42.
+// output. Few queries read keys and values where they lie (skinny_rows.inl). Nothing depends on
+// chunk or tile: queries that share their last key are groups of 42.
 #pragma once
 #include <cstring>
 
