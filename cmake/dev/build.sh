@@ -148,7 +148,7 @@ demo_kernel_options() {
     echo "-DINGOT_CUDA=OFF"
   fi
   grep -qs '^INGOT_ISAS:STRING=$' build/gcc/CMakeCache.txt && return
-  flags=" $(grep -m1 -E '^(flags|Features)' /proc/cpuinfo | cut -d: -f2) "
+  flags=" $(grep -m1 -sE '^(flags|Features)' /proc/cpuinfo | cut -d: -f2) " || flags=
   case $flags in
     *" avx512_vnni "*) isas="avx512;avx512vnni" ;;
     *" avx512bw "*) isas="avx2;avx512" ;;  # whose products of blocks are those of avx2
