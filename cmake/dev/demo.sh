@@ -40,7 +40,7 @@ packages, converts them, finds the speech in a recording and reads the text of a
 It installs what it needs from the distribution's packages (as root or with sudo) and says so first. Without network it
 reads digits with a small network of this repository instead.
 
-Takes 4 to 5 minutes on 2 quiet processors, nearly all of it compilation; seconds when repeated.
+Takes 5 to 7 minutes on 2 quiet processors, nearly all of it compilation; seconds when repeated.
 Kernels are compiled only for this machine's processor, and for its GPU where nvcc is found; ./dev build has all.
 TXT
 }

@@ -125,6 +125,7 @@ TEST_CASE("what conversion changes is named, and kept when asked") {
   CHECK(find(folded.after, "w") == nullptr);
   REQUIRE(folded.after.notes.size() == 1);
   CHECK(folded.after.notes[0].find("'w' (no constant has its numbers") != std::string::npos);
+  CHECK(folded.after.notes[0].find("--keep-weights") != std::string::npos);
   // small: kept in any case
   for (const char* name : {"scale", "shift", "mean", "variance"}) CHECK(folded.same(name));
   convert::ConvertOptions options;

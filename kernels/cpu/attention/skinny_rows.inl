@@ -9,7 +9,7 @@ namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kSkinnyRows = 4;
-/// Not where size counts more, or few machines are.
+/// One lane gains nothing, and SSE2 alone is rare: both stay small.
 template <class V>
 #if defined(INGOT_SIMD_SSE2)
 constexpr bool kReadsSkinny = false;

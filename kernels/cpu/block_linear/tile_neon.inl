@@ -133,6 +133,26 @@ void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
     expand_codes<t>(panel + f.header_bytes() + i * f.code_bytes(), to + i * 1024);
 }
 
+/// Products of a sub-block, 4 V outputs of R rows, as floats: added to rows `apart` floats apart.
+template <BlockType t, int R, int V>
+INGOT_INLINE void add_products(const int32x4_t (&products)[R][V], const float* own,
+                               const float* minima, const uint8_t* scales, const uint8_t* words,
+                               int64_t stride, int64_t unit, float* to, int64_t apart) {
+  constexpr BlockFormat f = block_format(t);
+  INGOT_UNROLL for (int r = 0; r < R; r++) {
+    const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit)),
+                      word = vdupq_n_f32(f.has_min ? float_at(words + r * stride, 0) : 0);
+    float* const y = to + r * apart;
+    INGOT_UNROLL for (int v = 0; v < V; v++) {
+      float32x4_t s = vld1q_f32(own + v * 4);
+      if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
+      float32x4_t sum = vfmaq_f32(vld1q_f32(y + v * 4), vcvtq_f32_s32(products[r][v]), s);
+      if constexpr (f.has_min) sum = vfmaq_f32(sum, vld1q_f32(minima + v * 4), word);
+      vst1q_f32(y + v * 4, sum);
+    }
+  }
+}
+
 /// Group `lane` of the 16 bytes in x of each row.
 template <int lane, int R>
 INGOT_INLINE void add_group(const uint8_t* w, const int8x16_t (&x)[R], int32x4_t (&sums)[R][4]) {
@@ -169,18 +189,8 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
         add_group<2>(w + 256, four, c), add_group<3>(w + 384, four, c);
       }
       q += f.sub;
-      INGOT_UNROLL for (int r = 0; r < R; r++) {
-        const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit)),
-                          word = vdupq_n_f32(f.has_min ? float_at(words + r * stride, 0) : 0);
-        float* const to = f.is_super() ? inner[r] : sums + r * kOutputs;
-        INGOT_UNROLL for (int v = 0; v < 4; v++) {
-          float32x4_t s = vld1q_f32(own + v * 4);
-          if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
-          float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(c[r][v]), s);
-          if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + v * 4), word);
-          vst1q_f32(to + v * 4, y);
-        }
-      }
+      add_products<t>(c, own, minima, scales, words, stride, unit, f.is_super() ? inner[0] : sums,
+                      f.is_super() ? 16 : kOutputs);
     }
     if constexpr (f.is_super())
       for (int r = 0; r < R; r++)
@@ -244,18 +254,8 @@ void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* 
           if (j == 0) add_quarters<t, 0>(c, first, q, stride, products);
           if (j == kIn32 - 1) add_quarters<t, 4>(c, first, q, stride, products);
           const int at = (i * kIn32 + j) * kOutputs + first * 4;
-          INGOT_UNROLL for (int r = 0; r < R; r++) {
-            const float32x4_t scale = vdupq_n_f32(float_at(scales + r * stride, unit)),
-                              word = vdupq_n_f32(f.has_min ? float_at(words + r * stride, 0) : 0);
-            float* const to = (f.is_super() ? inner : sums) + r * kOutputs + first * 4;
-            INGOT_UNROLL for (int v = 0; v < kVectors; v++) {
-              float32x4_t s = vld1q_f32(own + at + v * 4);
-              if constexpr (!f.is_super()) s = vmulq_f32(s, scale);
-              float32x4_t y = vfmaq_f32(vld1q_f32(to + v * 4), vcvtq_f32_s32(products[r][v]), s);
-              if constexpr (f.has_min) y = vfmaq_f32(y, vld1q_f32(minima + at + v * 4), word);
-              vst1q_f32(to + v * 4, y);
-            }
-          }
+          add_products<t>(products, own + at, minima + at, scales, words, stride, unit,
+                          (f.is_super() ? inner : sums) + first * 4, kOutputs);
         }
     }
     if constexpr (f.is_super())
