@@ -45,13 +45,19 @@ void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* su
   const float *const bias = job.bias ? job.bias + first : nullptr,
                      *const residual =
                          job.residual ? job.residual + row * job.residual_stride + first : nullptr;
-  for (int64_t i = 0; i < count; i += V::kLanes) {
-    const int64_t n = min_of(count - i, V::kLanes);
+  const auto finish = [&](int64_t i, auto load, auto store) {
     typename V::F v = V::load(sums + i);
-    if (bias) v = V::add(v, V::load_partial(bias + i, n));
-    if (residual) v = V::add(v, V::load_partial(residual + i, n));
-    V::store_partial(y + i, v, n);
-  }
+    if (bias) v = V::add(v, load(bias + i));
+    if (residual) v = V::add(v, load(residual + i));
+    store(y + i, v);
+  };
+  int64_t i = 0;  // masked stores take tens of cycles on some cores
+  for (; i + V::kLanes <= count; i += V::kLanes) finish(i, V::load, V::store);
+  const int64_t n = count - i;
+  if (n > 0)
+    finish(
+        i, [n](const float* p) { return V::load_partial(p, n); },
+        [n](float* p, typename V::F v) { V::store_partial(p, v, n); });
 }
 
 /// Rows of a chunk, so that their bytes stay in the second-level cache.

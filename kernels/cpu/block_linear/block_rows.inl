@@ -83,7 +83,7 @@ void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
   constexpr BlockFormat f = block_format(t);
   const int64_t k = x.row_length(), units = k / f.unit;
   if (units == 0) return;
-  const tensors::Part mine = tensors::part_of(team, x.rows() * units, 1, 4096 / f.unit);
+  const tensors::Part mine = tensors::part_of(team, x.rows() * units, 1, 1024 / f.unit);
   for (int64_t i = mine.begin, count; i < mine.end; i += count) {
     const int64_t row = i / units, unit = i % units;
     count = min_of(min_of(mine.end - i, units - unit), V::kLanes);
