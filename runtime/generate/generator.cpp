@@ -174,6 +174,25 @@ Status RunGenerator::check_cancel(ErrorDetail* detail) const {
              : Status();
 }
 
+/// Of a prompt, from its beginning, in the caches; the last token is computed, for its logits.
+int64_t RunGenerator::count_common(Span<const int32_t> prompt) const {
+  const int64_t most = int64_t(prompt.size) - 1;
+  int64_t same = 0;
+  while (same < position_ && same < most && ids_[same] == prompt[size_t(same)]) same++;
+  return same;
+}
+
+/// The slot whose caches hold most of a prompt gives what this one's lack: rows are the same bits
+/// whoever computed them.
+int64_t RunGenerator::take_prefix(Span<const int32_t> prompt, int64_t same) {
+  int64_t most = same, from = slot_;
+  for (int64_t i = 0; i < runs().slots(); i++) {
+    const int64_t common = slot(i)->count_common(prompt);
+    if (common > most) most = common, from = i;
+  }
+  return from != slot_ && copy_state_rows(runs().session(), from, slot_, same, most) ? most : same;
+}
+
 Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& options,
                            uint64_t* reused, ErrorDetail* detail) {
   INGOT_TRY(check_tokens(prompt, detail));
@@ -184,9 +203,7 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
                 uint64_t(int64_t{options.lookup}));
   INGOT_TRY(answer_.begin(options, prompt, detail));
   drafter_.begin(options.lookup < 0 ? checked : options.lookup);
-  int64_t same = 0;
-  const int64_t most = int64_t(prompt.size) - 1;  // the last one is computed, for its logits
-  while (same < position_ && same < most && ids_[same] == prompt[size_t(same)]) same++;
+  const int64_t same = take_prefix(prompt, count_common(prompt));
   position_ = same;
   count_ = int64_t(prompt.size);
   std::memmove(ids_, prompt.data, prompt.size * sizeof *ids_);  // it may be sequence()

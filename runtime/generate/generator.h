@@ -9,7 +9,8 @@
 //
 // The sequence is the prompt and the answer so far. A token that was chosen is computed when the
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
-// it differs from the tokens in the caches, and computes what follows.
+// it differs from the tokens in the caches, and computes what follows. Where the caches of another
+// slot hold more of it, and are the host's memory, their rows are copied.
 //
 // Proposed tokens (drafter.h) stand behind the sequence and are part of its run. Each row of logits
 // is chosen from as if it had been computed alone; the first token that is another than the
@@ -26,7 +27,8 @@
 // Errors   those of TokenRun and Answer; kInvalidArgument (no token, one that is none of the
 //          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
 //          run the caches hold what they held before it, and a later call goes on from there.
-// Threads  one at a time for all generators of a session, except cancel(): any.
+// Threads  one at a time for all generators of a session, except cancel(): any; and behind step(),
+//          until the next call of another kind, next() of each that has nothing left: one for each.
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"
@@ -105,6 +107,8 @@ class RunGenerator {
   Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
   Status check_cancel(ErrorDetail* detail) const;
   int64_t find_behind();
+  int64_t count_common(Span<const int32_t> prompt) const;
+  int64_t take_prefix(Span<const int32_t> prompt, int64_t same);
   Status advance(int64_t behind, uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
   Status check_vocabulary(const RunGenerator& draft, ErrorDetail* detail) const;
   Status propose(int64_t room, uint64_t deadline_ns, ErrorDetail* detail);

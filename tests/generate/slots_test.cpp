@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <thread>
 
 #include "ingot/text.hpp"
 #include "tests/generate/chat_session.h"
@@ -86,7 +87,8 @@ bool is_ready(SlotGenerator slot) {
 }
 
 /// All answers, each in the slot that is free first, from the step of its number on.
-void run_all(SlotChat& chat, std::vector<Answer>& answers, size_t apart) {
+/// Tokens of a step are chosen on as many threads as there are, or one behind the other.
+void run_all(SlotChat& chat, std::vector<Answer>& answers, size_t apart, bool at_once) {
   Answer* in_slot[kSlots] = {};
   size_t begun = 0, ended = 0;
   for (size_t step = 0; ended < answers.size(); step++) {
@@ -97,12 +99,22 @@ void run_all(SlotChat& chat, std::vector<Answer>& answers, size_t apart) {
         in_slot[i]->begin(generator);
       }
     REQUIRE(chat.generator.step().ok());
+    std::vector<std::thread> threads;
     for (uint32_t i = 0; i < kSlots; i++) {
-      SlotGenerator generator = chat.slot(i);
-      if (!in_slot[i] || !is_ready(generator)) continue;
-      in_slot[i]->take(generator);
-      if (in_slot[i]->end == INGOT_END_NONE) continue;
-      in_slot[i] = nullptr;
+      if (!in_slot[i] || !is_ready(chat.slot(i))) continue;
+      const auto take = [&chat, i, answer = in_slot[i]] {
+        SlotGenerator generator = chat.slot(i);
+        answer->take(generator);
+      };
+      if (at_once)
+        threads.emplace_back(take);
+      else
+        take();
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (Answer*& answer : in_slot) {
+      if (!answer || answer->end == INGOT_END_NONE) continue;
+      answer = nullptr;
       ended++;
     }
   }
@@ -132,7 +144,7 @@ TEST_CASE("slots: answers that come and go have the logits and tokens of lone ru
       CAPTURE(threads);
       CAPTURE(apart);
       std::vector<Answer> found = some_answers();
-      run_all(chat, found, apart);
+      run_all(chat, found, apart, threads > 1);
       for (size_t i = 0; i < found.size(); i++) {
         CAPTURE(i);
         CHECK(found[i].ids == expected[i].ids);
@@ -143,6 +155,30 @@ TEST_CASE("slots: answers that come and go have the logits and tokens of lone ru
                             sizeof(float) * found[i].logits[n].size()) == 0);
       }
     }
+  }
+}
+
+TEST_CASE("slots: what another slot has of a prompt is copied, and gives the bits of a lone run") {
+  SlotChat plain(0, 1), chat(kSlots, 1);
+  SlotGenerator first = chat.slot(2);
+  const Ids prompt = prompt_of(9, 24);
+  REQUIRE(first.begin(prompt).ok());
+  CHECK(*chat.slot(1).begin(prompt) == 0);  // nothing is computed yet
+  chat.slot(1).cancel();
+  while (!is_ready(first)) REQUIRE(chat.generator.step().ok());
+  Answer later{{prompt.begin(), prompt.begin() + 20}};
+  const Ids tail = prompt_of(10, 6);
+  later.prompt.insert(later.prompt.end(), tail.begin(), tail.end());
+  later.tokens = 5;
+  const Answer expected = lone(later, plain);
+  for (const auto& [i, reused] : {std::pair{3u, 20u}, {0u, 25u}}) {  // the last one is computed
+    Answer found = later;
+    SlotGenerator slot = chat.slot(i);
+    CHECK(*slot.begin(later.prompt) == reused);
+    for (found.begin(slot); found.end == INGOT_END_NONE; found.take(slot))
+      while (!is_ready(slot)) REQUIRE(chat.generator.step().ok());
+    CHECK(found.ids == expected.ids);
+    CHECK(found.logits == expected.logits);
   }
 }
 

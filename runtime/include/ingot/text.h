@@ -17,7 +17,8 @@
  * is used by one thread at a time, except ingot_generator_cancel(). Several sequences are several
  * sessions, each with a generator; weights are shared, state is not. Or they are the slots of one
  * session, if the file has some (`ingot convert --slots N`): a run reads the weights once for all.
- * One thread at a time uses the generators of a session:
+ * One thread at a time uses the generators of a session, but behind a step next and logprobs of each
+ * slot that has nothing left may be called on a thread of its own:
  *
  *   for (i = 0; i < slots; i++) ingot_generator_begin(ingot_generator_slot(generator, i), ...);
  *   while (one has not ended) {
@@ -266,7 +267,8 @@ enum {
 };
 
 /** Begins an answer to a prompt: tokens [0, count) of the whole conversation. What the caches hold
-    of it from its beginning is kept: *out_reused tokens (may be null). The rest is computed by the
+    of it from its beginning is kept: *out_reused tokens (may be null). On the CPU that is what the
+    slot that holds most of it has: a common beginning is computed once. The rest is computed by the
     next calls, this one computes nothing. `options` may be null: the most probable tokens, without
     a limit. INGOT_INVALID_ARGUMENT: no token, one outside the vocabulary, more than the context; an
     option. On failure all is as before. */
