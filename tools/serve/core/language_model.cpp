@@ -30,6 +30,8 @@ uint64_t common_tokens(const ingot_generator_summary& has, const std::vector<int
 }
 
 constexpr auto kWatch = std::chrono::milliseconds(20);
+/// From here on a token takes longer to choose than a thread to wake.
+constexpr uint64_t kLargeVocabulary = 8192;
 
 }  // namespace
 
@@ -100,6 +102,9 @@ bool LanguageModel::add_batch(const Model& model, const ingot_session_options& o
         batch.slots.emplace_back(std::make_unique<Slot>(batch, batch.generator.slot(i))).get());
     add_constraint(slots_.back());
   }
+  const uint64_t threads = uint64_t(batch.session.requirements().threads);
+  if (batch.generator.summary().vocabulary >= kLargeVocabulary)
+    for (uint64_t i = 1; i < std::min(count, threads); i++) batch.workers.add_thread();
   return true;
 }
 
@@ -273,14 +278,19 @@ void LanguageModel::step(Batch& batch) {
         if (slot->answer->deadline_ns <= ingot_clock_ns()) refuse(Refusal::kDeadline, "");
       });
   const auto left = batch.generator.step(run_deadline(batch));
+  batch.computed.clear();
   for (auto& slot : batch.slots)
     if (slot->answer)
       guarded(*slot, [&] {
         if (!left) refuse_by(left.error());
         const ingot_generator_summary now = slot->generator.summary();
         slot->cached = now.cached;
-        if (now.cached == now.token_count) add_token(*slot);
+        if (now.cached == now.token_count) batch.computed.push_back(slot.get());
       });
+  batch.workers.run(batch.computed.size(), [&](size_t i) {
+    Slot& slot = *batch.computed[i];
+    guarded(slot, [&] { add_token(slot); });
+  });
 }
 
 void LanguageModel::begin(Slot& slot) {

@@ -16,6 +16,7 @@
 
 #include "tools/serve/core/answer_task.h"
 #include "tools/serve/core/batch_session.h"
+#include "tools/serve/core/slot_workers.h"
 #include "tools/serve/core/statistics.h"
 
 namespace ingot::serve {
@@ -95,6 +96,8 @@ class LanguageModel {
     Session draft_session, session;
     Generator draft, generator;
     std::vector<std::unique_ptr<Slot>> slots;
+    std::vector<Slot*> computed;  // by the last run: their tokens are to be chosen
+    SlotWorkers workers;
     std::condition_variable wake;
     std::thread thread;
   };
