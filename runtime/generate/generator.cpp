@@ -86,12 +86,15 @@ Status SlotRuns::compute(uint64_t deadline_ns, ErrorDetail* detail) {
   for (int64_t i = 0; i < run.slots(); i++) {
     RunGenerator& g = generators[i];
     g.logits_ = {};
-    if (g.part_ == 0) g.ahead_ = 0;
-    if (g.part_ > 0)
+    if (g.part_ == 0) {
+      g.ahead_ = 0;
+      if (g.takes_part()) g.find_behind();  // what it had not chosen from is lost
+    } else {
       parts[count++] = {{g.ids_ + g.position_, size_t(g.part_ + g.ahead_)},
                         i,
                         g.position_,
                         g.position_ + g.part_ == g.count_ ? 1 + g.ahead_ : 0};
+    }
   }
   const Status status = run.run({parts, count}, deadline_ns, detail);
   int64_t row = 0;
@@ -183,10 +186,11 @@ int64_t RunGenerator::count_common(Span<const int32_t> prompt) const {
 }
 
 /// The slot whose caches hold most of a prompt gives what this one's lack: rows are the same bits
-/// whoever computed them.
+/// whichever slot computed them.
 int64_t RunGenerator::take_prefix(Span<const int32_t> prompt, int64_t same) {
   int64_t most = same, from = slot_;
   for (int64_t i = 0; i < runs().slots(); i++) {
+    if (slot(i)->is_restored_) continue;
     const int64_t common = slot(i)->count_common(prompt);
     if (common > most) most = common, from = i;
   }
@@ -203,8 +207,9 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
                 uint64_t(int64_t{options.lookup}));
   INGOT_TRY(answer_.begin(options, prompt, detail));
   drafter_.begin(options.lookup < 0 ? checked : options.lookup);
-  const int64_t same = take_prefix(prompt, count_common(prompt));
+  const int64_t own = count_common(prompt), same = take_prefix(prompt, own);
   position_ = same;
+  is_restored_ = is_restored_ && own > 0;
   count_ = int64_t(prompt.size);
   std::memmove(ids_, prompt.data, prompt.size * sizeof *ids_);  // it may be sequence()
   drop_logits();
@@ -302,14 +307,10 @@ void RunGenerator::take_proposed() {
 
 Status RunGenerator::step(uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail) {
   const int64_t slots = runs().slots();
-  const auto behind_of = [](RunGenerator* g) {
-    const bool takes_part = !g->answer_.has_ended() && !g->cancel_.load(std::memory_order_relaxed);
-    return takes_part ? g->find_behind() : 0;
-  };
   int64_t room = runs().most(), all = 0, count = 0;
   RunGenerator* last = nullptr;
   for (int64_t i = 0; i < slots; i++) {
-    const int64_t behind = behind_of(slot(i));
+    const int64_t behind = slot(i)->takes_part() ? slot(i)->find_behind() : 0;
     slot(i)->part_ = behind > 0;
     room -= behind > 0, all += behind;
     if (behind > 0) last = slot(i), count++;
@@ -354,6 +355,10 @@ Status RunGenerator::logits(Span<float>* out, ErrorDetail* detail) const {
   if (logits_.empty()) return fail(detail, Code::kWrongState, "no logits: nothing was computed");
   *out = logits_;
   return {};
+}
+
+bool RunGenerator::takes_part() const {
+  return !answer_.has_ended() && !cancel_.load(std::memory_order_relaxed);
 }
 
 void RunGenerator::cancel() {
@@ -402,6 +407,7 @@ Status RunGenerator::restore(Span<const uint8_t> saved, ErrorDetail* detail) {
       restore_state(runs().session(), saved.data + at, saved.size - at, detail, state_part()));
   for (uint64_t i = 0; i < tokens; i++) ids_[i] = id_at(i);
   position_ = count_ = int64_t(tokens);
+  is_restored_ = true;
   answer_.stop();
   return {};
 }

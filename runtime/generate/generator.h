@@ -28,7 +28,8 @@
 //          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
 //          run the caches hold what they held before it, and a later call goes on from there.
 // Threads  one at a time for all generators of a session, except cancel(): any; and behind step(),
-//          until the next call of another kind, next() of each that has nothing left: one for each.
+//          for each that has nothing left one that calls next(), logits() and what asks: until the
+//          next call of another kind.
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"
@@ -106,6 +107,7 @@ class RunGenerator {
                                ErrorDetail*);
   Status check_tokens(Span<const int32_t> ids, ErrorDetail* detail) const;
   Status check_cancel(ErrorDetail* detail) const;
+  bool takes_part() const;
   int64_t find_behind();
   int64_t count_common(Span<const int32_t> prompt) const;
   int64_t take_prefix(Span<const int32_t> prompt, int64_t same);
@@ -128,6 +130,7 @@ class RunGenerator {
   int64_t ahead_ = 0;   // proposed tokens behind the sequence, in the next run or of the last one
   int64_t row_ = 0;     // of the run's logits
   Span<float> logits_;  // none: not computed
+  bool is_restored_ = false;  // caches hold rows from outside, which no other slot takes
   std::atomic<uint32_t> cancel_{0};
 };
 

@@ -266,6 +266,42 @@ TEST_CASE("slots: a conversation is saved from one and goes on in another") {
   CHECK(to.restore(foreign.data(), foreign.size()).error().code == INGOT_STATE_MISMATCH);
 }
 
+TEST_CASE("slots: rows that were restored are no other slot's") {
+  SlotChat source(kSlots, 1), chat(kSlots, 1);
+  const Ids prompt = prompt_of(9, 20);
+  const auto compute = [](SlotGenerator slot, const Ids& ids) {
+    REQUIRE(slot.begin(ids).ok());
+    while (*slot.prefill() > 0) continue;
+  };
+  compute(source.slot(0), prompt);
+  const std::vector<uint8_t> saved = *source.slot(0).save();
+  REQUIRE(chat.slot(3).restore(saved.data(), saved.size()).ok());
+  CHECK(*chat.slot(0).begin(prompt) == 0);
+  CHECK(*chat.slot(3).begin(prompt) == 19);
+  compute(chat.slot(3), prompt_of(11, 9));  // what was restored is gone
+  compute(chat.slot(3), prompt);
+  CHECK(*chat.slot(0).begin(prompt) == 19);
+}
+
+TEST_CASE("slots: a token that was not chosen behind its step is computed again") {
+  SlotChat plain(0, 1), chat(kSlots, 1);
+  Answer late{prompt_of(9, 3), {}, 2}, other{prompt_of(10, 3), {}, 4};
+  SlotGenerator first = chat.slot(0), second = chat.slot(1);
+  late.begin(first), other.begin(second);
+  REQUIRE(chat.generator.step().ok());
+  for (int i = 0; i < 2; i++) {
+    REQUIRE(is_ready(first) == (i == 0));
+    REQUIRE(is_ready(second));
+    other.take(second);
+    REQUIRE(chat.generator.step().ok());
+    CHECK(is_ready(first) == (i == 1));  // as the others of its run may find on their threads
+  }
+  const Answer expected = lone({late.prompt, {}, 2}, plain);
+  late.take(first);
+  CHECK(late.logits[0] == expected.logits[0]);
+  CHECK(late.ids[0] == expected.ids[0]);
+}
+
 TEST_CASE("slots: a run by hand with a slot or a position that is none is an error") {
   SlotChat chat(kSlots, 1);
   const auto run = [&](int64_t position, int64_t slot, int64_t row) {

@@ -25,9 +25,10 @@ struct ChatFile {
   explicit ChatFile(const std::string& words = "") {
     REQUIRE(std::system((INGOT_WRITE_CHAT_MODEL " " + file + words).c_str()) == 0);
   }
-  std::unique_ptr<ServedModel> serve(uint32_t slots, size_t queued = 1000) const {
+  std::unique_ptr<ServedModel> serve(uint32_t slots, size_t queued = 1000, int threads = 1) const {
     ModelSettings settings;
-    settings.session.threads = 1;
+    settings.session.threads = threads;
+    settings.slots.large_vocabulary = 0;  // with threads, tokens are chosen on some
     settings.slots.count = slots;
     settings.slots.max_queued = queued;
     return std::make_unique<ServedModel>("chat", "1", file, settings);
@@ -126,7 +127,7 @@ TEST_CASE("slots: 400 answers of 4 slots are those of lone runs") {
 TEST_CASE("slots: 200 answers of 3 slots that share runs are those of lone runs") {
   const ChatFile chat, slots(" 48 3");
   const auto alone = chat.serve(1);
-  const auto model = slots.serve(1);
+  const auto model = slots.serve(1, 1000, 3);
   LanguageModel& language = *model->language();
   CHECK(language.statistics().slots == 3);  // of the one session
   CHECK(slots.serve(4)->language()->statistics().slots == 6);
@@ -181,7 +182,7 @@ TEST_CASE("slots: answers with look-up and with a draft beside the file are thos
 
 TEST_CASE("slots: an answer that fails or is late leaves the others of its run alone") {
   const ChatFile slots(" 48 3");
-  const auto model = slots.serve(3);
+  const auto model = slots.serve(3, 1000, 2);
   LanguageModel& language = *model->language();
   const auto late = told(3), invalid = told(4), sound = told(5);
   late->late_after = 3;
@@ -223,6 +224,26 @@ TEST_CASE("slots: a prompt goes to the idle slot whose caches hold most of it") 
     CHECK(next->await_end() == "ended");
     CHECK(next->counts.cached == uint64_t(cached));
   }
+}
+
+TEST_CASE("slots: a prompt takes what another slot has, and a conversation stays") {
+  const ChatFile slots(" 48 3");
+  const auto model = slots.serve(1);
+  const auto ask = [&](std::vector<int32_t> prompt) {
+    while (model->language()->statistics().running) sched_yield();
+    const auto task = std::make_shared<Told>(prompt, 1);
+    task->request.ignores_end = true;
+    model->language()->submit(task);
+    CHECK(task->await_end() == "ended");
+    prompt.insert(prompt.end(), task->ids.begin(), task->ids.end());
+    return std::pair(task->counts.cached, prompt);
+  };
+  auto [none, conversation] = ask({4, 6, 7, 8, 9});
+  CHECK(none == 0);
+  CHECK(ask({4, 6, 7, 8, 10}).first == 4);  // in a slot that is empty
+  CHECK(ask({4, 6, 7, 8, 11, 12}).first == 4);
+  conversation.push_back(20);  // all of it is there, but for the last token of the answer
+  CHECK(ask(conversation).first == conversation.size() - 2);
 }
 
 TEST_CASE("slots: a full queue refuses, and who has gone leaves it") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <span>
 
 namespace ingot::serve {
 namespace {
@@ -24,14 +25,14 @@ Refusal refusal_of(const Error& error) {
 
 [[noreturn]] void refuse_by(const Error& error) { refuse(refusal_of(error), error.text()); }
 
-uint64_t common_tokens(const ingot_generator_summary& has, const std::vector<int32_t>& prompt) {
-  const uint64_t most = std::min<uint64_t>(has.cached, prompt.size());
-  return uint64_t(std::mismatch(has.tokens, has.tokens + most, prompt.begin()).first - has.tokens);
+uint64_t common_tokens(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return uint64_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+std::span<const int32_t> cached_tokens(const ingot_generator_summary& has) {
+  return {has.tokens, size_t(has.cached)};
 }
 
 constexpr auto kWatch = std::chrono::milliseconds(20);
-/// From here on a token takes longer to choose than a thread to wake.
-constexpr uint64_t kLargeVocabulary = 8192;
 
 }  // namespace
 
@@ -103,7 +104,7 @@ bool LanguageModel::add_batch(const Model& model, const ingot_session_options& o
     add_constraint(slots_.back());
   }
   const uint64_t threads = uint64_t(batch.session.requirements().threads);
-  if (batch.generator.summary().vocabulary >= kLargeVocabulary)
+  if (batch.generator.summary().vocabulary >= settings_.large_vocabulary)
     for (uint64_t i = 1; i < std::min(count, threads); i++) batch.workers.add_thread();
   return true;
 }
@@ -201,14 +202,26 @@ void LanguageModel::submit(const std::shared_ptr<AnswerTask>& task) {
   watch_wake_.notify_one();
 }
 
-/// The one whose caches hold most of the prompt.
+/// Of the batch that has, or will have, most of the prompt in its caches: those of one slot are
+/// copied to another. Among its slots the one that loses least of another conversation.
 LanguageModel::Slot* LanguageModel::idle_slot(const AnswerTask& task) {
+  const std::span<const int32_t> prompt = task.request.prompt;
   Slot* best = nullptr;
-  uint64_t most = 0;
-  for (Slot* const slot : slots_) {
-    if (slot->task) continue;
-    const uint64_t common = common_tokens(slot->generator.summary(), task.request.prompt);
-    if (!best || common > most) best = slot, most = common;
+  uint64_t most = 0, least = 0;
+  for (const auto& batch : batches_) {
+    uint64_t common = 0;
+    for (const auto& slot : batch->slots)
+      common = std::max(
+          common, common_tokens(slot->task ? std::span<const int32_t>(slot->task->request.prompt)
+                                           : cached_tokens(slot->generator.summary()),
+                                prompt));
+    for (const auto& slot : batch->slots) {
+      if (slot->task) continue;
+      const auto cached = cached_tokens(slot->generator.summary());
+      const uint64_t lost = cached.size() - common_tokens(cached, prompt);
+      if (best && (common < most || (common == most && lost >= least))) continue;
+      best = slot.get(), most = common, least = lost;
+    }
   }
   return best;
 }

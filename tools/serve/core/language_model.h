@@ -26,6 +26,8 @@ struct SlotSettings {
   uint32_t lookup = 63;  // ingot_answer_options.lookup at most
   size_t max_queued = 64;
   uint64_t max_answer_ns = 600000000000u;  // from its request to its last token
+  // from here on a token takes longer to choose than a thread to wake
+  uint64_t large_vocabulary = 8192;
 };
 
 struct AnswerStatistics {
@@ -86,7 +88,7 @@ class LanguageModel {
     std::vector<ingot_logprob> logprobs;
     std::atomic<uint64_t> cached{0};   // tokens
     std::shared_ptr<AnswerTask> task;  // guarded by mutex_
-    // of the batch's thread
+    // of the batch's thread, or of the worker that chooses its token
     AnswerTask* answer = nullptr;  // null: it has ended
     bool is_taken = false, has_begun = false, is_first = false;
     uint64_t began_ns = 0;                // the token in the making
