@@ -59,6 +59,8 @@ std::vector<uint8_t> encode_text_part(const Vocabulary& vocabulary, const std::s
 Vocabulary vocabulary_of_gguf(const checkpoint::GgufFile& file);
 /// False where the metadata has no tokenizer.
 bool has_vocabulary(const checkpoint::GgufFile& file);
+/// Of llama2.c's tokenizer.bin, with as many tokens as the model.
+Vocabulary vocabulary_of_llama2c(const std::string& path, uint64_t count);
 /// Of a tokenizer.json, as the library `tokenizers` writes it.
 Vocabulary vocabulary_of_json(std::string_view json, const std::string& where);
 /// The chat template beside it, if there is one, and the tokens that templates name.

@@ -41,23 +41,31 @@ struct Source {
   bool is_random = false;                                // weights, from -1 to 1; else they rise
   uint32_t seed = 1;
 
+  std::map<std::string, std::vector<float>> values() const {
+    std::map<std::string, std::vector<float>> all;
+    float next = 0;
+    uint32_t state = seed;
+    for (const auto& [name, dims] : tensors) {
+      uint64_t count = 1;
+      for (const uint64_t dim : dims) count *= dim;
+      for (uint64_t i = 0; i < count; i++, next++) {
+        state = state * 1664525u + 1013904223u;
+        all[name].push_back(is_random ? float(int32_t(state) >> 8) / float(1 << 23) : next / 1024);
+      }
+    }
+    return all;
+  }
   std::string bytes() const {
     std::string head = "GGUF" + little_endian(3, 4) + little_endian(tensors.size(), 8) +
                        little_endian(metadata.size(), 8);
     for (const auto& [key, value] : metadata) head += text(key) + value;
     std::string data;
-    float next = 0;
-    uint32_t state = seed;
-    for (const auto& [name, dims] : tensors) {
+    for (const auto& [name, values] : values()) {
+      const std::vector<uint64_t>& dims = tensors.at(name);
       head += text(name) + little_endian(dims.size(), 4);
-      uint64_t count = 1;
-      for (size_t d = dims.size(); d-- > 0;) head += little_endian(dims[d], 8), count *= dims[d];
+      for (size_t d = dims.size(); d-- > 0;) head += little_endian(dims[d], 8);
       head += little_endian(0, 4) + little_endian(data.size(), 8);
-      for (uint64_t i = 0; i < count; i++, next++) {
-        state = state * 1664525u + 1013904223u;
-        const float x = is_random ? float(int32_t(state) >> 8) / float(1 << 23) : next / 1024;
-        data.append(reinterpret_cast<const char*>(&x), 4);
-      }
+      data.append(reinterpret_cast<const char*>(values.data()), 4 * values.size());
       data.resize((data.size() + 31) / 32 * 32, '\0');
     }
     head.resize((head.size() + 31) / 32 * 32, '\0');

@@ -187,7 +187,7 @@ void add_convert(CLI::App& app, Action* chosen) {
       command
           ->add_option("SOURCE", a->source,
                        "the source: ONNX, TorchScript, torch.export (.pt2), TFLite, Keras, a Flux "
-                       "chain, GGUF, or a folder of Hugging Face")
+                       "chain, GGUF, llama2.c, or a folder of Hugging Face")
           ->required()
           ->type_name(""));
   declare_convert_options(command, &a->options);

@@ -317,9 +317,10 @@ void print_precision_check(const Json& check) {
 }  // namespace
 
 void print_inspection(const Json& r, const InspectArguments& a) {
-  const std::string kind = r["kind"] == "ingot" ? "Ingot file, format " + text_of(r["format"])
-                           : r["kind"] == "pt2" ? "PyTorch program (.pt2)"
-                                                : "ONNX model";
+  const std::string kind = r["kind"] == "ingot"  ? "Ingot file, format " + text_of(r["format"])
+                           : r["kind"] == "pt2"  ? "PyTorch program (.pt2)"
+                           : r["kind"] == "onnx" ? "ONNX model"
+                                                 : text_of(r["kind"]) + " model";
   printf("%s: %s, %s bytes\n", a.file.c_str(), kind.c_str(),
          grouped(r["file_bytes"].get<uint64_t>()).c_str());
   if (r["kind"] != "ingot") return print_source(r, a);

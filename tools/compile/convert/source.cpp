@@ -31,6 +31,9 @@ constexpr uint32_t kTypes = 1 << 8, kSignature = 1 << 9, kContext = 1 << 10,
                    kTfliteIntegers = kItsOwn | bit_of(ExactTo::kLitert) |
                                      bit_of(ExactTo::kBuiltin) | bit_of(ExactTo::kTflm);
 constexpr const char* kHasNoIntegers = "is for quantized models of TFLite and ONNX";
+constexpr const char* kOwnWeights =
+    "a language model has its own weights; convert it without --weights, or with a type of blocks "
+    "that they become: --weights q8";
 
 Program import_onnx(const OpenedFile& file, const ImportOptions& options) {
   graph::Model model = onnx::import_onnx(file.path, options);
@@ -62,9 +65,7 @@ constexpr Importer kImporters[] = {
      pt2::describe_pt2, kItsOwn, kHasNoIntegers, nullptr},
 #ifdef INGOT_HAVE_JSON
     {"hugging face", decoder::is_hugging_face, decoder::import_hugging_face, nullptr,
-     kItsOwn | kContext, kHasNoIntegers,
-     "a language model has its own weights; convert it without --weights, or with a type of blocks "
-     "that they become: --weights q8"},
+     kItsOwn | kContext, kHasNoIntegers, kOwnWeights},
     {"keras", keras::is_keras_model, with_empty<keras::import_keras>, nullptr, kItsOwn,
      kHasNoIntegers, nullptr},
 #endif
@@ -78,8 +79,9 @@ constexpr Importer kImporters[] = {
      "--weights over a Flux chain is not supported, because its layers have numbers and no names; "
      "load the weights with Flux.loadmodel!(chain, state) and save the chain again"},
     {"gguf", decoder::is_gguf, decoder::import_gguf, nullptr, kItsOwn | kContext, kHasNoIntegers,
-     "a language model has its own weights; convert it without --weights, or with a type of blocks "
-     "that they become: --weights q8"},
+     kOwnWeights},
+    {"llama2.c", decoder::is_llama2c, decoder::import_llama2c, nullptr, kItsOwn | kContext,
+     kHasNoIntegers, kOwnWeights},
     {"onnx", [](const OpenedFile& file) { return file.kind == FileKind::kOnnx; }, import_onnx,
      [](const OpenedFile& file) { return onnx::describe_onnx(file.path); },
      kItsOwn | bit_of(ExactTo::kOnnx), "an ONNX model has the integers of onnx", nullptr},
@@ -105,10 +107,10 @@ constexpr Importer kImporters[] = {
                                          "network's ONNX model, .pt2, TorchScript, Keras or "
                                          "Flux file with them: ingot convert NETWORK --weights " +
                                          file.path);
-  host::fail(Exit::kCorrupt,
-             where +
-                 "expected an ONNX, TorchScript, .pt2, Keras, TFLite, Flux or GGUF model, found " +
-                 kind);
+  host::fail(Exit::kCorrupt, where +
+                                 "expected an ONNX, TorchScript, .pt2, Keras, TFLite, Flux, GGUF "
+                                 "or llama2.c model, found " +
+                                 kind);
 }
 
 const Importer& importer_of(const OpenedFile& file) {
