@@ -17,8 +17,8 @@
  * is used by one thread at a time, except ingot_generator_cancel(). Several sequences are several
  * sessions, each with a generator; weights are shared, state is not. Or they are the slots of one
  * session, if the file has some (`ingot convert --slots N`): a run reads the weights once for all.
- * One thread at a time uses the generators of a session. But behind a step each slot that has nothing
- * left may have a thread of its own for next, logits, logprobs and summarize:
+ * One thread at a time uses the generators of a session. But behind a step each slot that has
+ * nothing left may have a thread of its own for next, logits, logprobs and summarize:
  *
  *   for (i = 0; i < slots; i++) ingot_generator_begin(ingot_generator_slot(generator, i), ...);
  *   while (one has not ended) {
@@ -267,11 +267,11 @@ enum {
 };
 
 /** Begins an answer to a prompt: tokens [0, count) of the whole conversation. What the caches hold
-    of it from its beginning is kept: *out_reused tokens (may be null). On the CPU what another
-    slot holds counts as well, unless state was restored there: its rows are copied. The rest is
-    computed by the next calls, this one computes nothing. `options` may be null: the most probable tokens, without
-    a limit. INGOT_INVALID_ARGUMENT: no token, one outside the vocabulary, more than the context; an
-    option. On failure all is as before. */
+    of it from its beginning is kept: *out_reused tokens (may be null). On the CPU what another slot
+    holds counts as well, unless state was restored there: its rows are copied. The rest is computed
+    by the next calls, this one computes nothing. `options` may be null: the most probable tokens,
+    without a limit. INGOT_INVALID_ARGUMENT: no token, one outside the vocabulary, more than the
+    context; an option. On failure all is as before. */
 INGOT_API ingot_code ingot_generator_begin(ingot_generator* generator, const int32_t* ids,
                                            uint64_t count, const ingot_answer_options* options,
                                            uint64_t* out_reused, ingot_error* error);
