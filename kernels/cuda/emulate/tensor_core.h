@@ -10,6 +10,8 @@
 // The sum goes over k ascending in f32 (or int32). A tensor core sums in an order of its own, so
 // real numbers agree within a tolerance.
 #pragma once
+#include <type_traits>
+
 #include "kernels/cpu/simd/half.inl"
 #include "kernels/cuda/emulate/emulator.h"
 
@@ -17,6 +19,7 @@ namespace ingot::cuda::emulate {
 
 struct F16Words {
   using Sum = float;
+  using Factor = float;
   static constexpr int kPerWord = 2;
   static void unpack(uint32_t w, Sum* to) {
     to[0] = cpu::f16_to_f32(uint16_t(w)), to[1] = cpu::f16_to_f32(uint16_t(w >> 16));
@@ -24,6 +27,7 @@ struct F16Words {
 };
 struct Bf16Words {
   using Sum = float;
+  using Factor = float;
   static constexpr int kPerWord = 2;
   static void unpack(uint32_t w, Sum* to) {
     to[0] = cpu::bf16_to_f32(uint16_t(w)), to[1] = cpu::bf16_to_f32(uint16_t(w >> 16));
@@ -31,18 +35,20 @@ struct Bf16Words {
 };
 struct Tf32Words {  // the low 13 bits do not count
   using Sum = float;
+  using Factor = float;
   static constexpr int kPerWord = 1;
   static void unpack(uint32_t w, Sum* to) { *to = cpu::bits_float(w & ~0x1fffu); }
 };
 struct S8Words {
   using Sum = int;
+  using Factor = int16_t;  // processors have sums of two products of such
   static constexpr int kPerWord = 4;
-  static void unpack(uint32_t w, Sum* to) {
+  static void unpack(uint32_t w, Factor* to) {
     for (int i = 0; i < 4; i++) to[i] = int8_t(w >> 8 * i);
   }
 };
 struct U8Words {
-  static void unpack(uint32_t w, int* to) {
+  static void unpack(uint32_t w, int16_t* to) {
     for (int i = 0; i < 4; i++) to[i] = uint8_t(w >> 8 * i);
   }
 };
@@ -52,6 +58,7 @@ template <class Words, int kB, class WordsOfB = Words>
 void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB],
                     const uint32_t (&b)[kB]) {
   using Sum = typename Words::Sum;
+  using Factor = typename Words::Factor;
   struct Registers {
     Sum* d;
     const uint32_t *a, *b;
@@ -61,22 +68,33 @@ void tensor_product(typename Words::Sum (&d)[4], const uint32_t (&a)[2 * kB],
       "mma", ~0u, &mine,
       [](void* const* all, uint32_t, void*) {
         constexpr int E = Words::kPerWord, K = 4 * kB * E;
-        Sum A[16][K], B[K][8], D[16][8];  // rows of B by k: a loop over columns is one of vectors
+        constexpr bool kIsExact = std::is_same_v<Sum, int>;
+        // Columns of B lie together where the order of a sum is free: a loop over k is one of
+        // vectors, and one over columns elsewhere.
+        Factor A[16][K], B[kIsExact ? 8 : K][kIsExact ? K : 8];
+        Sum D[16][8];
         const auto lane = [all](int i) -> Registers& { return *static_cast<Registers*>(all[i]); };
         for (int i = 0; i < 32; i++) {
           const int g = i / 4, t = i % 4;
           for (int r = 0; r < 2 * kB; r++)
             Words::unpack(lane(i).a[r], &A[g + 8 * (r & 1)][(t + 4 * (r >> 1)) * E]);
           for (int r = 0; r < kB; r++) {
-            Sum column[E];
+            Factor column[E];
             WordsOfB::unpack(lane(i).b[r], column);
-            for (int e = 0; e < E; e++) B[(t + 4 * r) * E + e][g] = column[e];
+            for (int e = 0; e < E; e++) {
+              const int k = (t + 4 * r) * E + e;
+              B[kIsExact ? g : k][kIsExact ? k : g] = column[e];
+            }
           }
           for (int r = 0; r < 4; r++) D[g + 8 * (r >> 1)][2 * t + (r & 1)] = lane(i).d[r];
         }
         for (int m = 0; m < 16; m++)
-          for (int k = 0; k < K; k++)
-            for (int n = 0; n < 8; n++) D[m][n] += A[m][k] * B[k][n];
+          if constexpr (kIsExact)
+            for (int n = 0; n < 8; n++)
+              for (int k = 0; k < K; k++) D[m][n] += A[m][k] * B[n][k];
+          else
+            for (int k = 0; k < K; k++)
+              for (int n = 0; n < 8; n++) D[m][n] += A[m][k] * B[k][n];
         for (int i = 0; i < 32; i++)
           for (int r = 0; r < 4; r++) lane(i).d[r] = D[i / 4 + 8 * (r >> 1)][2 * (i % 4) + (r & 1)];
         counts.tensor_products++;
