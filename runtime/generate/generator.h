@@ -27,9 +27,9 @@
 // Errors   those of TokenRun and Answer; kInvalidArgument (no token, one that is none of the
 //          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
 //          run the caches hold what they held before it, and a later call goes on from there.
-// Threads  one at a time for all generators of a session, except cancel(): any; and behind step(),
-//          for each that has nothing left one that calls next(), logits() and what asks: until the
-//          next call of another kind.
+// Threads  one at a time for all generators of a session, except cancel(): any. After step(), each
+//          slot that has nothing left may have a thread of its own for next(), logits() and
+//          queries, until another function is called.
 // Allocates  nothing.
 #pragma once
 #include "runtime/generate/answer.h"

@@ -179,6 +179,7 @@ void interpret(const OpArguments& a, const Grid& grid, const Team& team) {
   }
   if (short_rows) {
     const int64_t rows_each = kElementwiseBlock / grid.length;
+    // a chain of steps is more work for an element
     const int64_t least = 2048 / most_of(1, least_of(4, run.attributes.step_count));
     const Part mine = part_of(team, grid.rows, rows_each, most_of(1, least / grid.length));
     for (int64_t r = mine.begin; r < mine.end; r += rows_each)

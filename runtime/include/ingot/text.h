@@ -17,7 +17,7 @@
  * is used by one thread at a time, except ingot_generator_cancel(). Several sequences are several
  * sessions, each with a generator; weights are shared, state is not. Or they are the slots of one
  * session, if the file has some (`ingot convert --slots N`): a run reads the weights once for all.
- * One thread at a time uses the generators of a session. But behind a step each slot that has
+ * One thread at a time uses the generators of a session. But after a step each slot that has
  * nothing left may have a thread of its own for next, logits, logprobs and summarize:
  *
  *   for (i = 0; i < slots; i++) ingot_generator_begin(ingot_generator_slot(generator, i), ...);

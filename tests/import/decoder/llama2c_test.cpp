@@ -138,7 +138,7 @@ TEST_CASE("llama2.c: the tokenizer beside a model is in its file") {
   CHECK(refusal_of(model).find("the score of token 0 is not a number") != std::string::npos);
 }
 
-TEST_CASE("llama2.c: what is cut, of a later version, or no such file is said") {
+TEST_CASE("llama2.c: cut files and unknown versions are refused by their names") {
   const test::Scratch folder;
   const std::string whole = llama2c(test::gguf::llama(), 0, false);
   const std::string cut = folder.write("cut.bin", whole.substr(0, whole.size() - 4));
@@ -146,7 +146,14 @@ TEST_CASE("llama2.c: what is cut, of a later version, or no such file is said") 
                              " bytes, its head asks for " + std::to_string(whole.size())) !=
         std::string::npos);
   CHECK(refusal_of(folder.write("int8.bin", llama2c(test::gguf::llama(), 2, false)))
-            .find("is of version 2 of llama2.c's files") != std::string::npos);
+            .find("is of version 2 with the magic word") != std::string::npos);
+  std::string unknown = llama2c(test::gguf::llama(), 1, false);
+  unknown.replace(4, 4, little_endian(0xffffffff, 4));
+  CHECK(refusal_of(folder.write("minus.bin", unknown)).find("is of version -1") !=
+        std::string::npos);
+  unknown.replace(4, 4, little_endian(0, 4));  // the word belongs to later versions
+  CHECK(refusal_of(folder.write("zero.bin", unknown)).find("is of version 0 with") !=
+        std::string::npos);
   CHECK_FALSE(decoder::is_llama2c(importer::OpenedFile(folder.write("model.dat", whole))));
   for (size_t i = 0; i < 28; i++)  // each is a head of another file, or of none
     for (const char byte : {'\0', '\x01', '\x7f', '\x80', '\xff'}) {

@@ -21,7 +21,8 @@ constexpr uint64_t kHead = 28, kHeadOfVersion1 = 256;
 
 struct Head {
   int64_t width = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, vocabulary = 0, context = 0;
-  bool has_head = false;  // another than the embedding
+  bool has_head = false;   // another than the embedding
+  bool has_magic = false;  // of versions from 1 on
   int version = 0;
   int64_t kv_width() const { return width / heads * kv_heads; }
 
@@ -41,7 +42,7 @@ std::optional<Head> read_head(const checkpoint::MappedFile& file) {
   Head h;
   if (load_little<uint32_t>(at) == kMagic) {
     if (file.size() < kHeadOfVersion1) return {};
-    h.version = int(load_little<uint32_t>(at + 4));
+    h.has_magic = true, h.version = int(load_little<uint32_t>(at + 4));
     at += 8;
   }
   int64_t* const numbers[] = {&h.width,    &h.hidden,     &h.layers, &h.heads,
@@ -50,7 +51,7 @@ std::optional<Head> read_head(const checkpoint::MappedFile& file) {
     *number = int32_t(load_little<uint32_t>(at));
     at += 4;
   }
-  if (h.version > 0) {
+  if (h.has_magic) {
     h.has_head = *at == 0;
   } else if (h.vocabulary < 0) {
     h.has_head = true, h.vocabulary = -h.vocabulary;
@@ -64,21 +65,21 @@ class Llama2cTensors : public TensorSource {
                  const Head& h)
       : path_(path), file_(std::move(file)), head_(h) {
     const int64_t n = h.width, kv = h.kv_width();
-    at_ = h.version ? kHeadOfVersion1 : kHead;
-    if (h.version) {
+    at_ = h.has_magic ? kHeadOfVersion1 : kHead;
+    if (h.has_magic) {
       each({{Role::kAttentionNorm, {n}}});
       each({{Role::kFeedForwardNorm, {n}}});
       add(Role::kFinalNorm, 0, {n});
     }
     add(Role::kEmbedding, 0, {h.vocabulary, n});
-    if (!h.version) each({{Role::kAttentionNorm, {n}}});
+    if (!h.has_magic) each({{Role::kAttentionNorm, {n}}});
     each({{Role::kQ, {n, n}},
           {Role::kK, {kv, n}},
           {Role::kV, {kv, n}},
           {Role::kAttentionOut, {n, n}}});
-    if (!h.version) each({{Role::kFeedForwardNorm, {n}}});
+    if (!h.has_magic) each({{Role::kFeedForwardNorm, {n}}});
     each({{Role::kGate, {h.hidden, n}}, {Role::kDown, {n, h.hidden}}, {Role::kUp, {h.hidden, n}}});
-    if (!h.version) {
+    if (!h.has_magic) {
       add(Role::kFinalNorm, 0, {n});
       at_ += uint64_t(h.context) * uint64_t(n / h.heads) * 4;  // cosines and sines
     }
@@ -178,10 +179,11 @@ importer::Program import_llama2c(const importer::OpenedFile& file,
   return importer::with_errors_of(file.path, [&] {
     const auto mapped = checkpoint::MappedFile::open(file.path);
     const Head head = *read_head(*mapped);
-    if (head.version > 1)
+    if (head.has_magic && head.version != 1)
       graph::fail_unsupported(file.path, "is of version " + std::to_string(head.version) +
-                                             " of llama2.c's files, expected f32: version 0 or 1; "
-                                             "export it with --version 1");
+                                             " with the magic word of llama2.c, expected f32: "
+                                             "version 1, or 0 without it; export it with "
+                                             "--version 1");
     const Llama2cTensors tensors(file.path, mapped, head);
     importer::Program program =
         build(numbers_of(head, options.context), tensors, "llama2.c", options);
