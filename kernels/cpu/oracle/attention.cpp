@@ -2,6 +2,7 @@
 // kernels/cpu/oracle/attention.cpp - y = softmax(scale q k' + mask) v, one row of scores at a time.
 #include "runtime/op/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -64,13 +65,19 @@ struct Row {
     double top = -double(std::numeric_limits<float>::max()), sum = 0;
     for (int64_t j = 0; j < keys; j++) top = std::fmax(top, score(j));
     for (int64_t j = 0; j < keys; j++) sum += std::exp(score(j) - top);
-    for (int64_t d = 0; d < v.dim; d++) {
-      double all = 0;
-      for (int64_t j = 0; j < keys; j++)
-        all += std::exp(score(j) - top) *
-               element(g.inputs[2], v.dim, v.at(kb, h / (t.heads / t.kv_heads), j), d);
-      const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
-      to[d] = sum != 0 ? float(all / sum) : is_nan ? NAN : 0.0f;
+    const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
+    constexpr int64_t kColumns = 64;  // as many at once, or each repeated all scores
+    for (int64_t first = 0; first < v.dim; first += kColumns) {
+      const int64_t columns = std::min(kColumns, v.dim - first);
+      double all[kColumns] = {};
+      for (int64_t j = 0; j < keys; j++) {
+        const double weight = std::exp(score(j) - top);
+        const int64_t value = v.at(kb, h / (t.heads / t.kv_heads), j);
+        for (int64_t d = 0; d < columns; d++)
+          all[d] += weight * element(g.inputs[2], v.dim, value, first + d);
+      }
+      for (int64_t d = 0; d < columns; d++)
+        to[first + d] = sum != 0 ? float(all[d] / sum) : is_nan ? NAN : 0.0f;
     }
   }
 };

@@ -90,6 +90,9 @@ constexpr size_t kStack = 1 << 20;
 #else
 constexpr size_t kStack = 128 << 10;
 #endif
+// Stacks that begin at one offset of a page share a few sets of the first cache: each begins some
+// lines below the one before it.
+constexpr size_t kLine = 64, kColors = 64, kColorStep = 5;
 constexpr unsigned kMaxThreads = 1024;
 
 struct Copy {
@@ -152,6 +155,26 @@ class EarlyStart {
   std::vector<unsigned char> kept_;
   bool is_on_ = false;
 };
+uint32_t order = 0;
+/// An order in which to visit the threads of a block, or the blocks of a grid.
+struct Sweep {
+  uint64_t at = 0, step = 1;
+  Sweep() = default;
+  Sweep(uint64_t count, uint32_t* random) {
+    if (order == 1) {
+      at = step = count - 1;
+    } else if (order) {
+      *random = *random * 1664525u + 1013904223u;
+      at = *random >> 8;
+      step = (*random >> 4 & 15) * 2 + 1;
+      while (std::gcd(step, count) != 1) step += 2;
+    }
+    at %= count;
+    step %= count;
+  }
+  void advance(uint64_t count) { at = at + step < count ? at + step : at + step - count; }
+};
+
 struct Block {
   unsigned threads = 0, alive = 0, at_barrier = 0, barrier_generation = 0;
   std::vector<Fiber> fibers;
@@ -162,22 +185,50 @@ struct Block {
   void* main_stack = nullptr;
   void (*body)(const void*) = nullptr;
   const void* argument = nullptr;
+  Sweep sweep;
+  uint32_t* random = nullptr;
+  unsigned visited = 0;   // in this sweep
+  bool progress = false;  // likewise: a thread went on
+  void begin_sweep() { sweep = Sweep(threads, random), visited = 0, progress = false; }
 };
 thread_local Block* block = nullptr;
 thread_local Fiber* current = nullptr;
 thread_local std::vector<Range> next_ranges;  // see start_early()
-uint32_t order = 0;
 
-void enter(Fiber& fiber) {
-  current = &fiber;
-  here = &fiber.place;
-  ingot_switch_fiber(&block->main_stack, fiber.stack_pointer);
+/// The next thread that can go on; null once all of the block have ended.
+Fiber* next_fiber() {
+  Block& b = *block;
+  for (;;) {
+    for (; b.visited < b.threads; b.visited++, b.sweep.advance(b.threads)) {
+      Fiber& fiber = b.fibers[b.sweep.at];
+      if (fiber.is_done || (fiber.waits_on && *fiber.waits_on == fiber.seen)) continue;
+      b.visited++, b.sweep.advance(b.threads);
+      b.progress = true;
+      return &fiber;
+    }
+    if (!b.alive) return nullptr;
+    if (!b.progress && b.early.is_on()) {
+      b.early.end();
+      b.releases++;
+    } else if (!b.progress) {
+      fail("deadlock: a barrier or a warp operation that not all threads reach");
+    }
+    b.begin_sweep();
+  }
+}
+/// Leaves a stack for that of the next thread, or for the one that began the block.
+void leave(void** save) {
+  Fiber* const next = next_fiber();
+  if (next == current) return;
+  current = next;
+  if (next) here = &next->place;
+  ingot_switch_fiber(save, next ? next->stack_pointer : block->main_stack);
 }
 void wait_until_changed(const unsigned& generation, unsigned seen) {
   Fiber* own = current;
   own->waits_on = &generation;
   own->seen = seen;
-  do ingot_switch_fiber(&own->stack_pointer, block->main_stack);
+  do leave(&own->stack_pointer);
   while (generation == seen);
   own->waits_on = nullptr;
 }
@@ -202,13 +253,15 @@ void fiber_main() {
     current->is_done = true;
     block->alive--;
     open_barrier_if_full();
-    ingot_switch_fiber(&current->stack_pointer, block->main_stack);
+    leave(&current->stack_pointer);
   }
 }
-void prepare(Fiber& fiber) {
+void prepare(Fiber& fiber, unsigned index) {
   if (fiber.stack) return;
   fiber.stack.reset(new unsigned char[kStack]);
-  const uintptr_t top = (reinterpret_cast<uintptr_t>(fiber.stack.get()) + kStack) & ~uintptr_t{15};
+  const size_t color = index * kColorStep % kColors * kLine;
+  const uintptr_t top =
+      (reinterpret_cast<uintptr_t>(fiber.stack.get()) + kStack - color) & ~uintptr_t{15};
 #if defined(__x86_64__)
   uintptr_t* frame = reinterpret_cast<uintptr_t*>(top) - 8;
   std::memset(frame, 0, 64);
@@ -220,24 +273,6 @@ void prepare(Fiber& fiber) {
 #endif
   fiber.stack_pointer = frame;
 }
-
-/// An order in which to visit the threads of a block, or the blocks of a grid.
-struct Sweep {
-  uint64_t at = 0, step = 1;
-  Sweep(uint64_t count, uint32_t* random) {
-    if (order == 1) {
-      at = step = count - 1;
-    } else if (order) {
-      *random = *random * 1664525u + 1013904223u;
-      at = *random >> 8;
-      step = (*random >> 4 & 15) * 2 + 1;
-      while (std::gcd(step, count) != 1) step += 2;
-    }
-    at %= count;
-    step %= count;
-  }
-  void advance(uint64_t count) { at = at + step < count ? at + step : at + step - count; }
-};
 
 void run_block(Dim3 at, Dim3 grid, uint64_t blocks_done, uint32_t* random) {
   Block& b = *block;
@@ -255,26 +290,12 @@ void run_block(Dim3 at, Dim3 grid, uint64_t blocks_done, uint32_t* random) {
     fiber.lane = i % 32;
     fiber.warp = i / 32;
     fiber.place = {{i, 0, 0}, at, {b.threads, 1, 1}, grid};
-    prepare(fiber);
+    prepare(fiber, i);
   }
-  while (b.alive) {
-    bool progress = false;
-    Sweep sweep(b.threads, random);
-    for (unsigned i = 0; i < b.threads; i++, sweep.advance(b.threads)) {
-      Fiber& fiber = b.fibers[sweep.at];
-      if (fiber.is_done || (fiber.waits_on && *fiber.waits_on == fiber.seen)) continue;
-      progress = true;
-      enter(fiber);
-    }
-    if (!progress && b.alive && b.early.is_on()) {
-      b.early.end();
-      b.releases++;
-    } else if (!progress && b.alive) {
-      fail("deadlock: a barrier or a warp operation that not all threads reach");
-    }
-  }
+  b.random = random;
+  b.begin_sweep();
+  leave(&b.main_stack);
   b.shared.end_block();
-  current = nullptr;
 }
 
 }  // namespace
