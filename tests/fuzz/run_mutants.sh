@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
 mutants=${mutants:-20000} seed=${INGOT_MUTANT_SEED:-1}
 msan_options=(-DINGOT_CUDA=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=memory -DINGOT_ISAS=none
+  -DINGOT_SANITIZE_LEVEL=$((${asan_isas+1} + 0))
   -DINGOT_TOOLS=OFF -DINGOT_SHARED_LIBRARY=OFF -DINGOT_TESTS=ON -DINGOT_WERROR=ON)
 configure_and_build asan run_mutants -- "${asan_options[@]}"
 configure_and_build msan run_mutants -- "${msan_options[@]}"
