@@ -337,7 +337,7 @@ TEST_CASE("completions: a full queue, clients that go, and clients that do not r
   }
   await_metric(asks, kRunning, "0");
   CHECK(metric(asks, kCancelled) == "3");
-  Connection idles(port);  // and does not read
+  Connection idles(port, 4096);  // and does not read
   idles.send(post(kText, kEndless + ",\"stream\":true,\"logprobs\":20}"));
   await_metric(asks, kRunning, "1");
   await_metric(asks, kRunning, "0");

@@ -85,8 +85,9 @@ int ServerProcess::end() {
   return code;
 }
 
-Connection::Connection(uint16_t port) {
+Connection::Connection(uint16_t port, int buffer) {
   socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (buffer) REQUIRE(setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer) == 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);

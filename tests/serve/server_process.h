@@ -32,7 +32,8 @@ class ServerProcess {
 
 class Connection {
  public:
-  explicit Connection(uint16_t port);
+  /// `buffer`: bytes that the system takes for who does not read; 0: megabytes.
+  explicit Connection(uint16_t port, int buffer = 0);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
