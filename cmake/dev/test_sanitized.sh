@@ -17,11 +17,10 @@ stage_asan() {
 slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cuda_tensorcore' 'cli_tune' 'cli_gpu_memory' 'convert_work.*'
   'convert_patches' 'checkpoint_metadata' 'compare' 'decoder_import' 'keras_arguments' 'micro_files'
   'kernels_math' 'plan_greedy' 'worlds')
-# What takes minutes without a sanitizer.
+# Every test with every check, what takes minutes without a sanitizer too.
 stage_asan_slow() {
   configure_and_build asan all -- "${asan_options[@]}" -DINGOT_ISAS= -DINGOT_SANITIZE_LEVEL=1
-  sanitized_ctest asan -L slow -LE no_asan
-  sanitized_ctest asan -R "^($(IFS='|'; echo "${slow_with_asan[*]}"))\$" -LE 'no_asan|slow'
+  sanitized_ctest asan -LE no_asan
 }
 
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
