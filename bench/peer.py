@@ -3,6 +3,7 @@
 """One peer runtime in a process of its own.
 
   peer.py RUNTIME MODEL.onnx GOLDEN.npz THREADS [--work DIR] [--tflite FILE] [--plain FILE]
+          [--precision f32|bf16]
   RUNTIME: onnxruntime openvino ncnn MNN litert executorch
 
 Loads the model (converting it first where the runtime has a format of its own), compares its
@@ -19,7 +20,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import sys
 import time
 
@@ -88,7 +88,7 @@ def openvino_runner(a, inputs, names):
             "INFERENCE_NUM_THREADS": a.threads,
             "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": a.precision,
         },
     )
     request = compiled.create_infer_request()
@@ -357,6 +357,7 @@ def arguments():
     parser.add_argument("--work", default=".")
     parser.add_argument("--tflite")
     parser.add_argument("--plain")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     return parser
 
 

@@ -4,7 +4,7 @@
 outputs compared first.
 
   run.py --ingot build/gcc/bin/ingot --work build/bench [--quick] [--rounds 6] [--seconds 0.5]
-  [--threads 1,2] [--integers]
+  [--threads 1,2] [--integers] [--isa avx2] [--precision bf16]
          [--engines onnxruntime,openvino,ncnn,MNN,litert,again,prototype] [--results DIR] [--json
          FILE] [--check] [model ...]
   run.py --tables FILE [FILE ...] [--results DIR]
@@ -19,7 +19,9 @@ to RESULTS/<date>.tsv with the processor's name, unless only some networks were 
 FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
 measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
 to see that the harness works. --integers: int8 networks instead (integer_rows.py); a call of each
-peer through Python is measured as a row and stays in the others.
+peer through Python is measured as a row and stays in the others. --isa avx2: Ingot and OpenVINO,
+which can be told so, held to AVX2. --precision bf16: both multiply in bf16, and the row ends with
+the largest error of each, as a part of the largest output.
 """
 
 import argparse
@@ -45,6 +47,7 @@ PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
 INTEGER_PEERS = ["onnxruntime", "openvino", "litert", "executorch"]
 OWN = ("again", "prototype")  # engines that are no peers
 WRONG = 1e-2  # of the largest output
+WRONG_ROUNDED = 0.5  # where products are rounded: both errors are printed
 PROTOTYPED = [
     "resnet50_224",
     "mobilenetv2_224",
@@ -61,6 +64,7 @@ class Row:
     def __init__(self, args, name):
         work = pathlib.Path(args.work)
         self.name, self.converted = name, work / f"{name}.ingot"
+        self.error = None
         check = [args.ingot, "check", self.converted]
         if args.integers:
             self.limit, self.wrong = 1.0, WRONG_INTEGERS
@@ -71,8 +75,15 @@ class Row:
             self.limit, self.wrong = ROWS[name][0], WRONG
             self.onnx, self.npz = prepare(name, work)
             self.tflite, self.plain = SHARED / TFLITE[name] if name in TFLITE else None, None
-        call([args.ingot, "convert", self.onnx, "-o", self.converted])
-        call([*check, "--golden", self.npz])  # the outputs first, then the time
+        if args.precision == "bf16":
+            self.wrong, self.converted = WRONG_ROUNDED, work / f"{name}-bf16.ingot"
+            call(
+                [args.ingot, "convert", self.onnx, "-o", self.converted, "--precision", "bf16"]
+            )
+            self.error = own_error(args, self)
+        else:
+            call([args.ingot, "convert", self.onnx, "-o", self.converted])
+            call([*check, "--golden", self.npz])  # the outputs first, then the time
         self.prefix = work / f"proto_{name}"
         if "prototype" in args.engines and not self.prefix.with_suffix(".out").exists():
             import numpy as np
@@ -107,6 +118,8 @@ class Peer:
             threads,
             "--work",
             args.work,
+            "--precision",
+            args.precision,
         ]
         if row.tflite:
             command += ["--tflite", row.tflite]
@@ -149,6 +162,18 @@ class Peer:
         self.process.wait()
 
 
+def own_error(args, row):
+    """The largest difference of Ingot's outputs from the golden's."""
+    import numpy as np
+    from peer import worst
+
+    file = row.converted.with_suffix(".npz")
+    call([args.ingot, "run", row.converted, "--inputs", row.npz, "--outputs", file])
+    golden = np.load(row.npz)
+    expected = {k[4:]: golden[k] for k in golden.files if k.startswith("out:")}
+    return worst(dict(np.load(file)), expected)
+
+
 def measure_own(args, row, engine, threads):
     if engine == "prototype":
         words = call(
@@ -183,8 +208,8 @@ def measure_own(args, row, engine, threads):
 
 
 def compare(args, row, threads, notes, versions):
-    """Times by engine, paired by round."""
-    peers = {}
+    """Times by engine, paired by round, and the error of each."""
+    peers, errors = {}, {"ingot": row.error}
     for engine in args.engines:
         if engine in OWN:
             continue
@@ -194,6 +219,7 @@ def compare(args, row, threads, notes, versions):
             peer.end()
         else:
             versions[engine] = peer.facts["version"]
+            errors[engine] = peer.facts["error"]
             peers[engine] = peer
     own = ["ingot"] + [e for e in args.engines if e in OWN]
     times = {e: [] for e in own + list(peers)}
@@ -208,10 +234,10 @@ def compare(args, row, threads, notes, versions):
     finally:
         for peer in peers.values():
             peer.end()
-    return times
+    return times, errors
 
 
-def judge(row, threads, times):
+def judge(row, threads, times, errors):
     """The figures of one line: Ingot over the best peer, by round."""
     medians = {e: statistics.median(t) for e, t in times.items()}
     result = {
@@ -220,6 +246,7 @@ def judge(row, threads, times):
         "limit": row.limit,
         "ms": medians,
         "times": times,
+        "errors": errors,
     }
     peers = [e for e in times if e != "ingot" and e not in OWN]
     if peers:
@@ -230,6 +257,8 @@ def judge(row, threads, times):
 
 
 def cells(result, engines):
+    errors = result.get("errors", {})
+    rounded = errors.get("ingot") is not None
     ms = lambda v: (
         "-" if v is None else f"{v:.4f}" if v < 0.1 else f"{v:.3f}" if v < 10 else f"{v:.2f}"
     )
@@ -243,7 +272,7 @@ def cells(result, engines):
         result["best"],
         f"{result['ratio']:.2f} ({result['low']:.2f}..{result['high']:.2f})",
         verdict,
-    ]
+    ] + [f"{errors[e]:.1e}" for e in ("ingot", result["best"]) if rounded]
 
 
 def report(measured):
@@ -253,6 +282,7 @@ def report(measured):
         ["network", "thr", "ingot ms"]
         + [f"{e} ms" for e in engines]
         + ["best peer", "ingot / best (min..max)", "within"]
+        + ["error", "its error"] * measured["arithmetic"].startswith("bf16")
     )
     judged = [r for r in results if "best" in r]
     lines = [
@@ -260,7 +290,7 @@ def report(measured):
         f"{datetime.date.today()}",
         f"{measured['processor']}. "
         + ", ".join(f"{e} {v}" for e, v in versions.items())
-        + f". {'int8' if measured['integers'] else 'fp32'}, batch 1, static shapes.",
+        + f". {measured['arithmetic']}, batch 1, static shapes.",
         f"`./dev bench`: separate processes, {measured['rounds']} rounds of {measured['seconds']} s in random order, waiting processes stopped,",
         "N threads on the first N processors (Ingot: as many of these as it finds worth waking),",
         "outputs compared first. Medians; the ratio is Ingot's time over the best peer's,",
@@ -296,6 +326,8 @@ def arguments():
     parser.add_argument("--results")
     parser.add_argument("--json")
     parser.add_argument("--integers", action="store_true")
+    parser.add_argument("--isa", choices=["avx2"])
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("models", nargs="*", default=[])
@@ -306,16 +338,24 @@ def arguments():
     unknown = set(args.models) - set(rows)
     if unknown:
         parser.error(f"no row {', '.join(sorted(unknown))}; rows: {', '.join(rows)}")
-    peers = INTEGER_PEERS if args.integers else PEERS
+    if args.isa:
+        os.environ.update(INGOT_CPU_ISA=args.isa, ONEDNN_MAX_CPU_ISA=args.isa.upper())
+    held = args.isa or args.precision != "f32"
+    peers = ["openvino"] if held else INTEGER_PEERS if args.integers else PEERS
     args.engines = [e for e in args.engines.split(",") if e != "ingot"] if args.engines else peers
     if args.quick:
         args.rounds, args.models = min(args.rounds, 2), args.models or QUICK
     if args.check:
         args.rounds, args.seconds, args.threads, args.models = 2, 0.2, "1", ["mobilenetv2_224"]
         args.engines = [e for e in args.engines if e in ("onnxruntime", "openvino")]
-    args.partial = bool(args.models) and not args.quick
+    args.partial = bool(args.models or held) and not args.quick
     args.models = args.models or (PROTOTYPED if "prototype" in args.engines else list(rows))
     return args
+
+
+def arithmetic_of(args):
+    kind = "int8" if args.integers else {"f32": "fp32"}.get(args.precision, args.precision)
+    return kind + (f", both held to {args.isa}" if args.isa else "")
 
 
 def together(files):
@@ -377,7 +417,7 @@ def main():
         for threads in (
             int(t) for t in args.threads.split(",") if int(t) <= len(os.sched_getaffinity(0))
         ):
-            results.append(judge(row, threads, compare(args, row, threads, notes, versions)))
+            results.append(judge(row, threads, *compare(args, row, threads, notes, versions)))
             print("  ".join(cells(results[-1], args.engines)), flush=True)
     if args.check:
         print(f"bench: {len(results)} passed, {int(not results)} failed")
@@ -390,6 +430,7 @@ def main():
             "versions": versions,
             "engines": args.engines,
             "integers": args.integers,
+            "arithmetic": arithmetic_of(args),
             "rounds": args.rounds,
             "seconds": args.seconds,
             "results": results,
