@@ -262,7 +262,7 @@ def check_folder(checks, ingot, tensors, whole, tokens):
     checks.check(np.array_equal(own, whole), "a folder has the bits of the GGUF file")
     refusals = {
         "an unknown model_type": ({"model_type": "lama"}, 4, ["'lama'", "nearest is 'llama'"]),
-        "quantized weights": ({"quantization_config": {"bits": 4}}, 4, ["quantization_config"]),
+        "quantized weights": ({"quantization_config": {"bits": 4}}, 4, ["quant_method", "awq"]),
         "experts": ({"num_local_experts": 8}, 4, ["num_local_experts"]),
         "another activation": ({"hidden_act": "gelu_new"}, 4, ["hidden_act", "gelu_new"]),
         "an unknown rope": ({"rope_scaling": {"type": "spiral"}}, 4, ["spiral", "longrope"]),

@@ -11,6 +11,7 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
@@ -25,8 +26,9 @@ using checkpoint::Tensor;
 
 class CheckpointTensors : public TensorSource {
  public:
-  CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint)
-      : file_(config), row_(row), checkpoint_(std::move(checkpoint)) {
+  CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
+                    const std::optional<PackedInt4>& packing)
+      : file_(config), row_(row), checkpoint_(std::move(checkpoint)), packing_(packing) {
     for (const Tensor& tensor : checkpoint_.tensors) {
       const std::string name = checkpoint::path_text(tensor.path);
       // angles that older versions kept beside the weights
@@ -37,6 +39,24 @@ class CheckpointTensors : public TensorSource {
     if (find_architecture(row.architecture)->is_encoder)
       for (auto at = tensors_.begin(); at != tensors_.end();)
         at = is_left_out(at->first) ? tensors_.erase(at) : std::next(at);
+    for (auto at = tensors_.begin(); packing_ && at != tensors_.end();) {
+      const auto part = packed_part(*packing_, at->first);
+      if (part) packed_[part->first][part->second] = at->second;
+      at = part ? tensors_.erase(at) : std::next(at);
+    }
+    for (const auto& [name, parts] : packed_)
+      if (tensors_.count(name))
+        graph::fail_mismatch(file_, "'" + name +
+                                        "' is there twice, packed and not; get the "
+                                        "folder anew");
+    drop_zero_biases();
+    if (!packing_)
+      for (const auto& [name, tensor] : tensors_)
+        if (is_packed_word(name))
+          graph::fail_unsupported(
+              file_, "'" + name +
+                         "' is packed and there is no quantization_config that says how; "
+                         "get the folder anew, or take a GGUF file");
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
@@ -45,8 +65,12 @@ class CheckpointTensors : public TensorSource {
   std::string expert_name(Role role, int64_t layer, int64_t expert) const override {
     return hugging_face_expert(row_, role, layer, expert);
   }
-  bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
+  bool has(const std::string& name) const override {
+    return tensors_.count(name) != 0 || packed_.count(name) != 0;
+  }
   SourceTensor load(const std::string& name) const override {
+    if (const auto parts = packed_.find(name); parts != packed_.end())
+      return unpack_int4(*packing_, name, parts->second, file_);
     const Tensor& tensor = *tensors_.at(name);
     const checkpoint::Bytes all = tensor.storage->load();
     const uint64_t begin = tensor.offset * element_bytes(tensor.type);
@@ -55,10 +79,22 @@ class CheckpointTensors : public TensorSource {
   std::vector<std::string> names() const override {
     std::vector<std::string> all;
     for (const auto& [name, tensor] : tensors_) all.push_back(name);
+    for (const auto& [name, parts] : packed_) all.push_back(name);
     return all;
   }
 
  private:
+  /// AutoGPTQ writes one for each matrix, of experts too, which have none.
+  void drop_zero_biases() {
+    for (const auto& [name, parts] : packed_) {
+      const auto bias = tensors_.find(name.substr(0, name.size() - 6) + "bias");
+      if (name.find(".experts.") == std::string::npos || bias == tensors_.end()) continue;
+      const checkpoint::Bytes bytes = load(bias->first).bytes;
+      if (std::all_of(bytes.data, bytes.data + bytes.size, [](uint8_t b) { return b == 0; }))
+        tensors_.erase(bias);
+    }
+  }
+
   /// A model may be stored as a part of a larger one, "bert.", or without it, as "model." is.
   void name_as_expected() {
     const std::string expected = name(Role::kEmbedding, Part::kWeight, 0);
@@ -85,7 +121,9 @@ class CheckpointTensors : public TensorSource {
   const std::string file_;
   const HuggingFaceRow& row_;
   const Checkpoint checkpoint_;
+  const std::optional<PackedInt4> packing_;
   std::map<std::string, const Tensor*> tensors_;
+  std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
 };
 
 /// A head that is the embedding may be stored all the same, or not at all.
@@ -146,7 +184,8 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                               "model.safetensors.index.json; get the whole folder");
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
     const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
-                                    checkpoint::read_checkpoint(weights));
+                                    checkpoint::read_checkpoint(weights),
+                                    read_packed_int4(config, file.path));
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto tied = config.find("tie_word_embeddings");
     if (numbers.pooling == Pooling::kNone && tied != config.end() && *tied == false &&

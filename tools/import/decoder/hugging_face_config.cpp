@@ -249,8 +249,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   for (const char* key : experts)
     if (const Json* value = config.find(key); value && *value != 0 && !row.experts)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
-  for (const char* key : {"quantization_config", "clip_qkv", "use_qk_norm", "qk_layernorm",
-                          "use_parallel_residual", "use_bidirectional_attention"}) {
+  (void)config.find("quantization_config");  // hugging_face_int4.h
+  for (const char* key : {"clip_qkv", "use_qk_norm", "qk_layernorm", "use_parallel_residual",
+                          "use_bidirectional_attention"}) {
     const Json* value = config.find(key);
     if (value && *value != false && *value != 0) config.refuse(key, "none: it is not built");
   }

@@ -36,7 +36,7 @@ std::string percent(double error, double power) {
 
 Quantizer::Quantizer(const TensorSource& source, const importer::ImportOptions& options)
     : source_(source), wanted_(options.blocks), progress_(options.progress) {
-  if (!progress_) return;
+  if (!progress_ || !wanted_) return;
   for (const std::string& name : source.names()) all_bytes_ += source.load(name).bytes.size;
 }
 

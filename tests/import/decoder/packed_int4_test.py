@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of Hugging Face whose matrices are packed in 4 bits as GPTQ, AWQ and compressed-tensors
+do it: logits beside those of the same weights in f32, and refusals.
+
+  packed_int4_test.py --ingot BIN
+"""
+
+import json
+import pathlib
+import struct
+import sys
+
+try:
+    import numpy as np
+except ImportError:  # stage models has a Python with it
+    print("[skip] matrices packed in 4 bits: no numpy for Python")
+    sys.exit(0)
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from decoder_test import CONTEXT, VOCABULARY, WIDTH, folder_of, small_llama  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+
+GROUP, HIDDEN = 32, 64
+TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, 17)
+NAMES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64"}
+AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]  # outputs of a word, from the lowest bits on
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "desc_act": False}
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm"}
+WEIGHTS = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group"}
+COMPRESSED = {
+    "quant_method": "compressed-tensors",
+    "format": "pack-quantized",
+    "config_groups": {"group_0": {"weights": {**WEIGHTS, "group_size": GROUP}}},
+}
+
+
+def compressed_with(weights=(), **group):
+    own = {**WEIGHTS, "group_size": GROUP, **dict(weights)}
+    return {**COMPRESSED, "config_groups": {"group_0": {"weights": own, **group}}}
+
+
+def pack(codes, order=range(8)):
+    """Eight codes of the last axis in a word, from the lowest bits on."""
+    eights = codes.reshape(*codes.shape[:-1], -1, 8).astype(np.uint32)
+    words = sum(eights[..., at] << np.uint32(4 * place) for place, at in enumerate(order))
+    return words.astype(np.uint32).view(np.int32)
+
+
+def quantize(matrix, rng, is_centered):
+    """Codes [out, in], scales and zeros [out, groups], and what they stand for."""
+    groups = matrix.reshape(len(matrix), -1, GROUP)
+    scales = (np.abs(groups).max(-1) / 7).astype(np.float16)
+    zeros = np.full(scales.shape, 8) if is_centered else rng.integers(0, 16, scales.shape)
+    wide = scales.astype(np.float32)[..., None]
+    codes = np.clip(np.round(groups / wide) + zeros[..., None], 0, 15).astype(np.int64)
+    plain = ((codes - zeros[..., None]) * wide).astype(np.float32)
+    return codes.reshape(matrix.shape), scales, zeros, plain.reshape(matrix.shape)
+
+
+def parts_of(kind, codes, scales, zeros):
+    if kind == "compressed":
+        shape = np.array(codes.shape, np.int64)
+        return {"weight_packed": pack(codes), "weight_scale": scales, "weight_shape": shape}
+    if kind == "awq":
+        return {
+            "qweight": pack(codes.T, AWQ_ORDER),
+            "qzeros": pack(zeros.T, AWQ_ORDER),
+            "scales": scales.T,
+        }
+    return {
+        "qweight": pack(codes).T,
+        "qzeros": pack((zeros.T - (kind == "gptq")) & 15),  # 0 is stored as 15
+        "scales": scales.T,
+        "g_idx": (np.arange(codes.shape[1]) // GROUP).astype(np.int32),
+    }
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, array in tensors.items():
+        content = np.ascontiguousarray(array).tobytes()
+        offsets = [len(data), len(data) + len(content)]
+        kind = NAMES[array.dtype.name]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
+        data += content
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Folder:
+    def __init__(self, ingot, name, config, tensors):
+        self.ingot, self.config, self.tensors = ingot, config, tensors
+        self.path = pathlib.Path(ingot.folder) / name
+        self.path.mkdir()
+
+    def convert(self, how=None, tensors=None, *words):
+        config = self.config if how is None else {**self.config, "quantization_config": how}
+        (self.path / "config.json").write_text(json.dumps(config))
+        write_safetensors(self.path / "model.safetensors", tensors or self.tensors)
+        return self.ingot.convert(self.path, "--context", CONTEXT, *words)
+
+    def logits(self):
+        fed = {"tokens": TOKENS[None].astype(np.int32), "position": np.zeros(1, np.int64)}
+        return self.ingot.outputs(fed)["logits"]
+
+
+def packed_folder(ingot, name, kind, is_centered):
+    """A folder of that kind, and one of the same weights in f32."""
+    config, plain = folder_of(small_llama()[1])
+    rng, packed = np.random.default_rng(3), {}
+    config["intermediate_size"] = HIDDEN
+    for tensor, array in plain.items():
+        if ".mlp." in tensor:
+            shape = (WIDTH, HIDDEN) if "down" in tensor else (HIDDEN, WIDTH)
+            plain[tensor] = (rng.standard_normal(shape) / 4).astype(np.float32)
+    for tensor, array in list(plain.items()):
+        if not tensor.endswith("proj.weight"):
+            packed[tensor] = array
+            continue
+        codes, scales, zeros, plain[tensor] = quantize(array, rng, is_centered)
+        for part, own in parts_of(kind, codes, scales, zeros).items():
+            packed[tensor.removesuffix("weight") + part] = own
+    return Folder(ingot, name, config, packed), Folder(ingot, name + "-plain", config, plain)
+
+
+def check_kind(checks, ingot, name, how, kind, is_centered):
+    folder, plain = packed_folder(ingot, name, kind, is_centered)
+    checks.report(f"{name}: plain", plain.convert().error)
+    wanted = plain.logits()
+    checks.report(f"{name}: widened", folder.convert(how, None, "--dtype", "fp32").error)
+    error = largest_error(folder.logits(), wanted, 1e-3)
+    # a minimum is rounded to f16, a scale is not
+    checks.check(error <= (0 if is_centered else 1e-2), f"{name}: the weights", f"{error:.1e}")
+    done = folder.convert(how)
+    checks.report(f"{name}: in blocks", done.error)
+    error = largest_error(folder.logits(), wanted, 1e-3)
+    checks.check(0 < error < 1e-1, f"{name}: near f32 in blocks", f"{error:.1e}")
+    return folder
+
+
+def check_refusals(checks, folder):
+    some = "model.layers.0.mlp.down_proj."
+    without = lambda part: {k: v for k, v in folder.tensors.items() if k != some + part}
+    changed = lambda part, array: {**folder.tensors, some + part: array}
+    order = folder.tensors[some + "g_idx"][::-1].copy()
+    scales = folder.tensors[some + "scales"].astype(np.float32)
+    tests = {
+        "3 bits": ({**GPTQ, "bits": 3}, None, 4, ["bits", "expected 4"]),
+        "another method": ({**GPTQ, "quant_method": "hqq"}, None, 4, ["hqq", "awq"]),
+        "another version of AWQ": ({**AWQ, "version": "gemv"}, None, 4, ["gemv"]),
+        "no group": ({**GPTQ, "group_size": 48}, None, 4, ["groups of 48", "multiple of 32"]),
+        "a part is missing": (GPTQ, without("qzeros"), 5, ["qzeros is missing"]),
+        "groups by activation": (GPTQ, changed("g_idx", order), 4, ["desc_act"]),
+        "scales of another size": (GPTQ, changed("scales", scales[:, 1:]), 5, ["scales is [2, "]),
+        "codes of f32": (GPTQ, changed("qweight", scales), 5, ["qweight is float32"]),
+        "an infinite scale": (GPTQ, changed("scales", scales * np.inf), 4, ["scale inf", "f16"]),
+        "a scale beyond f16": (GPTQ, changed("scales", scales * 1e9), 4, ["e+0", "f16"]),
+        "an order without groups": ({**GPTQ, "desc_act": True}, without("g_idx"), 5, ["g_idx"]),
+        "some matrices otherwise": ({**GPTQ, "dynamic": {"a": {}}}, None, 4, ["dynamic"]),
+        "packed and not": (GPTQ, changed("weight", scales), 5, ["there twice"]),
+        "no configuration of it": (None, None, 4, ["qweight", "no quantization_config"]),
+        "groups by activation, compressed": (
+            compressed_with({"actorder": "group"}), None, 4, ["actorder", "static"],
+        ),
+        "quantized inputs": (compressed_with(input_activations={"num_bits": 8}), None, 4,
+                             ["input_activations"]),
+        "sparse matrices": (
+            {**COMPRESSED, "sparsity_config": {"format": "sparse-24"}}, None, 4, ["sparse-24"],
+        ),
+        "a rotation": ({**COMPRESSED, "transform_config": {"a": 1}}, None, 4, ["transform_config"]),
+        "another format of a group": (compressed_with(format="marlin-24"), None, 4, ["marlin-24"]),
+        "floats of compressed-tensors": (
+            {**COMPRESSED, "format": "float-quantized"}, None, 4, ["pack-quantized"],
+        ),
+        "no object": ([4], None, 4, ["an object"]),
+    }  # fmt: skip
+    for name, (how, tensors, code, words) in tests.items():
+        checks.report(name, folder.convert(how, tensors).refusal(code, *words))
+
+
+def main():
+    args = ingot_parser(__doc__).parse_args()
+    checks = Checks("matrices packed in 4 bits")
+    with work_folder() as work:
+        ingot = Ingot(args.ingot, work)
+        folder = check_kind(checks, ingot, "gptq", GPTQ, "gptq", True)
+        check_kind(checks, ingot, "gptq-zeros", GPTQ, "gptq", False)
+        v2 = {**GPTQ, "checkpoint_format": "gptq_v2"}
+        check_kind(checks, ingot, "gptq-v2", v2, "gptq_v2", False)
+        check_kind(checks, ingot, "awq", AWQ, "awq", False)
+        check_kind(checks, ingot, "compressed-tensors", COMPRESSED, "compressed", True)
+        ordered = compressed_with({"actorder": "weight"})
+        ordered["sparsity_config"] = {"format": "dense"}
+        check_kind(checks, ingot, "compressed-ordered", ordered, "compressed", True)
+        check_refusals(checks, folder)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
