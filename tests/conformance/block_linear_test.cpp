@@ -23,9 +23,11 @@ using namespace ingot::conformance;
 namespace {
 
 using Dims = std::vector<int64_t>;
-constexpr BlockType kTypes[] = {BlockType::kQ4_0, BlockType::kQ4_1, BlockType::kQ5_0,
-                                BlockType::kQ5_1, BlockType::kQ8_0, BlockType::kQ4_K,
-                                BlockType::kQ5_K, BlockType::kQ6_K};
+constexpr BlockType kTypes[] = {
+    BlockType::kQ4_0,   BlockType::kQ4_1,   BlockType::kQ5_0,  BlockType::kQ5_1, BlockType::kQ8_0,
+    BlockType::kQ4_K,   BlockType::kQ5_K,   BlockType::kQ6_K,  BlockType::kQ2_K, BlockType::kQ3_K,
+    BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4, BlockType::kF16,  BlockType::kBF16};
+static_assert(std::size(kTypes) == kBlockTypes);
 
 /// Rows of blocks as a GGUF has them: any codes, scales that give numbers of about one over k.
 std::vector<uint8_t> random_rows(BlockType type, int64_t outputs, int64_t k, uint32_t seed) {
@@ -33,13 +35,29 @@ std::vector<uint8_t> random_rows(BlockType type, int64_t outputs, int64_t k, uin
   std::vector<uint8_t> rows(size_t(outputs * block_weights::weight_row_bytes(f, k)));
   uint32_t state = seed * 2654435761u + 1;
   for (uint8_t& byte : rows) state = state * 1664525u + 1013904223u, byte = uint8_t(state >> 24);
-  const int d = f.bits == 6 ? 208 : 0;
+  if (f.is_float()) {
+    for (size_t at = 0; at < rows.size(); at += 2) {
+      const float weight = float(int(rows[at]) - 128) / 128;
+      const uint16_t bits =
+          type == BlockType::kF16 ? cpu::f32_to_f16(weight) : cpu::f32_to_bf16(weight);
+      std::memcpy(&rows[at], &bits, 2);
+    }
+    return rows;
+  }
+  if (type == BlockType::kMXFP4) {
+    for (size_t at = 0; at < rows.size(); at += size_t(f.bytes)) rows[at] = 118 + rows[at] % 8;
+    return rows;
+  }
+  const int d = type == BlockType::kQ6_K   ? 208
+                : type == BlockType::kQ2_K ? 80
+                : type == BlockType::kQ3_K ? 108
+                                           : 0;
   for (size_t at = 0; at < rows.size(); at += size_t(f.bytes)) {
     const float size = float(1 + rows[at + size_t(d)] % 8) / float(f.is_super() ? 20000 : 400);
     const uint16_t halves[2] = {cpu::f32_to_f16(rows[at + size_t(d)] & 1 ? -size : size),
                                 cpu::f32_to_f16(size * 5)};
     std::memcpy(&rows[at + size_t(d)], &halves[0], 2);
-    if (f.has_min) std::memcpy(&rows[at + 2], &halves[1], 2);
+    if (f.has_min) std::memcpy(&rows[at + size_t(d) + 2], &halves[1], 2);
   }
   return rows;
 }
@@ -65,6 +83,7 @@ void run_once(const KernelTable& table, OpCode op, const void* attributes,
   REQUIRE(kernel->run(a, team).ok());
 }
 Tensor quantized(BlockType type, const Tensor& x) {
+  if (block_format(type).is_float()) return x;
   Dims dims;
   for (int i = 0; i < x.view().rank; i++) dims.push_back(x.view().dims[i]);
   dims.back() = block_weights::quantized_row_bytes(block_format(type), dims.back());
@@ -176,6 +195,7 @@ TEST_CASE("block_quantize: numbers, zeros, tiny ones, and those that are none") 
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const BlockType type : kTypes) {
     const BlockFormat f = block_format(type);
+    if (f.is_float()) continue;
     const BlockQuantizeAttributes t = {type};
     for (const int64_t rows : {0, 1, 5}) {
       const int64_t units = 6;
@@ -340,7 +360,7 @@ TEST_CASE("grouped_linear: ends that fall or lie outside read nothing") {
 TEST_CASE("block_linear: packing keeps the bits") {
   for (const BlockType type : kTypes) {
     const BlockFormat f = block_format(type);
-    CHECK(f.header_bytes() % 64 == 0);
+    CHECK(f.header_bytes() % 32 == 0);
     for (const int64_t outputs : {0, 1, 32, 51}) {
       const int64_t k = 3 * f.unit, row = block_weights::weight_row_bytes(f, k);
       std::vector<uint8_t> rows = random_rows(type, outputs, k, 77);
@@ -362,8 +382,7 @@ TEST_CASE("block_linear: the contracts refuse") {
     return refusal({"refused", OpCode::kBlockLinear, &t, std::move(inputs), {y}, {}, {}});
   };
   // k = 64: 80 bytes of a row
-  CHECK(rule({u8({2, 79}), blocks({5, 36})}, f32({2, 5})) ==
-        "a row of x is quantized for the weights");
+  CHECK(rule({u8({2, 79}), blocks({5, 36})}, f32({2, 5})) == "a row of x is what the weights take");
   CHECK(rule({u8({2, 80}), blocks({5, 37})}, f32({2, 5})) == "a row of weights has whole blocks");
   CHECK(rule({u8({2, 80}), u8({5, 36})}, f32({2, 5})) == "weights are u8 in blocks32");
   CHECK(rule({u8({2, 80}), blocks({5, 36})}, f32({2, 6})) == "y has the rows of x");
@@ -372,9 +391,14 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(rule({u8({2, 80}), blocks({5, 36}), f32({6})}, f32({2, 5})) == "a bias is [O]");
   CHECK(rule({u8({2, 80}), blocks({5, 36}), Tensor(), f32({2, 4})}, f32({2, 5})) ==
         "same dimensions");
-  CHECK(rule({u8({}), blocks({5, 0})}, f32({})) == "a row of x is quantized for the weights");
-  t.type = BlockType(8);
+  CHECK(rule({u8({}), blocks({5, 0})}, f32({})) == "a row of x is what the weights take");
+  t.type = BlockType(kBlockTypes);
   CHECK(rule({u8({2, 80}), blocks({5, 36})}, f32({2, 5})) == "the type of blocks is known");
+  t.type = BlockType::kF16;
+  CHECK(rule({u8({2, 64}), blocks({5, 128})}, f32({2, 5})) == "operand has the type of its place");
+  CHECK(rule({f32({2, 63}), blocks({5, 128})}, f32({2, 5})) ==
+        "a row of x is what the weights take");
+  CHECK(rule({f32({2, 64}), blocks({5, 127})}, f32({2, 5})) == "a row of weights has whole blocks");
   BlockQuantizeAttributes q = {BlockType::kQ4_K};
   const auto quantize_rule = [&](const Tensor& x, const Tensor& y) {
     return refusal({"refused", OpCode::kBlockQuantize, &q, {x}, {y}, {}, {}});
@@ -382,6 +406,8 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(quantize_rule(f32({2, 255}), u8({2, 300})) == "a row of x has whole blocks");
   CHECK(quantize_rule(f32({2, 256}), u8({2, 291})) == "y has the rows of x");
   CHECK(quantize_rule(f32({}), u8({})) == "a row of x has whole blocks");
+  q.type = BlockType::kBF16;
+  CHECK(quantize_rule(f32({2, 32}), u8({2, 40})) == "f16 and bf16 take what is not quantized");
   BlockGatherAttributes g = {BlockType::kQ8_0};
   const auto gather_rule = [&](const Tensor& w, const Tensor& i, const Tensor& y) {
     return refusal({"refused", OpCode::kBlockGather, &g, {w, i}, {y}, {}, {}});
@@ -427,6 +453,6 @@ TEST_CASE("grouped_linear: the contract refuses") {
   CHECK(rule(u8({5, 79}), blocks({96, 36}), ends, f32({5, 9})) ==
         "a row of x has what weights take");
   CHECK(rule(u8({5, 80}), blocks({48, 36}), ends, f32({5, 9})) == "every expert has whole panels");
-  t.type = BlockType(8);
+  t.type = BlockType(kBlockTypes);
   CHECK(rule(u8({5, 80}), blocks({96, 36}), ends, f32({5, 9})) == "the type of blocks is known");
 }

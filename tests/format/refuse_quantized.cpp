@@ -337,7 +337,7 @@ void add_blocks(RefuseTable* t) {
         {output("y", {2, 33})});
   });
   using L = BlockLinearAttributes;
-  t->attributes<L>("type_unknown", [](L& a) { a.type = BlockType(8); });
+  t->attributes<L>("type_unknown", [](L& a) { a.type = BlockType(255); });
   t->attributes<L>("type_of_other_bytes", [](L& a) { a.type = BlockType::kQ5_0; });
   t->attributes<L>("type_of_256", [](L& a) { a.type = BlockType::kQ4_K; });
   t->dims("x_columns", 0, {2, 79});
@@ -366,7 +366,7 @@ void add_blocks(RefuseTable* t) {
         {output("y", {3, 32})});
   });
   using G = BlockGatherAttributes;
-  t->attributes<G>("type_unknown", [](G& a) { a.type = BlockType(9); });
+  t->attributes<G>("type_unknown", [](G& a) { a.type = BlockType(255); });
   t->dims("weights_half_a_block", 0, {40, 17});
   t->dims("y_columns", 2, {3, 64});
   t->dtype("indices_f32", 1, DType::kF32);
@@ -390,7 +390,7 @@ void add_blocks(RefuseTable* t) {
         {output("y", {5, 32})});
   });
   using E = GroupedLinearAttributes;
-  t->attributes<E>("type_unknown", [](E& a) { a.type = BlockType(8); });
+  t->attributes<E>("type_unknown", [](E& a) { a.type = BlockType(255); });
   t->attributes<E>("type_of_other_bytes", [](E& a) { a.type = BlockType::kQ5_0; });
 }
 

@@ -56,7 +56,7 @@ double best_seconds(const KernelTable& table, Layers& layers, int64_t rows) {
   const BlockFormat f = block_format(layers.type);
   const int64_t row = block_weights::quantized_row_bytes(f, layers.k);
   Memory x(size_t(rows * row)), y(size_t(rows * layers.outputs * 4)),
-      scratch(block_weights::kExpandedBytes);
+      scratch(size_t(block_weights::expanded_bytes(f)));
   for (int64_t i = 0; i < rows * row; i += 4) {  // codes of 1; scales and words of 0.01
     const float number = 0.01f;
     std::memset(x.data() + i, 1, 4);

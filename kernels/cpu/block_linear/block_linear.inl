@@ -1,77 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of blocks: panels of 32
+// kernels/cpu/block_linear/block_linear.inl - BlockLinear, GroupedLinear of codes: panels of 32
 // outputs go over the threads. Whole tiles of many rows read a panel that is expanded to bytes once
 // for a chunk of them; rows that are left, or few, read the file's bytes. Contract:
 // runtime/op/block_linear.h.
 #pragma once
+#include "kernels/cpu/block_linear/block_job.inl"
 #include "kernels/cpu/block_linear/tile.inl"
-#include "kernels/cpu/gemm/gemm.inl"
-#include "kernels/cpu/gemm/groups.inl"
-#include "kernels/cpu/simd/share.inl"
-#include "runtime/op/grouped_linear.h"
 
 namespace ingot::cpu {
 namespace {
 namespace blocks {
 
-struct BlockJob {
-  const uint8_t* weights;
-  BlockRows x;
-  int64_t outputs;
-  float* y;
-  int64_t y_stride;
-  const float *bias, *residual;
-  int64_t residual_stride;
-};
-
-constexpr int64_t kRowsAhead = 12;
-
-/// Fetches what finish_row takes of a later row: parts of rows, which processors' own prefetchers
-/// do not follow.
-template <class V>
-INGOT_INLINE void fetch_row(const BlockJob& job, int64_t row, int64_t panel) {
-  constexpr int64_t kLine = 16;
-  INGOT_UNROLL for (int64_t i = 0; i < kOutputs; i += kLine) {
-    V::prefetch(job.y + row * job.y_stride + panel * kOutputs + i);
-    if (job.residual) V::prefetch(job.residual + row * job.residual_stride + panel * kOutputs + i);
-  }
-}
-
-/// The sums of a row and a panel -> y.
-template <class V>
-void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* sums) {
-  const int64_t first = panel * kOutputs, count = min_of(job.outputs - first, kOutputs);
-  float* const y = job.y + row * job.y_stride + first;
-  const float *const bias = job.bias ? job.bias + first : nullptr,
-                     *const residual =
-                         job.residual ? job.residual + row * job.residual_stride + first : nullptr;
-  const auto finish = [&](int64_t i, auto load, auto store) {
-    typename V::F v = V::load(sums + i);
-    if (bias) v = V::add(v, load(bias + i));
-    if (residual) v = V::add(v, load(residual + i));
-    store(y + i, v);
-  };
-  int64_t i = 0;  // masked stores take tens of cycles on some cores
-  for (; i + V::kLanes <= count; i += V::kLanes) finish(i, V::load, V::store);
-  const int64_t n = count - i;
-  if (n > 0)
-    finish(
-        i, [n](const float* p) { return V::load_partial(p, n); },
-        [n](float* p, typename V::F v) { V::store_partial(p, v, n); });
-}
-
-/// Rows of a chunk, so that their bytes stay in the second-level cache.
-inline int64_t chunk_rows(int64_t row_bytes) {
-  const int64_t fit = (int64_t{768} << 10) / (row_bytes > 0 ? row_bytes : 1);
-  return fit < 48                          ? 48
-         : fit > block_weights::kChunkRows ? block_weights::kChunkRows
-                                           : fit / 12 * 12;
-}
-
 /// @pre rows of whole tiles
 template <class V, BlockType t>
 void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scratch) {
   constexpr BlockFormat f = block_format(t);
+  constexpr BlockType kTile = first_alike(t, expands_alike);
   constexpr int64_t kMaxUnits = block_weights::kSliceK / f.unit, kPanelBlock = kOutputs * f.bytes;
   const Expanded e = expanded_at(scratch);
   float* const sums =
@@ -86,7 +30,8 @@ void rows_times_panels(const BlockJob& job, Range rows, Range panels, void* scra
         for (int64_t i = 0; i < count; i++)
           expand_block<t>(job.weights + (panel * units + first + i) * kPanelBlock, e, i);
         for (int64_t row = some.begin; row < some.end; row += kTileRows)
-          tile<V, t, kTileRows>(e, job.x, row, first, count, sums + (row - some.begin) * kOutputs);
+          tile<V, kTile, kTileRows>(e, job.x, row, first, count,
+                                    sums + (row - some.begin) * kOutputs);
       }
       for (int64_t row = some.begin; row < some.end; row++) {
         fetch_row<V>(job, row + kRowsAhead, panel);
@@ -135,51 +80,31 @@ void rows_times(const BlockJob& job, BlockType type, int64_t rows, const Team& t
     case BlockType::kQ4_K: return block_linear_of<V, BlockType::kQ4_K>(job, rows, team);
     case BlockType::kQ5_K: return block_linear_of<V, BlockType::kQ5_K>(job, rows, team);
     case BlockType::kQ6_K: return block_linear_of<V, BlockType::kQ6_K>(job, rows, team);
+    case BlockType::kQ2_K: return block_linear_of<V, BlockType::kQ2_K>(job, rows, team);
+    case BlockType::kQ3_K: return block_linear_of<V, BlockType::kQ3_K>(job, rows, team);
+    case BlockType::kIQ4_NL: return block_linear_of<V, BlockType::kIQ4_NL>(job, rows, team);
+    case BlockType::kIQ4_XS: return block_linear_of<V, BlockType::kIQ4_XS>(job, rows, team);
+    case BlockType::kMXFP4: return block_linear_of<V, BlockType::kMXFP4>(job, rows, team);
+    case BlockType::kF16:
+    case BlockType::kBF16: return;  // float_blocks.inl
   }
-}
-
-/// Without bias and residual.
-inline BlockJob job_of(const OpArguments& a, BlockType type) {
-  const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
-  const BlockFormat f = block_format(type);
-  const int64_t units = w.dims[1] / f.bytes;
-  return {w.as<const uint8_t>(),
-          {x.as<const uint8_t>(), x.row_stride, units * f.unit, units},
-          y.row_length(),
-          y.as<float>(),
-          y.row_stride,
-          nullptr,
-          nullptr,
-          0};
 }
 
 }  // namespace blocks
 
 template <class V>
 Status block_linear(const OpArguments& a, const Team& team) {
-  if (a.outputs[0].elements() == 0) return {};
-  const BlockType type = a.as<BlockLinearAttributes>().type;
-  blocks::BlockJob job = blocks::job_of(a, type);
-  if (const TensorView* const bias = a.optional(2)) job.bias = bias->as<const float>();
-  if (const TensorView* const residual = a.optional(3))
-    job.residual = residual->as<const float>(), job.residual_stride = residual->row_stride;
-  blocks::rows_times<V>(job, type, a.outputs[0].rows(), team);
-  return {};
+  return blocks::linear_of_blocks(a,
+                                  [&](const blocks::BlockJob& job, BlockType type, int64_t rows) {
+                                    blocks::rows_times<V>(job, type, rows, team);
+                                  });
 }
-
 template <class V>
 Status grouped_blocks(const OpArguments& a, const Team& team) {
-  if (a.outputs[0].elements() == 0) return {};
-  const BlockType type = a.as<GroupedLinearAttributes>().type;
-  const blocks::BlockJob all = blocks::job_of(a, type);
-  const int64_t expert_bytes = round_up(all.outputs, blocks::kOutputs) * a.inputs[1].dims[1];
-  return for_groups(a, team, [&](int64_t expert, int64_t first, int64_t rows) {
-    blocks::BlockJob job = all;
-    job.weights += expert * expert_bytes;
-    job.x.bytes += first * job.x.stride;
-    job.y += first * job.y_stride;
-    blocks::rows_times<V>(job, type, rows, team);
-  });
+  return blocks::grouped_of_blocks(a, team,
+                                   [&](const blocks::BlockJob& job, BlockType type, int64_t rows) {
+                                     blocks::rows_times<V>(job, type, rows, team);
+                                   });
 }
 
 }  // namespace
@@ -189,9 +114,10 @@ Status grouped_blocks(const OpArguments& a, const Team& team) {
 // all others.
 #if defined(INGOT_SIMD_VNNI) || defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_DOTPROD) || \
     defined(INGOT_SIMD_I8MM)
-#define INGOT_BLOCK_PRODUCTS                                                                   \
-  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, block_linear<V>},     \
-      {OpCode::kGroupedLinear, "grouped_blocks", &kGroupedLinearContract, grouped::has_blocks, \
+#define INGOT_BLOCK_PRODUCTS                                                                     \
+  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, blocks::linear_codes,            \
+   block_linear<V>},                                                                             \
+      {OpCode::kGroupedLinear, "grouped_blocks", &kGroupedLinearContract, blocks::grouped_codes, \
        grouped_blocks<V>},
 #else
 #define INGOT_BLOCK_PRODUCTS

@@ -24,11 +24,11 @@ INGOT_INLINE typename V::I fold_lanes(typename V::I (&v)[V::kLanes], Fold fold) 
 /// done for all at once. Magnitudes are compared as bits: not a number is above infinity, and that
 /// above all others.
 template <class V, BlockType t>
-INGOT_INLINE void quantize_units(const float* x, int count, int8_t* q, uint8_t* scale_words,
-                                 uint8_t* words) {
+INGOT_INLINE void quantize_units(const float* x, int zero, int count, int8_t* q,
+                                 uint8_t* scale_words, uint8_t* words) {
   constexpr BlockFormat f = block_format(t);
   constexpr int32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
-  constexpr int kLanes = V::kLanes, kSubs = subs_of(f);
+  constexpr int kLanes = V::kLanes, kSubs = f.subs();
   static_assert(f.sub % kLanes == 0, "a sum is of whole vectors");
   alignas(64) int32_t largest[kLanes], sums[kLanes];
   alignas(64) float scale[kLanes], inverse[kLanes], minima[kLanes];
@@ -72,14 +72,15 @@ INGOT_INLINE void quantize_units(const float* x, int count, int8_t* q, uint8_t* 
       V::store(minima, f.is_super() ? sum : V::mul(V::load(scale), sum));
       std::memcpy(words + first * 4, minima, size_t(some) * 4);
     } else {
-      V::istore(sums, V::imul(all, V::isplat(-f.zero)));
+      V::istore(sums, V::imul(all, V::isplat(-zero)));
       std::memcpy(words + first * 4, sums, size_t(some) * 4);
     }
   }
 }
 
+/// `zero`: that of the type, of which t may be another one.
 template <class V, BlockType t>
-void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
+void quantize_rows(const TensorView& x, const TensorView& y, int zero, const Team& team) {
   constexpr BlockFormat f = block_format(t);
   const int64_t k = x.row_length(), units = k / f.unit;
   if (units == 0) return;
@@ -88,37 +89,47 @@ void quantize_rows(const TensorView& x, const TensorView& y, const Team& team) {
     const int64_t row = i / units, unit = i % units;
     count = min_of(min_of(mine.end - i, units - unit), V::kLanes);
     uint8_t* const to = y.as<uint8_t>() + row * y.row_stride;
-    quantize_units<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit, int(count),
+    quantize_units<V, t>(x.as<const float>() + row * x.row_stride + unit * f.unit, zero, int(count),
                          reinterpret_cast<int8_t*>(to) + unit * f.unit, to + k + 4 * unit,
-                         to + k + 4 * units + unit * subs_of(f) * 4);
+                         to + k + 4 * units + unit * f.subs() * 4);
   }
+}
+
+template <class V, int last = kBlockTypes - 1>
+void quantize_as(BlockType type, const TensorView& x, const TensorView& y, const Team& team) {
+  constexpr BlockType kOwn = BlockType(last);
+  if constexpr (!block_format(kOwn).is_float())
+    if (type == kOwn)
+      return quantize_rows<V, first_alike(kOwn, sums_alike)>(x, y, block_format(kOwn).zero, team);
+  if constexpr (last > 0) quantize_as<V, last - 1>(type, x, y, team);
 }
 
 template <class V>
 Status quantize(const OpArguments& a, const Team& team) {
-  const TensorView &x = a.inputs[0], &y = a.outputs[0];
-  switch (a.as<BlockQuantizeAttributes>().type) {
-    case BlockType::kQ4_0: quantize_rows<V, BlockType::kQ4_0>(x, y, team); break;
-    case BlockType::kQ4_1:
-    case BlockType::kQ5_1: quantize_rows<V, BlockType::kQ4_1>(x, y, team); break;  // alike
-    case BlockType::kQ5_0: quantize_rows<V, BlockType::kQ5_0>(x, y, team); break;
-    case BlockType::kQ8_0: quantize_rows<V, BlockType::kQ8_0>(x, y, team); break;
-    case BlockType::kQ4_K:
-    case BlockType::kQ5_K: quantize_rows<V, BlockType::kQ4_K>(x, y, team); break;  // alike
-    case BlockType::kQ6_K: quantize_rows<V, BlockType::kQ6_K>(x, y, team); break;
-  }
+  quantize_as<V>(a.as<BlockQuantizeAttributes>().type, a.inputs[0], a.outputs[0], team);
   return {};
 }
 
 /// One block of one output of the panel's block at p.
 template <class V>
-void widen_block(const BlockFormat& f, const uint8_t* p, int lane, float* y) {
+void widen_block(BlockType type, const uint8_t* p, int lane, float* y) {
+  const BlockFormat f = block_format(type);
   const auto half = [&](int at) {
     uint16_t bits;
     std::memcpy(&bits, p + at, 2);
     return f16_to_f32(bits);
   };
-  const float d = half(2 * lane), m = f.has_min ? half(64 + 2 * lane) : 0;
+  if (f.is_float()) {
+    for (int k = 0; k < f.unit; k++) {
+      uint16_t bits;
+      std::memcpy(&bits, p + 2 * (k * kOutputs + lane), 2);
+      y[k] = type == BlockType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+    }
+    return;
+  }
+  const float d = f.scales == BlockScales::kExponent ? block_weights::exponent_scale(p[lane])
+                                                     : half(2 * lane),
+              m = f.has_min ? half(64 + 2 * lane) : 0;
   for (int k = 0; k < f.unit; k++) {
     float scale = d, minimum = m;
     if (f.is_super()) {
@@ -132,7 +143,8 @@ void widen_block(const BlockFormat& f, const uint8_t* p, int lane, float* y) {
 
 template <class V>
 Status gather_rows(const OpArguments& a, const Team& team) {
-  const BlockFormat f = block_format(a.as<BlockGatherAttributes>().type);
+  const BlockType type = a.as<BlockGatherAttributes>().type;
+  const BlockFormat f = block_format(type);
   const TensorView &w = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const int64_t units = w.dims[1] / f.bytes, outputs = w.dims[0];
   if (units == 0) return {};
@@ -145,7 +157,7 @@ Status gather_rows(const OpArguments& a, const Team& team) {
       good = false;
       continue;
     }
-    widen_block<V>(f, w.as<const uint8_t>() + (o / kOutputs * units + unit) * kOutputs * f.bytes,
+    widen_block<V>(type, w.as<const uint8_t>() + (o / kOutputs * units + unit) * kOutputs * f.bytes,
                    int(o % kOutputs), y.as<float>() + row * y.row_stride + unit * f.unit);
   }
   return good ? Status() : Status(Code::kBadIndexValue);

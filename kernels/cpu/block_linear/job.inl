@@ -14,7 +14,7 @@ namespace blocks {
 
 using block_weights::kOutputs;
 
-/// Rows of BlockQuantize.
+/// Rows of BlockQuantize; of f32, for f16 and bf16.
 struct BlockRows {
   const uint8_t* bytes;
   int64_t stride, k, units;
@@ -57,7 +57,27 @@ inline Expanded expanded_at(void* scratch) {
           reinterpret_cast<float*>(p + block_weights::kExpandedMinima)};
 }
 
-constexpr int subs_of(const BlockFormat& f) { return f.unit / f.sub; }
+/// What codes of 4 bits are multiplied as: level + zero.
+template <BlockType t, int zero>
+struct LevelBytes {
+  alignas(16) uint8_t at[16] = {};
+  constexpr LevelBytes() {
+    for (int i = 0; i < 16; i++) at[i] = block_weights::level_at(block_format(t), i, zero);
+  }
+};
+template <BlockType t, int zero>
+constexpr LevelBytes<t, zero> kLevelBytes;
+
+/// The first type whose sums and scales are laid out alike: one kernel serves both.
+template <class Alike>
+constexpr BlockType first_alike(BlockType type, Alike alike) {
+  for (int i = 0; i < int(type); i++)
+    if (alike(block_format(BlockType(i)), block_format(type))) return BlockType(i);
+  return type;
+}
+constexpr bool sums_alike(const BlockFormat& a, const BlockFormat& b) {
+  return a.unit == b.unit && a.sub == b.sub && a.has_min == b.has_min;
+}
 
 }  // namespace blocks
 }  // namespace

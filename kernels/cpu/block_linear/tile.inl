@@ -3,6 +3,7 @@
 //   kTileRows        rows of a tile
 //   expand_block     one block of a panel into the thread's scratch
 //   tile             rows times an expanded panel, added to sums [rows][32]
+//   expands_alike    of two types: whether tile may be that of either
 //   rows_times_panel few rows times a panel as it lies in the file
 //   kFileTileRows    of those at once, a power of two; kFileRows: so few read the file's bytes
 #pragma once

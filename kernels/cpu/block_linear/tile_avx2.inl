@@ -2,11 +2,11 @@
 // kernels/cpu/block_linear/tile_avx2.inl - products of bytes in 256 bits: four rows times 16
 // outputs, sums of floats in L1. With AVX-VNNI by its dot products. Without, maddubs adds two
 // products of u8 and i8 in 16 bits, which hold the sums of several groups: activations are -127 ..
-// 127, so after n groups of four k a sum is at most
-//   4 bits: 2n * 15 * 127 = 3810 n  <= 32767 for n <= 8, all of 32 k
-//   5 bits: 2n * 31 * 127 = 7874 n  <= 32767 for n <= 4
-//   6 bits: 2n * 63 * 127 = 16002 n <= 32767 for n <= 2
-//   8 bits: |w|, at most 128, by x with w's sign: 2 * 128 * 127 = 32512
+// 127, so after n groups of four k a sum is at most 2n * largest code * 127, and for
+//   2 to 4 bits   3810 n  <= 32767 for n <= 8, all of 32 k
+//   5 bits, 24    7874 n  <= 32767 for n <= 4
+//   6 bits        16002 n <= 32767 for n <= 2
+//   larger codes  |w|, at most 128, by x with w's sign: 2 * 128 * 127 = 32512
 // and maddubs never saturates. A file can hold -128 as an activation only in a row that it computes
 // itself, which BlockQuantize never gives.
 #pragma once
@@ -24,10 +24,15 @@ constexpr bool kDots = false;
 #endif
 
 /// Codes are multiplied with their sign.
-constexpr bool is_signed(const BlockFormat& f) { return f.bits == 8 && !kDots; }
+constexpr bool is_signed(const BlockFormat& f) { return f.largest() > 127 && !kDots; }
 /// Groups whose products are summed in 16 bits.
-constexpr int groups_in_16_bits(int bits) {
-  return bits == 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1;
+constexpr int groups_in_16_bits(const BlockFormat& f) {
+  const int groups = f.largest() < 16 ? 8 : f.largest() < 32 ? 4 : f.largest() < 64 ? 2 : 1;
+  return groups < f.sub / 4 ? groups : f.sub / 4;
+}
+constexpr bool expands_alike(const BlockFormat& a, const BlockFormat& b) {
+  return sums_alike(a, b) && is_signed(a) == is_signed(b) &&
+         (kDots || groups_in_16_bits(a) == groups_in_16_bits(b));
 }
 
 INGOT_INLINE __m256i vector_at(const void* p) {
@@ -40,8 +45,18 @@ INGOT_INLINE __m256i bytes_at(const uint8_t* p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }
 
-/// Outputs [8h, 8h + 8) of group g of the codes of 32 k at `c`; their fifth bits at `bits_at`, of 4
-/// bytes for 32. Both may be those of a later output than the panel's first.
+/// Two bits of group g, at bit `to` of bytes.
+template <int g, int to>
+INGOT_INLINE __m256i crumbs_at(const uint8_t* p) {
+  constexpr int kShift = g % 4 * 2 - to;
+  __m256i v = vector_at(p + g / 4 * 128);
+  if constexpr (kShift > 0) v = _mm256_srli_epi16(v, kShift);
+  if constexpr (kShift < 0) v = _mm256_slli_epi16(v, -kShift);
+  return _mm256_and_si256(v, _mm256_set1_epi8(3 << to));
+}
+
+/// Outputs [8h, 8h + 8) of group g of the codes of 32 k at `c`; their highest bits, of an odd
+/// number, at `bits_at`, 4 bytes for 32. Both may be of a later output than the panel's first.
 template <BlockType t, int g, int h>
 INGOT_INLINE __m256i codes_of(const uint8_t* c, const uint8_t* bits_at) {
   constexpr BlockFormat f = block_format(t);
@@ -49,56 +64,79 @@ INGOT_INLINE __m256i codes_of(const uint8_t* c, const uint8_t* bits_at) {
     const __m256i v = vector_at(c + g * 128 + h * 32);
     return kDots ? _mm256_xor_si256(v, _mm256_set1_epi8(-128)) : v;
   }
-  constexpr int kLow = f.bits == 5 ? 128 : 0;
-  __m256i v = vector_at(c + kLow + g % 4 * 128 + h * 32);
-  if constexpr (g >= 4) v = _mm256_srli_epi16(v, 4);
-  v = _mm256_and_si256(v, _mm256_set1_epi8(15));
-  if constexpr (f.bits == 5) {  // a bit a byte: 32 bits to all lanes, its byte, its bit
+  constexpr int kLow = f.bits % 2 ? 128 : 0;
+  __m256i v;
+  if constexpr (f.bits < 4) {
+    v = crumbs_at<g, 0>(c + kLow + h * 32);
+  } else {
+    v = vector_at(c + kLow + g % 4 * 128 + h * 32);
+    if constexpr (g >= 4) v = _mm256_srli_epi16(v, 4);
+    v = _mm256_and_si256(v, _mm256_set1_epi8(15));
+  }
+  if constexpr (f.bits % 2 == 1) {  // a bit a byte: 32 bits to all lanes, its byte, its bit
     int32_t bits;
     std::memcpy(&bits, bits_at + g * 16 + h * 4, 4);
     const __m256i byte =
         _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x(int64_t(0x8040201008040201));
     const __m256i own = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), byte), bit);
-    v = _mm256_or_si256(v, _mm256_and_si256(_mm256_cmpeq_epi8(own, bit), _mm256_set1_epi8(16)));
+    v = _mm256_or_si256(
+        v, _mm256_and_si256(_mm256_cmpeq_epi8(own, bit), _mm256_set1_epi8(1 << (f.bits - 1))));
   }
-  if constexpr (f.bits == 6) {
-    __m256i high = vector_at(c + 512 + g / 4 * 128 + h * 32);
-    if constexpr (g % 4 == 0) high = _mm256_slli_epi16(high, 4);
-    if constexpr (g % 4 == 1) high = _mm256_slli_epi16(high, 2);
-    if constexpr (g % 4 == 3) high = _mm256_srli_epi16(high, 2);
-    v = _mm256_or_si256(v, _mm256_and_si256(high, _mm256_set1_epi8(48)));
+  if constexpr (f.bits == 6) v = _mm256_or_si256(v, crumbs_at<g, 4>(c + 512 + h * 32));
+  if constexpr (f.levels != BlockLevels::kEven) {
+    constexpr int kZero = is_signed(f) ? 0 : f.zero;
+    const __m128i levels =
+        _mm_load_si128(reinterpret_cast<const __m128i*>(kLevelBytes<t, kZero>.at));
+    v = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), v);
   }
   return v;
 }
 
-INGOT_INLINE __m256 six_bits(const uint8_t* low, const uint8_t* high, int j) {
-  const __m256i l = _mm256_srl_epi32(bytes_at(low + j % 4 * 32), _mm_cvtsi32_si128(j / 4 * 4));
+/// Six bits of sub-block j of 2 * half, of eight outputs.
+INGOT_INLINE __m256i six_bits(const uint8_t* low, const uint8_t* high, int j, int half) {
+  const __m256i l =
+      _mm256_srl_epi32(bytes_at(low + j % half * 32), _mm_cvtsi32_si128(j / half * 4));
   const __m256i h = _mm256_srl_epi32(bytes_at(high + j / 4 * 32), _mm_cvtsi32_si128(j % 4 * 2));
-  return _mm256_cvtepi32_ps(
-      _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi32(15)),
-                      _mm256_slli_epi32(_mm256_and_si256(h, _mm256_set1_epi32(3)), 4)));
+  return _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi32(15)),
+                         _mm256_slli_epi32(_mm256_and_si256(h, _mm256_set1_epi32(3)), 4));
+}
+/// 2^(e - 128) of eight outputs, as a product of two powers that are not subnormal.
+INGOT_INLINE __m256 exponents_at(const uint8_t* p) {
+  const __m256i e = bytes_at(p), a = _mm256_srli_epi32(e, 1), b = _mm256_sub_epi32(e, a),
+                bias = _mm256_set1_epi32(63);
+  return _mm256_mul_ps((__m256)_mm256_slli_epi32(_mm256_add_epi32(a, bias), 23),
+                       (__m256)_mm256_slli_epi32(_mm256_add_epi32(b, bias), 23));
 }
 
 /// Scales and minima of a panel's block of 256: [sub][32]. Its code is there once.
 template <BlockType t>
 __attribute__((noinline)) void super_scales(const uint8_t* p, float* scales, float* minima) {
+  constexpr BlockFormat f = block_format(t);
+  constexpr block_weights::BlockHeader kHeader = block_weights::block_header(f);
   for (int h = 0; h < 4; h++) {
     const __m256 d = halves_at(p + h * 16);
-    if constexpr (block_format(t).bits == 6) {
-      for (int j = 0; j < 16; j++) {
-        const __m256i s = _mm256_cvtepi8_epi32(
-            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 64 + j * 32 + h * 8)));
-        _mm256_storeu_ps(scales + j * 32 + h * 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(s)));
+    __m256 m = _mm256_setzero_ps();
+    if constexpr (f.has_min) m = _mm256_xor_ps(_mm256_set1_ps(-0.0f), halves_at(p + 64 + h * 16));
+    const uint8_t *const low = p + kHeader.scales + h * 8, *const high = p + kHeader.high + h * 8;
+    for (int j = 0; j < f.subs(); j++) {
+      __m256i s, least = _mm256_setzero_si256();
+      if constexpr (f.scales == BlockScales::kBytes) {
+        s = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(low + j * 32)));
+      } else if constexpr (f.scales == BlockScales::kNibbles) {
+        const __m256i both = bytes_at(low + j * 32);
+        s = _mm256_and_si256(both, _mm256_set1_epi32(15)), least = _mm256_srli_epi32(both, 4);
+      } else {
+        s = six_bits(low, high, j, f.subs() / 2);
+        if constexpr (f.has_min)
+          least = six_bits(low + kHeader.minima_apart, high + kHeader.high_minima_apart, j,
+                           f.subs() / 2);
+        else
+          s = _mm256_sub_epi32(s, _mm256_set1_epi32(32));
       }
-    } else {
-      const __m256 m = _mm256_xor_ps(_mm256_set1_ps(-0.0f), halves_at(p + 64 + h * 16));
-      for (int j = 0; j < 8; j++) {
-        _mm256_storeu_ps(scales + j * 32 + h * 8,
-                         _mm256_mul_ps(d, six_bits(p + 128 + h * 8, p + 384 + h * 8, j)));
-        _mm256_storeu_ps(minima + j * 32 + h * 8,
-                         _mm256_mul_ps(m, six_bits(p + 256 + h * 8, p + 448 + h * 8, j)));
-      }
+      _mm256_storeu_ps(scales + j * 32 + h * 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(s)));
+      if constexpr (f.has_min)
+        _mm256_storeu_ps(minima + j * 32 + h * 8, _mm256_mul_ps(m, _mm256_cvtepi32_ps(least)));
     }
   }
 }
@@ -108,7 +146,8 @@ INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
   constexpr BlockFormat f = block_format(t);
   if constexpr (f.is_super()) return super_scales<t>(p, scales, minima);
   INGOT_UNROLL for (int h = 0; h < 4; h++) {
-    _mm256_storeu_ps(scales + h * 8, halves_at(p + h * 16));
+    _mm256_storeu_ps(scales + h * 8, f.scales == BlockScales::kExponent ? exponents_at(p + h * 8)
+                                                                        : halves_at(p + h * 16));
     if constexpr (f.has_min) _mm256_storeu_ps(minima + h * 8, halves_at(p + 64 + h * 16));
   }
 }
@@ -125,7 +164,7 @@ INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   scales_of<t>(panel, e.scales + unit * kSubs * kOutputs, e.minima + unit * kSubs * kOutputs);
   uint8_t* const to = e.codes + unit * f.unit * kOutputs;
   for (int i = 0; i < f.unit / 32; i++)
@@ -162,8 +201,8 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
                int half, float* sums) {
   constexpr BlockFormat f = block_format(t);
   constexpr bool kSigned = is_signed(f);
-  constexpr int kSubs = subs_of(f), kGroups = f.sub / 4,
-                kFlush = kDots || kSigned ? kGroups : groups_in_16_bits(f.bits),
+  constexpr int kSubs = f.subs(), kGroups = f.sub / 4,
+                kFlush = kDots || kSigned ? kGroups : groups_in_16_bits(f),
                 kSteps = kFlush < kGroups ? kFlush : kGroups;
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row) + first * f.unit;
@@ -251,7 +290,7 @@ template <BlockType t, int g, int last, int R>
 INGOT_INLINE void add_groups(const uint8_t* c, const uint8_t* bits, const int8_t* q, int64_t stride,
                              __m256i (&sums)[R][2], __m256i (&pairs)[R][2]) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kFlush = groups_in_16_bits(f.bits);
+  constexpr int kFlush = groups_in_16_bits(f);
   const __m256i ones = _mm256_set1_epi16(1);
   const __m256i w[2] = {codes_of<t, g, 0>(c, bits), codes_of<t, g, 1>(c, bits)};
   INGOT_UNROLL for (int r = 0; r < R; r++) {
@@ -310,7 +349,7 @@ INGOT_INLINE void add_half(const uint8_t* c, int half, const int8_t* q, const ui
 template <class, BlockType t, int R>
 void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int kSubs = f.subs(), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row);

@@ -9,11 +9,12 @@ namespace {
 namespace blocks {
 
 constexpr int kTileRows = 1, kFileTileRows = 1, kFileRows = 1;
+constexpr auto expands_alike = sums_alike;
 
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   uint8_t* codes = e.codes + unit * f.unit * kOutputs;
   for (int k = 0; k < f.unit; k += 4)
     for (int lane = 0; lane < kOutputs; lane++)
@@ -24,7 +25,9 @@ void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
     return f16_to_f32(bits);
   };
   for (int lane = 0; lane < kOutputs; lane++) {
-    const float d = half(2 * lane), m = f.has_min ? half(64 + 2 * lane) : 0;
+    const float d = f.scales == BlockScales::kExponent ? block_weights::exponent_scale(panel[lane])
+                                                       : half(2 * lane),
+                m = f.has_min ? half(64 + 2 * lane) : 0;
     for (int j = 0; j < kSubs; j++) {
       const int64_t at = (unit * kSubs + j) * kOutputs + lane;
       const block_weights::SubScale s = f.is_super()
@@ -43,7 +46,7 @@ void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int
           float* sums) {
   static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   using F = typename V::F;
   const int8_t* q = x.codes(row) + first * f.unit;
   const uint8_t* codes = e.codes;
@@ -80,7 +83,7 @@ void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* 
   static_assert(R == 1, "one row at a time");
   constexpr BlockFormat f = block_format(t);
   alignas(64) uint8_t codes[f.unit * kOutputs];
-  alignas(64) float scales[subs_of(f) * kOutputs], minima[subs_of(f) * kOutputs];
+  alignas(64) float scales[f.subs() * kOutputs], minima[f.subs() * kOutputs];
   std::memset(sums, 0, kOutputs * sizeof(float));
   for (int64_t unit = 0; unit < x.units; unit++) {
     expand_block<t>(p + unit * kOutputs * f.bytes, {codes, scales, minima}, 0);

@@ -30,8 +30,11 @@ INGOT_INLINE void dot(int32x4_t& sum, Codes w, int8x16_t x) {
   sum = vdotq_laneq_s32(sum, w, x, lane);
 }
 #endif
-/// Codes are multiplied with their sign: words, of zero 128, are not wanted.
-constexpr bool is_signed(const BlockFormat& f) { return f.bits == 8 && kSignedCodes; }
+/// Codes are multiplied with their sign: words, of their zeros, are not wanted.
+constexpr bool is_signed(const BlockFormat& f) { return f.largest() > 127 && kSignedCodes; }
+constexpr bool expands_alike(const BlockFormat& a, const BlockFormat& b) {
+  return sums_alike(a, b) && is_signed(a) == is_signed(b);
+}
 
 INGOT_INLINE float32x4_t halves_at(const uint8_t* p) {
   uint16_t bits[4];
@@ -40,6 +43,16 @@ INGOT_INLINE float32x4_t halves_at(const uint8_t* p) {
 }
 INGOT_INLINE int32x4_t start_of(const BlockFormat& f, const uint8_t* words) {
   return vdupq_n_s32(f.has_min || is_signed(f) ? 0 : integer_at(words, 0));
+}
+
+/// Two bits of group g, at bit `to` of bytes.
+template <int g, int to>
+INGOT_INLINE uint8x16_t crumbs_at(const uint8_t* p) {
+  constexpr int kShift = g % 4 * 2 - to;
+  uint8x16_t v = vld1q_u8(p + g / 4 * 128);
+  if constexpr (kShift > 0) v = vshrq_n_u8(v, kShift);
+  if constexpr (kShift < 0) v = vshlq_n_u8(v, -kShift);
+  return vandq_u8(v, vdupq_n_u8(3 << to));
 }
 
 /// Four outputs (eighth v of the panel) of group g of the codes of 32 k at `c`.
@@ -51,29 +64,40 @@ INGOT_INLINE Codes codes_of(const uint8_t* c, int v) {
     const uint8x16_t bytes = vld1q_u8(c + (g * 2 + h) * 64 + at);
     return codes_from(kSignedCodes ? bytes : veorq_u8(bytes, vdupq_n_u8(128)));
   }
-  constexpr int kLow = f.bits == 5 ? 128 : 0;
-  uint8x16_t codes = vld1q_u8(c + kLow + (g % 4 * 2 + h) * 64 + at);
-  codes = g >= 4 ? vshrq_n_u8(codes, 4) : vandq_u8(codes, vdupq_n_u8(15));
-  if constexpr (f.bits == 5) {  // a bit a byte: its own byte of those of four vectors, its bit
+  constexpr int kLow = f.bits % 2 ? 128 : 0;
+  uint8x16_t codes;
+  if constexpr (f.bits < 4) {
+    codes = crumbs_at<g, 0>(c + kLow + h * 64 + at);
+  } else {
+    codes = vld1q_u8(c + kLow + (g % 4 * 2 + h) * 64 + at);
+    codes = g >= 4 ? vshrq_n_u8(codes, 4) : vandq_u8(codes, vdupq_n_u8(15));
+  }
+  if constexpr (f.bits % 2 == 1) {  // a bit a byte: its own byte of those of four vectors, its bit
     const uint8x16_t four = vld1q_u8(c + (g * 2 + h) * 8);  // codes are behind the last ones
     const uint8x16_t byte = vcombine_u8(vdup_n_u8(uint8_t(at / 8)), vdup_n_u8(uint8_t(at / 8 + 1)));
     const uint8x8_t bit = vcreate_u8(0x8040201008040201);
     const uint8x16_t set = vtstq_u8(vqtbl1q_u8(four, byte), vcombine_u8(bit, bit));
-    codes = vbslq_u8(vdupq_n_u8(16), set, codes);
+    codes = vbslq_u8(vdupq_n_u8(1 << (f.bits - 1)), set, codes);
   }
-  if constexpr (f.bits == 6) {
-    uint8x16_t high = vld1q_u8(c + 512 + (g / 4 * 2 + h) * 64 + at);
-    if constexpr (g % 4 == 0) high = vshlq_n_u8(high, 4);
-    if constexpr (g % 4 == 1) high = vshlq_n_u8(high, 2);
-    if constexpr (g % 4 == 3) high = vshrq_n_u8(high, 2);
-    codes = vbslq_u8(vdupq_n_u8(48), high, codes);
+  if constexpr (f.bits == 6) codes = vorrq_u8(codes, crumbs_at<g, 4>(c + 512 + h * 64 + at));
+  if constexpr (f.levels != BlockLevels::kEven) {
+    constexpr int kZero = is_signed(f) ? 0 : f.zero;
+    codes = vqtbl1q_u8(vld1q_u8(kLevelBytes<t, kZero>.at), codes);
   }
   return codes_from(codes);
 }
 
-/// Numbers of six bits of sub-block j of 16 outputs.
-INGOT_INLINE uint8x16_t six_bits(const uint8_t* low, const uint8_t* high, int j) {
-  const uint8x16_t l = vshlq_u8(vld1q_u8(low + j % 4 * 32), vdupq_n_s8(int8_t(j / 4 * -4))),
+/// 2^(e - 128) of four outputs, as a product of two powers that are not subnormal.
+INGOT_INLINE float32x4_t exponents_at(const uint8_t* p) {
+  const uint32_t four[4] = {p[0], p[1], p[2], p[3]};
+  const uint32x4_t e = vld1q_u32(four), a = vshrq_n_u32(e, 1), b = vsubq_u32(e, a),
+                   bias = vdupq_n_u32(63);
+  return vmulq_f32(vreinterpretq_f32_u32(vshlq_n_u32(vaddq_u32(a, bias), 23)),
+                   vreinterpretq_f32_u32(vshlq_n_u32(vaddq_u32(b, bias), 23)));
+}
+/// Numbers of six bits of sub-block j of 2 * half, of 16 outputs.
+INGOT_INLINE uint8x16_t six_bits(const uint8_t* low, const uint8_t* high, int j, int half) {
+  const uint8x16_t l = vshlq_u8(vld1q_u8(low + j % half * 32), vdupq_n_s8(int8_t(j / half * -4))),
                    h = vshlq_u8(vld1q_u8(high + j / 4 * 32), vdupq_n_s8(int8_t(4 - j % 4 * 2)));
   return vorrq_u8(vandq_u8(l, vdupq_n_u8(15)), vandq_u8(h, vdupq_n_u8(48)));
 }
@@ -90,10 +114,12 @@ INGOT_INLINE void scale_codes(const float32x4_t* d, int8x16_t codes, float* to) 
 template <BlockType t>
 void scales_of(const uint8_t* p, float* scales, float* minima) {
   constexpr BlockFormat f = block_format(t);
+  constexpr block_weights::BlockHeader kHeader = block_weights::block_header(f);
   for (int h = 0; h < 32; h += 16) {
     float32x4_t d[4], m[4];
     INGOT_UNROLL for (int v = 0; v < 4; v++) {
-      d[v] = halves_at(p + h * 2 + v * 8);
+      d[v] = f.scales == BlockScales::kExponent ? exponents_at(p + h + v * 4)
+                                                : halves_at(p + h * 2 + v * 8);
       if constexpr (f.has_min) m[v] = halves_at(p + 64 + h * 2 + v * 8);
       if constexpr (f.has_min && f.is_super()) m[v] = vnegq_f32(m[v]);
       if constexpr (!f.is_super()) {
@@ -102,15 +128,25 @@ void scales_of(const uint8_t* p, float* scales, float* minima) {
       }
     }
     if constexpr (f.is_super())
-      for (int j = 0; j < subs_of(f); j++) {
+      for (int j = 0; j < f.subs(); j++) {
         float* const to = scales + j * 32 + h;
-        if constexpr (f.has_min) {
-          const uint8_t* const q = p + 128 + h;
-          scale_codes(d, vreinterpretq_s8_u8(six_bits(q, q + 256, j)), to);
-          scale_codes(m, vreinterpretq_s8_u8(six_bits(q + 128, q + 320, j)), minima + j * 32 + h);
-        } else {
-          scale_codes(d, vreinterpretq_s8_u8(vld1q_u8(p + 64 + j * 32 + h)), to);
+        const uint8_t *const low = p + kHeader.scales + h, *const high = p + kHeader.high + h;
+        uint8x16_t s, least = vdupq_n_u8(0);
+        if constexpr (f.scales == BlockScales::kBytes) {
+          s = vld1q_u8(low + j * 32);
+        } else if constexpr (f.scales == BlockScales::kNibbles) {
+          const uint8x16_t both = vld1q_u8(low + j * 32);
+          s = vandq_u8(both, vdupq_n_u8(15)), least = vshrq_n_u8(both, 4);
+        } else if constexpr (f.scales == BlockScales::kSixBits) {
+          s = six_bits(low, high, j, f.subs() / 2);
+          if constexpr (f.has_min)
+            least = six_bits(low + kHeader.minima_apart, high + kHeader.high_minima_apart, j,
+                             f.subs() / 2);
+          else
+            s = vsubq_u8(s, vdupq_n_u8(32));
         }
+        scale_codes(d, vreinterpretq_s8_u8(s), to);
+        if constexpr (f.has_min) scale_codes(m, vreinterpretq_s8_u8(least), minima + j * 32 + h);
       }
   }
 }
@@ -126,7 +162,7 @@ INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   scales_of<t>(panel, e.scales + unit * kSubs * kOutputs, e.minima + unit * kSubs * kOutputs);
   uint8_t* const to = e.codes + unit * f.unit * kOutputs;
   for (int i = 0; i < f.unit / 32; i++)
@@ -167,7 +203,7 @@ template <BlockType t, int R>
 void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
                int half, float* sums) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row) + first * f.unit;
   const uint8_t* const scales = x.scales(row) + 4 * first;
@@ -230,7 +266,7 @@ INGOT_INLINE void add_quarters(const uint8_t* c, int first, const int8_t* q, int
 template <class, BlockType t, int R>
 void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int kSubs = f.subs(), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int kVectors = R == 1 ? 8 : 4;
   constexpr int64_t kAhead = 2048;
   const int64_t stride = x.stride;

@@ -10,6 +10,7 @@ namespace {
 namespace blocks {
 
 constexpr int kTileRows = 6, kFileTileRows = 4, kFileRows = 8;
+constexpr auto expands_alike = sums_alike;
 
 INGOT_INLINE void dot(__m512i& sum, __m512i codes, __m512i x) {
   // the intrinsic makes GCC 12 keep the tile on the stack
@@ -22,63 +23,95 @@ INGOT_INLINE __m512i bytes_at(const uint8_t* p) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 
+/// Two bits of group g, at bit `to` of bytes.
+template <int g, int to>
+INGOT_INLINE __m512i crumbs_at(const uint8_t* p) {
+  constexpr int kShift = g % 4 * 2 - to;
+  __m512i v = _mm512_loadu_si512(p + g / 4 * 128);
+  if constexpr (kShift > 0) v = _mm512_srli_epi16(v, kShift);
+  if constexpr (kShift < 0) v = _mm512_slli_epi16(v, -kShift);
+  return _mm512_and_si512(v, _mm512_set1_epi8(3 << to));
+}
+
 /// 16 outputs (half h) of group g of the codes of 32 k at `c`.
 template <BlockType t, int g, int h>
 INGOT_INLINE __m512i codes_of(const uint8_t* c) {
   constexpr BlockFormat f = block_format(t);
   if constexpr (f.bits == 8)
     return _mm512_xor_si512(_mm512_loadu_si512(c + (g * 2 + h) * 64), _mm512_set1_epi8(-128));
-  constexpr int kLow = f.bits == 5 ? 128 : 0;
-  __m512i v = _mm512_loadu_si512(c + kLow + (g % 4 * 2 + h) * 64);
-  if constexpr (g >= 4) v = _mm512_srli_epi16(v, 4);
-  v = _mm512_and_si512(v, _mm512_set1_epi8(15));
-  if constexpr (f.bits == 5) {
-    __mmask64 fifths;
-    std::memcpy(&fifths, c + (g * 2 + h) * 8, 8);
-    v = _mm512_mask_add_epi8(v, fifths, v, _mm512_set1_epi8(16));
+  constexpr int kLow = f.bits % 2 ? 128 : 0;
+  __m512i v;
+  if constexpr (f.bits < 4) {
+    v = crumbs_at<g, 0>(c + kLow + h * 64);
+  } else {
+    v = _mm512_loadu_si512(c + kLow + (g % 4 * 2 + h) * 64);
+    if constexpr (g >= 4) v = _mm512_srli_epi16(v, 4);
+    v = _mm512_and_si512(v, _mm512_set1_epi8(15));
   }
-  if constexpr (f.bits == 6) {
-    __m512i high = _mm512_loadu_si512(c + 512 + (g / 4 * 2 + h) * 64);
-    if constexpr (g % 4 == 0) high = _mm512_slli_epi16(high, 4);
-    if constexpr (g % 4 == 1) high = _mm512_slli_epi16(high, 2);
-    if constexpr (g % 4 == 3) high = _mm512_srli_epi16(high, 2);
-    v = _mm512_or_si512(v, _mm512_and_si512(high, _mm512_set1_epi8(48)));
+  if constexpr (f.bits % 2 == 1) {
+    __mmask64 highest;
+    std::memcpy(&highest, c + (g * 2 + h) * 8, 8);
+    v = _mm512_mask_add_epi8(v, highest, v, _mm512_set1_epi8(1 << (f.bits - 1)));
   }
+  if constexpr (f.bits == 6) v = _mm512_or_si512(v, crumbs_at<g, 4>(c + 512 + h * 64));
+  if constexpr (f.levels != BlockLevels::kEven)
+    v = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_load_si128(
+                                reinterpret_cast<const __m128i*>(kLevelBytes<t, f.zero>.at))),
+                            v);
   return v;
 }
 
-/// Six bits of sub-block j of 16 outputs.
-INGOT_INLINE __m512 six_bits(const uint8_t* low, const uint8_t* high, int j) {
-  const __m512i l = _mm512_srl_epi32(bytes_at(low + j % 4 * 32), _mm_cvtsi32_si128(j / 4 * 4));
+/// Six bits of sub-block j of 2 * half, of 16 outputs.
+INGOT_INLINE __m512i six_bits(const uint8_t* low, const uint8_t* high, int j, int half) {
+  const __m512i l =
+      _mm512_srl_epi32(bytes_at(low + j % half * 32), _mm_cvtsi32_si128(j / half * 4));
   const __m512i h = _mm512_srl_epi32(bytes_at(high + j / 4 * 32), _mm_cvtsi32_si128(j % 4 * 2));
-  return _mm512_cvtepi32_ps(
-      _mm512_or_si512(_mm512_and_si512(l, _mm512_set1_epi32(15)),
-                      _mm512_slli_epi32(_mm512_and_si512(h, _mm512_set1_epi32(3)), 4)));
+  return _mm512_or_si512(_mm512_and_si512(l, _mm512_set1_epi32(15)),
+                         _mm512_slli_epi32(_mm512_and_si512(h, _mm512_set1_epi32(3)), 4));
+}
+/// 2^(e - 128) of 16 outputs, as a product of two powers that are not subnormal.
+INGOT_INLINE __m512 exponents_at(const uint8_t* p) {
+  const __m512i e = bytes_at(p), a = _mm512_srli_epi32(e, 1), b = _mm512_sub_epi32(e, a),
+                bias = _mm512_set1_epi32(63);
+  return _mm512_mul_ps((__m512)_mm512_slli_epi32(_mm512_add_epi32(a, bias), 23),
+                       (__m512)_mm512_slli_epi32(_mm512_add_epi32(b, bias), 23));
 }
 
 /// Scales and minima of a panel's block: [sub][32].
 template <BlockType t>
 INGOT_INLINE void scales_of(const uint8_t* p, float* scales, float* minima) {
   constexpr BlockFormat f = block_format(t);
+  constexpr block_weights::BlockHeader kHeader = block_weights::block_header(f);
   INGOT_UNROLL for (int h = 0; h < 2; h++) {
-    const __m512 d = halves_at(p + h * 32);
+    const __m512 d =
+        f.scales == BlockScales::kExponent ? exponents_at(p + h * 16) : halves_at(p + h * 32);
+    __m512 m = _mm512_setzero_ps();
+    if constexpr (f.has_min) m = halves_at(p + 64 + h * 32);
     if constexpr (!f.is_super()) {
       _mm512_storeu_ps(scales + h * 16, d);
-      if constexpr (f.has_min) _mm512_storeu_ps(minima + h * 16, halves_at(p + 64 + h * 32));
-    } else if constexpr (f.bits == 6) {
-      for (int j = 0; j < 16; j++) {
-        const __m512i s = _mm512_cvtepi8_epi32(
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 64 + j * 32 + h * 16)));
-        _mm512_storeu_ps(scales + j * 32 + h * 16, _mm512_mul_ps(d, _mm512_cvtepi32_ps(s)));
+      if constexpr (f.has_min) _mm512_storeu_ps(minima + h * 16, m);
+      continue;
+    }
+    m = V::neg(m);
+    const uint8_t *const low = p + kHeader.scales + h * 16, *const high = p + kHeader.high + h * 16;
+    for (int j = 0; j < f.subs(); j++) {
+      __m512i s, least = _mm512_setzero_si512();
+      if constexpr (f.scales == BlockScales::kBytes) {
+        s = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low + j * 32)));
+      } else if constexpr (f.scales == BlockScales::kNibbles) {
+        const __m512i both = bytes_at(low + j * 32);
+        s = _mm512_and_si512(both, _mm512_set1_epi32(15)), least = _mm512_srli_epi32(both, 4);
+      } else {
+        s = six_bits(low, high, j, f.subs() / 2);
+        if constexpr (f.has_min)
+          least = six_bits(low + kHeader.minima_apart, high + kHeader.high_minima_apart, j,
+                           f.subs() / 2);
+        else
+          s = _mm512_sub_epi32(s, _mm512_set1_epi32(32));
       }
-    } else {
-      const __m512 m = V::neg(halves_at(p + 64 + h * 32));
-      for (int j = 0; j < 8; j++) {
-        _mm512_storeu_ps(scales + j * 32 + h * 16,
-                         _mm512_mul_ps(d, six_bits(p + 128 + h * 16, p + 384 + h * 16, j)));
-        _mm512_storeu_ps(minima + j * 32 + h * 16,
-                         _mm512_mul_ps(m, six_bits(p + 256 + h * 16, p + 448 + h * 16, j)));
-      }
+      _mm512_storeu_ps(scales + j * 32 + h * 16, _mm512_mul_ps(d, _mm512_cvtepi32_ps(s)));
+      if constexpr (f.has_min)
+        _mm512_storeu_ps(minima + j * 32 + h * 16, _mm512_mul_ps(m, _mm512_cvtepi32_ps(least)));
     }
   }
 }
@@ -92,7 +125,7 @@ INGOT_INLINE void expand_codes(const uint8_t* c, uint8_t* to) {
 template <BlockType t>
 void expand_block(const uint8_t* panel, const Expanded& e, int64_t unit) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f);
+  constexpr int kSubs = f.subs();
   scales_of<t>(panel, e.scales + unit * kSubs * kOutputs, e.minima + unit * kSubs * kOutputs);
   uint8_t* const to = e.codes + unit * f.unit * kOutputs;
   for (int i = 0; i < f.unit / 32; i++)
@@ -105,7 +138,7 @@ template <class, BlockType t, int R>
 void tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first, int64_t units,
           float* sums) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f), kGroups = f.sub / 4;
+  constexpr int kSubs = f.subs(), kGroups = f.sub / 4;
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row) + first * f.unit;
   const uint8_t* const scales = x.scales(row) + 4 * first;
@@ -180,7 +213,7 @@ INGOT_INLINE void add_groups(const uint8_t* c, const int8_t* q, int64_t stride,
 template <class, BlockType t, int R>
 void rows_times_panel(const uint8_t* p, const BlockRows& x, int64_t row, float* sums) {
   constexpr BlockFormat f = block_format(t);
-  constexpr int kSubs = subs_of(f), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
+  constexpr int kSubs = f.subs(), kBytes = kOutputs * f.bytes, kIn32 = 32 / f.sub;
   constexpr int64_t kAhead = 4096;
   const int64_t stride = x.stride;
   const int8_t* q = x.codes(row);

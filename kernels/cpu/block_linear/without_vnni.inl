@@ -2,7 +2,7 @@
 // kernels/cpu/block_linear/without_vnni.inl - products of blocks of AVX-512 without VNNI:
 // avx2's.
 #pragma once
-#include "runtime/op/grouped_linear.h"
+#include "kernels/cpu/block_linear/block_job.inl"
 
 namespace ingot::cpu {
 
@@ -13,9 +13,10 @@ Status avx2_grouped_blocks(const OpArguments& a, const Team& team);
 }  // namespace ingot::cpu
 
 #if INGOT_HAVE_AVX2
-#define INGOT_BLOCK_PRODUCTS                                                                   \
-  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, nullptr, avx2_block_linear},   \
-      {OpCode::kGroupedLinear, "grouped_blocks", &kGroupedLinearContract, grouped::has_blocks, \
+#define INGOT_BLOCK_PRODUCTS                                                                     \
+  {OpCode::kBlockLinear, "block_linear", &kBlockLinearContract, blocks::linear_codes,            \
+   avx2_block_linear},                                                                           \
+      {OpCode::kGroupedLinear, "grouped_blocks", &kGroupedLinearContract, blocks::grouped_codes, \
        avx2_grouped_blocks},
 #else
 #define INGOT_BLOCK_PRODUCTS

@@ -27,32 +27,47 @@ T number_at(const uint8_t* p) {
 }
 
 /// Weight k of output o.
-double weight_at(const TensorView& w, const BlockFormat& f, int64_t units, int64_t o, int64_t k) {
+double weight_at(const TensorView& w, BlockType type, int64_t units, int64_t o, int64_t k) {
+  const BlockFormat f = block_format(type);
   const uint8_t* const panel =
       w.as<const uint8_t>() + (o / kOutputs * units + k / f.unit) * kOutputs * f.bytes;
   const int lane = int(o % kOutputs), at = int(k % f.unit);
+  if (f.is_float()) {
+    const uint8_t* const own = panel + 2 * (at * kOutputs + lane);
+    return type == BlockType::kF16 ? f16_at(own)
+                                   : double(bits_float(uint32_t(number_at<uint16_t>(own)) << 16));
+  }
   const int code = code_at(f, panel, lane, at);
-  const double d = f16_at(panel + 2 * lane), m = f.has_min ? f16_at(panel + 64 + 2 * lane) : 0;
+  const double d = f.scales == BlockScales::kExponent ? std::ldexp(1.0, panel[lane] - 128)
+                                                      : f16_at(panel + 2 * lane),
+               m = f.has_min ? f16_at(panel + 64 + 2 * lane) : 0;
   if (!f.is_super()) return d * (code - f.zero) + m;
   const SubScale s = sub_scale_at(f, panel, lane, at / f.sub);
   return d * s.scale * (code - f.zero) - m * s.minimum;
+}
+
+/// Of row `row` of x, of k numbers, and output o.
+double block_sum(const TensorView& x, const TensorView& w, BlockType type, int64_t row, int64_t o,
+                 int64_t k) {
+  const BlockFormat f = block_format(type);
+  const uint8_t* const q = x.as<const uint8_t>() + row * x.row_stride;
+  double sum = 0;
+  for (int64_t i = 0; i < k; i++)
+    sum += weight_at(w, type, k / f.unit, o, i) *
+           (f.is_float() ? double(x.as<const float>()[row * x.row_stride + i])
+                         : int8_t(q[i]) * double(number_at<float>(q + k + i / f.unit * 4)));
+  return sum;
 }
 
 /// Of row `row` of GroupedLinear's x and output o of its weights.
 double grouped_sum(const OpArguments& a, int64_t row, int64_t o) {
   const TensorView &x = a.inputs[0], &w = a.inputs[1];
   const int64_t k = grouped::row_weights(a);
+  if (grouped::has_blocks(a))
+    return block_sum(x, w, a.as<GroupedLinearAttributes>().type, row, o, k);
   double sum = 0;
-  if (!grouped::has_blocks(a)) {
-    for (int64_t i = 0; i < k; i++)
-      sum += double(x.as<const float>()[row * x.row_stride + i]) * weight(w, o, 0, i, 1, k);
-    return sum;
-  }
-  const BlockFormat f = block_format(a.as<GroupedLinearAttributes>().type);
-  const uint8_t* const q = x.as<const uint8_t>() + row * x.row_stride;
   for (int64_t i = 0; i < k; i++)
-    sum += weight_at(w, f, k / f.unit, o, i) * int8_t(q[i]) *
-           double(number_at<float>(q + k + i / f.unit * 4));
+    sum += double(x.as<const float>()[row * x.row_stride + i]) * weight(w, o, 0, i, 1, k);
   return sum;
 }
 
@@ -95,17 +110,14 @@ Status block_quantize(const OpArguments& a, const Team& team) {
 
 Status block_linear(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
-  const BlockFormat f = block_format(a.as<BlockLinearAttributes>().type);
+  const BlockType type = a.as<BlockLinearAttributes>().type;
+  const BlockFormat f = block_format(type);
   const TensorView &x = a.inputs[0], &w = a.inputs[1], &y = a.outputs[0];
   const TensorView *const bias = a.optional(2), *const residual = a.optional(3);
-  const int64_t units = w.dims[1] / f.bytes, k = units * f.unit;
+  const int64_t k = w.dims[1] / f.bytes * f.unit;
   for (int64_t row = 0; row < y.rows(); row++) {
-    const uint8_t* const q = x.as<const uint8_t>() + row * x.row_stride;
     for (int64_t o = 0; o < y.row_length(); o++) {
-      double sum = 0;
-      for (int64_t i = 0; i < k; i++)
-        sum += weight_at(w, f, units, o, i) * int8_t(q[i]) *
-               double(number_at<float>(q + k + i / f.unit * 4));
+      double sum = block_sum(x, w, type, row, o, k);
       if (bias) sum += double(bias->as<const float>()[o]);
       if (residual) sum += double(residual->as<const float>()[row * residual->row_stride + o]);
       y.as<float>()[row * y.row_stride + o] = float(sum);
@@ -136,7 +148,8 @@ Status grouped_linear(const OpArguments& a, const Team& team) {
 
 Status block_gather(const OpArguments& a, const Team& team) {
   if (team.id != 0) return {};
-  const BlockFormat f = block_format(a.as<BlockGatherAttributes>().type);
+  const BlockType type = a.as<BlockGatherAttributes>().type;
+  const BlockFormat f = block_format(type);
   const TensorView &w = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
   const int64_t units = w.dims[1] / f.bytes, outputs = w.dims[0];
   bool good = true;
@@ -147,7 +160,7 @@ Status block_gather(const OpArguments& a, const Team& team) {
       continue;
     }
     for (int64_t k = 0; k < y.row_length(); k++)
-      y.as<float>()[i * y.row_stride + k] = float(weight_at(w, f, units, o, k));
+      y.as<float>()[i * y.row_stride + k] = float(weight_at(w, type, units, o, k));
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }

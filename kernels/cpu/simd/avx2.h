@@ -50,6 +50,10 @@ struct V {
   static INGOT_INLINE F load_f16(const uint16_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return (F)_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
+  }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
   }

@@ -41,6 +41,10 @@ struct V {
   static INGOT_INLINE F load_f16(const uint16_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) {
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return (F)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+  }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                         _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));

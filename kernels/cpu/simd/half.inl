@@ -37,11 +37,18 @@ INGOT_INLINE uint16_t f32_to_f16(float x) {
     return uint16_t(sign | (float_bits(bits_float(rest) + 0.5f) - 0x3f000000));
   return uint16_t(sign | (rest + 0xfff + (rest >> 13 & 1) - (112u << 23)) >> 13);
 }
-/// kLanes of f16, for a V without instructions for them.
+INGOT_INLINE float bf16_to_f32(uint16_t h) { return bits_float(uint32_t(h) << 16); }
+/// kLanes of f16 or bf16, for a V without instructions for them.
 template <class V>
 INGOT_INLINE typename V::F load_f16_lanes(const uint16_t* p) {
   float all[V::kLanes];
   for (int i = 0; i < V::kLanes; i++) all[i] = f16_to_f32(p[i]);
+  return V::load(all);
+}
+template <class V>
+INGOT_INLINE typename V::F load_bf16_lanes(const uint16_t* p) {
+  float all[V::kLanes];
+  for (int i = 0; i < V::kLanes; i++) all[i] = bf16_to_f32(p[i]);
   return V::load(all);
 }
 template <class V>
@@ -50,7 +57,6 @@ INGOT_INLINE void store_f16_lanes(uint16_t* p, typename V::F v) {
   V::store(all, v);
   for (int i = 0; i < V::kLanes; i++) p[i] = f32_to_f16(all[i]);
 }
-INGOT_INLINE float bf16_to_f32(uint16_t h) { return bits_float(uint32_t(h) << 16); }
 INGOT_INLINE uint16_t f32_to_bf16(float x) {
   const uint32_t bits = float_bits(x);
   if ((bits & 0x7fffffff) > 0x7f800000) return uint16_t(bits >> 16 | 0x40);

@@ -12,6 +12,9 @@ struct V : NeonLanes {
   static INGOT_INLINE F load_f16(const uint16_t* p) {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
   }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) {
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+  }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) {
     vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v)));
   }

@@ -16,6 +16,9 @@ namespace {
 
 struct V : NeonLanes {
   static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) {
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+  }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   /// With subnormal numbers as zero, in asm: compilers know that a product with one is the number.
   static INGOT_INLINE F flushed(F a) {

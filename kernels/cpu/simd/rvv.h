@@ -57,6 +57,7 @@ struct V {
     return to_float(__builtin_convertvector(read<SignedBytes>(p), I));
   }
   static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) { return load_bf16_lanes<V>(p); }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   static INGOT_INLINE I load_words(const uint8_t* p) { return read<I>(p); }
   template <int i>

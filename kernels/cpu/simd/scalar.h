@@ -10,6 +10,7 @@
 //   load_u8      kLanes bytes as floats.
 //   load_i8      the same of signed bytes.
 //   load_f16     kLanes of f16, widened; store_f16: to nearest, ties to even. @pre no lane is NaN
+//   load_bf16    the same of bf16.
 //   load_words   4 * kLanes bytes as int32, the lowest first. nibble<i>: bits 4i .. 4i + 3 of each,
 //                in two's complement, as floats.
 //   gather       p[at] for each lane.
@@ -63,6 +64,7 @@ struct V {
   static INGOT_INLINE F load_u8(const uint8_t* p) { return float(*p); }
   static INGOT_INLINE F load_i8(const int8_t* p) { return float(*p); }
   static INGOT_INLINE F load_f16(const uint16_t* p) { return f16_to_f32(*p); }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) { return bf16_to_f32(*p); }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) { *p = f32_to_f16(v); }
   static INGOT_INLINE I load_words(const uint8_t* p) {
     return I(uint32_t(p[0]) | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16 | uint32_t(p[3]) << 24);

@@ -70,6 +70,10 @@ struct V {
     return to_float(isar<24>(_mm_unpacklo_epi16(halves, halves)));
   }
   static INGOT_INLINE F load_f16(const uint16_t* p) { return load_f16_lanes<V>(p); }
+  static INGOT_INLINE F load_bf16(const uint16_t* p) {
+    const __m128i halves = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return (F)_mm_unpacklo_epi16(_mm_setzero_si128(), halves);
+  }
   static INGOT_INLINE void store_f16(uint16_t* p, F v) { store_f16_lanes<V>(p, v); }
   static INGOT_INLINE I load_words(const uint8_t* p) { return read(p); }
   template <int i>

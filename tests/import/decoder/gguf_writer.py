@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GGUF files for tests: metadata and tensors of f32, f16, Q8_0 or random blocks."""
 
+import math
 import struct
 
 import numpy as np
@@ -39,7 +40,8 @@ def quantize_q8_0(array):
 
 
 # Number in GGUF, bytes of a block, weights of a block; where d lies, and what it is for weights
-# of a deviation of 1 (other bytes are random); what dmin or m is in terms of d.
+# of a deviation of 1 (other bytes are random); what dmin or m is in terms of d. MXFP4's d is an
+# exponent.
 BLOCKS = {
     "Q4_0": (2, 18, 32, 0, 1 / 4.6, 0),
     "Q4_1": (3, 20, 32, 0, 1 / 4.6, -7.5),
@@ -49,22 +51,41 @@ BLOCKS = {
     "Q4_K": (12, 144, 256, 0, 1 / 170, 7.5),
     "Q5_K": (13, 176, 256, 0, 1 / 340, 15.5),
     "Q6_K": (14, 210, 256, 208, 1 / 1400, 0),
+    "Q2_K": (10, 84, 256, 80, 1 / 14, 1.5),
+    "Q3_K": (11, 110, 256, 108, 1 / 43, 0),
+    "IQ4_NL": (20, 18, 32, 0, 1 / 67, 0),
+    "IQ4_XS": (23, 136, 256, 0, 1 / 1250, 0),
+    "MXFP4": (39, 17, 32, 0, 1 / 5.9, 0),
 }
+FLOATS = {"F16": 1, "BF16": 30}
 
 
 class RandomBlocks:
-    """A matrix of one type of BLOCKS with random codes and sub-scales, `deviation` about that of a
-    weight; its bytes are drawn when they are written."""
+    """A matrix of one type of BLOCKS with random codes and sub-scales, or of FLOATS, `deviation`
+    about that of a weight; its bytes are drawn when they are written."""
 
     def __init__(self, kind, shape, deviation, seed):
         self.shape = shape
+        if kind in FLOATS:
+            self.number, self.scale, self.seed = FLOATS[kind], deviation, seed
+            self.nbytes = int(np.prod(shape)) * 2
+            return
         self.number, self.block, self.unit, self.at, unit_scale, self.minimum = BLOCKS[kind]
         self.scale, self.seed = deviation * unit_scale, seed
         self.nbytes = int(np.prod(shape)) // self.unit * self.block
 
     def tobytes(self):
-        drawn = np.random.default_rng(self.seed).bytes(self.nbytes)
+        rng = np.random.default_rng(self.seed)
+        if self.number in FLOATS.values():
+            floats = (rng.standard_normal(self.nbytes // 2) * self.scale).astype(np.float32)
+            if self.number == 1:
+                return floats.astype(np.float16).tobytes()
+            return (floats.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+        drawn = rng.bytes(self.nbytes)
         blocks = np.frombuffer(bytearray(drawn), np.uint8).reshape(-1, self.block)
+        if self.number == 39:
+            blocks[:, self.at] = 128 + round(math.log2(self.scale))
+            return blocks.tobytes()
         words = [(self.at, self.scale)]
         if self.minimum:
             words.append((self.at + 2, self.scale * self.minimum))

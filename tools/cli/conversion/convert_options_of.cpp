@@ -22,8 +22,9 @@ bool set_blocks(convert::ConvertOptions* to, const ConvertArguments& a) {
         std::filesystem::exists(a.weights, unknown))
       return false;
     std::vector<std::string> types;
-    for (int i = 0; i < kBlockTypes; i++) types.push_back(block_type_name(BlockType(i)));
-    fail(Exit::kUsage, "--weights " + a.weights + ": is neither a file nor a type of blocks" +
+    for (int i = 0; i < graph::kWeightTypes; i++) types.push_back(block_type_name(BlockType(i)));
+    fail(Exit::kUsage, "--weights " + a.weights +
+                           ": is neither a file nor a type of blocks to quantize to" +
                            host::did_you_mean(a.weights, types));
   }
   if (!a.dtype.empty())

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/op/grouped_linear.h"
 #include "tools/compile/emit/source_weights.h"
 #include "tools/files/failure.h"
 #include "tools/weights/programs/read_weights.h"
@@ -72,10 +73,32 @@ void add_facts(const checkpoint::Checkpoint& file, bool keep_training, Conversio
                                    " long or further facts of the checkpoint are not kept");
 }
 
+/// Matrices that are what the source has: numbers of 16 bits, and other blocks.
+struct KeptWeights {
+  size_t halves = 0, blocks = 0;
+};
+KeptWeights count_kept(const ProgramSpec& program) {
+  std::set<int32_t> halves, blocks;
+  for (const SubprogramSpec& subprogram : program.subprograms)
+    for (const InstructionSpec& instruction : subprogram.instructions) {
+      const auto add = [&](BlockType type, size_t operand) {
+        (block_format(type).is_float() ? halves : blocks).insert(instruction.inputs[operand]);
+      };
+      if (const auto* linear = std::get_if<BlockLinearAttributes>(&instruction.attributes))
+        add(linear->type, 1);
+      if (const auto* gather = std::get_if<BlockGatherAttributes>(&instruction.attributes))
+        add(gather->type, 0);
+      const auto* grouped = std::get_if<GroupedLinearAttributes>(&instruction.attributes);
+      if (grouped && program.values[size_t(instruction.inputs[1])].packing == Packing::kBlocks32)
+        add(grouped->type, 1);
+    }
+  return {halves.size(), blocks.size()};
+}
+
 /// What floating types the source mixes, and what became of them; "" where there is one, f32.
 /// Training state apart.
 std::string say_types(const checkpoint::Checkpoint& source, const StorageReport& storage,
-                      bool chosen) {
+                      bool chosen, const KeptWeights& kept) {
   std::map<checkpoint::ElementType, size_t> counts;
   for (const checkpoint::Tensor& tensor : source.tensors) switch (tensor.type) {
       case checkpoint::ElementType::kF32:
@@ -90,6 +113,10 @@ std::string say_types(const checkpoint::Checkpoint& source, const StorageReport&
   for (const auto& [type, count] : counts)
     list +=
         (list.empty() ? "" : ", ") + std::to_string(count) + " " + checkpoint::element_name(type);
+  if (kept.halves)
+    return "weights: the source has " + list + "; " + std::to_string(kept.halves) +
+           " matrices stay in 16 bits, other floats become f32";
+  if (kept.blocks) return "";  // whoever made or kept them says so
   const bool f16 = counts.count(checkpoint::ElementType::kF16),
              bf16 = counts.count(checkpoint::ElementType::kBf16);
   const uint64_t others = storage.kept + storage.small + storage.winograd;
@@ -147,7 +174,8 @@ void record_weights(const std::string& path, const overlay::OverlayReport& used,
   keep.only.insert(used.used.begin(), used.used.end());
   if (options.targets == std::vector<std::string>{"mcu"}) keep.small_bytes = 0;  // flash is dear
   result->file.metadata.weights = find_source_weights(source, result->file.program, keep);
-  if (const std::string said = say_types(source, result->report.storage, options.storage.chosen);
+  if (const std::string said = say_types(source, result->report.storage, options.storage.chosen,
+                                         count_kept(result->file.program));
       !said.empty())
     result->report.hints.push_back(said);
   if (!overlaid) return;

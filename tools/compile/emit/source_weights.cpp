@@ -119,7 +119,10 @@ class SourceFinder {
     find_gates();
     for (size_t i = 0; i < program_.values.size() && !wanted_.empty(); i++) {
       const ValueSpec& value = program_.values[i];
-      if (value.kind == ValueKind::kConstant && weights::can_unpack(value.packing))
+      Extents dims = value.dims;
+      if (value.kind == ValueKind::kConstant &&
+          (weights::can_unpack(value.packing) ||
+           weights::may_be_halves(value.dtype, value.packing, &dims)))
         search(value, int32_t(i));
     }
     find_rounded();
@@ -207,14 +210,17 @@ class SourceFinder {
   void search(const ValueSpec& value, int32_t id) {
     pairs_ += 2 * wanted_.size();
     host::charge_work(1);
-    if (pairs_ > kMaxPairs) return look_up(value, id);
+    Extents dims = value.dims;
+    const bool halves = weights::may_be_halves(value.dtype, value.packing, &dims);
+    if (pairs_ > kMaxPairs) return halves ? void() : look_up(value, id);
     const auto fits = [&](const Wanted& w) {
-      const bool half = w.tensor->type == ElementType::kF16 ||
-                        w.tensor->type == ElementType::kBf16 || w.tensor->type == ElementType::kF64;
-      return same_kind(w.tensor->type, value.dtype) || (half && value.dtype == DType::kF32);
+      const bool half = w.tensor->type == ElementType::kF16 || w.tensor->type == ElementType::kBf16;
+      if (halves) return half;
+      return same_kind(w.tensor->type, value.dtype) ||
+             ((half || w.tensor->type == ElementType::kF64) && value.dtype == DType::kF32);
     };
-    dims_ = without_ones(value.dims);
-    elements_ = product(value.dims, 0, value.dims.size());
+    dims_ = without_ones(dims);
+    elements_ = product(dims, 0, dims.size());
     if (elements_ == 0 || std::none_of(wanted_.begin(), wanted_.end(), [&](const Wanted& w) {
           return w.elements <= elements_ && fits(w);
         }))
@@ -222,14 +228,14 @@ class SourceFinder {
     {
       const auto packed = produce_constant(value);
       dense_ = {};  // before the next one is made
-      dense_ = weights::unpack(value.packing, value.dims, packed->data(), packed->size(),
-                               size_t(dtype_bytes(value.dtype)));
+      dense_ = weights::unpack(value.packing, dims, packed->data(), packed->size(),
+                               halves ? 2 : size_t(dtype_bytes(value.dtype)));
     }
     width_ = dense_.size() / size_t(elements_);
     const auto gates = gates_.find(id);
     for (auto w = wanted_.begin(); w != wanted_.end();) {
       View view;
-      widen_ = !same_kind(w->tensor->type, value.dtype);
+      widen_ = !halves && !same_kind(w->tensor->type, value.dtype);
       const bool found = w->elements > 0 && w->elements <= elements_ && fits(*w) && probe(&*w) &&
                          (whole(*w, &view) || block(*w, &view) || split(*w, &view) ||
                           (gates != gates_.end() && gate_rows(*w, value, gates->second, &view)));

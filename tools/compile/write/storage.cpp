@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "runtime/base/widen.h"
+#include "runtime/op/block_linear.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/files/half.h"
 #include "tools/files/spill_file.h"
@@ -277,31 +279,48 @@ std::string StorageReport::summary() const {
 
 namespace {
 
-void collect_constants(const graph::Graph& graph, std::set<graph::ValueId>* used) {
+/// The type of what constants hold: of f16 and bf16 in blocks it is that of the node.
+void collect_constants(const graph::Graph& graph, std::map<graph::ValueId, DType>* used) {
   for (const graph::Node& node : graph.nodes) {
     if (node.dead) continue;
-    used->insert(node.inputs.begin(), node.inputs.end());
+    for (const graph::ValueId id : node.inputs) used->try_emplace(id, DType::kF32);
+    if (node.op == op::BlockLinear || node.op == op::BlockGather || node.op == op::GroupedLinear) {
+      const std::string type = node.text(attr::type, "");
+      const DType dtype = type == block_type_name(BlockType::kF16)    ? DType::kF16
+                          : type == block_type_name(BlockType::kBF16) ? DType::kBF16
+                                                                      : DType::kF32;
+      (*used)[node.inputs[node.op == op::BlockGather ? 0 : 1]] = dtype;
+    }
     for (const auto& inner : node.subgraphs()) collect_constants(*inner, used);
   }
 }
 
 /// "'conv.weight' 3 NaN and 1 infinite", or "".
-std::string count_not_finite(const std::string& name, const graph::Constant& constant) {
-  const float* x = constant.as<float>();
-  const size_t count = size_t(constant.elements());
+std::string count_not_finite(const std::string& name, const graph::Constant& constant,
+                             DType dtype) {
+  const uint8_t* const bytes = constant.as<uint8_t>();
+  const bool halves = dtype != DType::kF32;
+  const size_t count = size_t(constant.elements()) / (halves ? 2 : 1);
+  const auto number = [&](size_t k) {
+    float x;
+    uint16_t half;
+    std::memcpy(&half, bytes + 2 * k, 2);
+    if (halves) return dtype == DType::kF16 ? host::widen_f16(half) : host::widen_bf16(half);
+    std::memcpy(&x, bytes + 4 * k, 4);
+    return x;
+  };
   constexpr size_t kOften = size_t{1} << 16;
   uint64_t odd = 0, nan = 0;
   for (size_t k = 0; k < count; k++) {
-    uint32_t bits;
-    std::memcpy(&bits, x + k, 4);
-    odd += (bits & 0x7f800000u) == 0x7f800000u;
-    if (k % kOften == kOften - 1) host::note_touched(4 * kOften);
+    odd += !std::isfinite(number(k));
+    if (k % kOften == kOften - 1) host::note_touched((halves ? 2 : 4) * kOften);
   }
   if (!odd) return "";
   bool mask = true;
   for (size_t k = 0; k < count; k++) {
-    nan += std::isnan(x[k]);
-    mask &= x[k] == 0 || x[k] == 1 || std::isinf(x[k]);
+    const float x = number(k);
+    nan += std::isnan(x);
+    mask &= x == 0 || x == 1 || std::isinf(x);
   }
   if (mask) return "";
   return "'" + name + "' " + (nan ? std::to_string(nan) + " NaN" : "") +
@@ -313,17 +332,18 @@ std::string count_not_finite(const std::string& name, const graph::Constant& con
 }  // namespace
 
 std::string say_not_finite(const graph::Model& model) {
-  std::set<graph::ValueId> used;
+  std::map<graph::ValueId, DType> used;
   collect_constants(model.graph, &used);
   std::string list;
   size_t count = 0;
-  for (const graph::ValueId id : used) {
+  for (const auto& [id, dtype] : used) {
     const graph::Constant* constant = model.constant(id);
-    if (!constant || constant->dtype != DType::kF32 || constant->elements() < 2 || !constant->bytes)
+    const DType held = dtype == DType::kF32 ? DType::kF32 : DType::kU8;
+    if (!constant || constant->dtype != held || constant->elements() < 2 || !constant->bytes)
       continue;
     const std::string& name = model.values[size_t(id)].name;
     const std::string said =
-        count_not_finite(name.empty() ? "constant " + std::to_string(id) : name, *constant);
+        count_not_finite(name.empty() ? "constant " + std::to_string(id) : name, *constant, dtype);
     if (said.empty() || count++ >= kNamedAtMost) continue;
     list += (list.empty() ? "" : ", ") + said;
   }

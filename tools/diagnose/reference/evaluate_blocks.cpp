@@ -86,7 +86,8 @@ Tensor grouped_linear(Evaluator& e, const Node& node) {
                  own = rows_of({{0, row}, w.at}, expert * outputs, outputs);
     double* const to = y.at.data() + begin * outputs;
     if (e.dtype(node.inputs[1]) == DType::kU8) {
-      Operand q(DType::kU8, some), panels = weights_of(own, type.value());
+      Operand q(block_weights::type_of_x(block_format(*type)), some),
+          panels = weights_of(own, type.value());
       const Tensor part = run_oracle(OpCode::kBlockLinear, *type, {q.at(), panels.at()},
                                      DType::kF32, {end - begin, outputs});
       std::copy(part.at.begin(), part.at.end(), to);
@@ -119,7 +120,7 @@ std::vector<Tensor> evaluate_blocks(Evaluator& e, const Node& node) {
     dims.push_back(e.in(node, 0).dims[1] / f.bytes * f.unit);
     return {run_oracle(OpCode::kBlockGather, type, {w.at(), indices.at()}, DType::kF32, dims)};
   }
-  Operand x(DType::kU8, e.in(node, 0)), w = weights_of(e.in(node, 1), type);
+  Operand x(block_weights::type_of_x(f), e.in(node, 0)), w = weights_of(e.in(node, 1), type);
   dims.back() = e.in(node, 1).dims[0];
   std::vector<Operand> floats;
   for (size_t i = 2; i < 4; i++)

@@ -30,7 +30,7 @@ void block_quantize(NodeContext& context) {
   const BlockFormat f = format_of(context);
   Dims x = context.dims(0);
   const int64_t k = x.empty() ? -1 : x.back().value().value_or(-1);
-  if (context.dtype(0) != DType::kF32 || k < 0 || k % f.unit != 0)
+  if (context.dtype(0) != DType::kF32 || k < 0 || k % f.unit != 0 || f.is_float())
     context.corrupt("its input is " + std::string(dtype_text(context.dtype(0))) + " " + text(x) +
                     ", expected f32 rows of whole blocks of " + std::to_string(f.unit));
   x.back() = Dim(block_weights::quantized_row_bytes(f, k));
@@ -41,10 +41,11 @@ void block_linear(NodeContext& context) {
   const BlockFormat f = format_of(context);
   const int64_t k = row_of_weights(context, 1, f);
   Dims x = context.dims(0);
-  const int64_t row = block_weights::quantized_row_bytes(f, k);
-  if (context.dtype(0) != DType::kU8 || x.empty() || x.back().value() != row)
+  const int64_t row = block_weights::row_of_x(f, k);
+  const DType dtype = block_weights::type_of_x(f);
+  if (context.dtype(0) != dtype || x.empty() || x.back().value() != row)
     context.corrupt("its input is " + std::string(dtype_text(context.dtype(0))) + " " + text(x) +
-                    ", expected rows of " + std::to_string(row) + " bytes");
+                    ", expected " + dtype_text(dtype) + " rows of " + std::to_string(row));
   x.back() = context.dims(1)[0];
   context.set(0, DType::kF32, std::move(x));
 }
@@ -59,11 +60,13 @@ void block_gather(NodeContext& context) {
 void grouped_linear(NodeContext& context) {
   const Dims x = context.dims(0), w = context.dims(1), ends = context.dims(2);
   Dim row = w[2];
-  if (context.dtype(1) == DType::kU8) {
+  DType dtype = context.dtype(1);
+  if (dtype == DType::kU8) {
     const BlockFormat f = format_of(context);
-    row = Dim(block_weights::quantized_row_bytes(f, row_of_weights(context, 1, f, 3)));
+    row = Dim(block_weights::row_of_x(f, row_of_weights(context, 1, f, 3)));
+    dtype = block_weights::type_of_x(f);
   }
-  if (context.dtype(0) != context.dtype(1))
+  if (context.dtype(0) != dtype)
     context.corrupt("its x is " + std::string(dtype_text(context.dtype(0))) + " and its weights " +
                     dtype_text(context.dtype(1)));
   if (x[1] != row)

@@ -47,7 +47,8 @@ struct ImportOptions {
   int32_t slots = 0;
   /// Tokens that a run may check behind the next one.
   int32_t lookup = 0;
-  bool keep_blocks = true;  // weights in blocks of a GGUF stay so where there are kernels
+  bool keep_blocks = true;  // weights in blocks stay so where there are kernels
+  bool keep_halves = true;  // the same of f16 and bf16
   /// Only of a model that has integers.
   ExactTo exact_to = ExactTo::kDefault;
   /// By name of an input: the extents of tensors that will be fed to it, axes in front (steps of a

@@ -53,6 +53,7 @@ class Parts {
 
   /// Once for all products of one input.
   ValueId quantized(ValueId x, BlockType type) {
+    if (block_format(type).is_float()) return x;
     const auto [known, is_new] = quantized_.try_emplace({x, type}, kAbsent);
     if (is_new) known->second = b_.emit(op::BlockQuantize, {x}, typed(type));
     return known->second;

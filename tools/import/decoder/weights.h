@@ -33,7 +33,11 @@ struct Matrix {
 class Weights {
  public:
   Weights(const TensorSource& source, aten::Builder& b, const importer::ImportOptions& options)
-      : source_(source), b_(b), keep_blocks_(options.keep_blocks), quantizer_(source, options) {}
+      : source_(source),
+        b_(b),
+        keep_blocks_(options.keep_blocks),
+        keep_halves_(options.keep_halves),
+        quantizer_(source, options) {}
 
   bool has(Role role, Part part, int64_t layer) const {
     return source_.has(source_.name(role, part, layer));
@@ -78,13 +82,21 @@ class Weights {
     if (const auto type = quantizer_.type_of(role, each[0], columns))
       return {add_blocks(name, *type, dims, quantizer_.blocks(role, *type, each, columns, {})),
               type};
+    std::optional<BlockType> blocks = blocks_of(each[0], columns);
+    for (const SourceTensor& tensor : each)
+      if (blocks != blocks_of(tensor, columns)) blocks = std::nullopt;
     std::vector<uint8_t> all;
     for (const SourceTensor& tensor : each) {
-      const std::vector<uint8_t> one = widen(source_, tensor, columns, {});
-      if (all.empty()) all.reserve(one.size() * size_t(count));
-      host::append_weights(all, one.data(), one.size());
+      const std::vector<uint8_t> one =
+          blocks ? std::vector<uint8_t>() : widen(source_, tensor, columns, {});
+      const uint8_t* const from = blocks ? tensor.bytes.data : one.data();
+      const size_t size = blocks ? size_t(tensor.bytes.size) : one.size();
+      if (all.empty()) all.reserve(size * size_t(count));
+      host::append_weights(all, from, size);
     }
-    return {add_constant(name, DType::kF32, dims, std::move(all)), std::nullopt};
+    return {blocks ? add_blocks(name, *blocks, dims, std::move(all))
+                   : add_constant(name, DType::kF32, dims, std::move(all)),
+            blocks};
   }
   /// f32 [length], each `shift` more than the source's.
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
@@ -180,10 +192,15 @@ class Weights {
   }
   /// The type of its blocks, where kernels take them.
   std::optional<BlockType> blocks_of(const SourceTensor& tensor, int64_t columns) const {
-    if (!tensor.block || !keep_blocks_) return std::nullopt;
-    std::string name = tensor.block->name;
-    for (char& c : name) c = char(std::tolower(c));
-    const std::optional<BlockType> type = graph::find_block_type(name);
+    std::optional<BlockType> type;
+    if (tensor.block && keep_blocks_) {
+      std::string name = tensor.block->name;
+      for (char& c : name) c = char(std::tolower(c));
+      type = graph::find_block_type(name);
+    } else if (!tensor.block && keep_halves_) {
+      if (tensor.element == checkpoint::ElementType::kF16) type = BlockType::kF16;
+      if (tensor.element == checkpoint::ElementType::kBf16) type = BlockType::kBF16;
+    }
     return type && columns % block_format(*type).unit == 0 ? type : std::nullopt;
   }
   /// Rows as the source has their bytes.
@@ -223,7 +240,7 @@ class Weights {
 
   const TensorSource& source_;
   aten::Builder& b_;
-  const bool keep_blocks_;
+  const bool keep_blocks_, keep_halves_;
   Quantizer quantizer_;
   std::map<std::string, Matrix> made_;
   std::set<std::string> used_;

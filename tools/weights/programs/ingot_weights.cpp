@@ -196,6 +196,7 @@ class Reader {
     ElementType type = ElementType::kF32;
     std::vector<int64_t> dims;
     bool known = false;
+    bool may_be_halves = false;  // of which type, the weight says
   };
   const Constant& constant(uint32_t id, const std::string& where) {
     if (id >= storages_.size())
@@ -247,6 +248,10 @@ class Reader {
     }
     if (packing == Packing::kDense && stored == DType::kInvalid)
       out.storage = checkpoint::held_storage(std::move(held));
+    else if (may_be_halves(type.dtype, packing, &out.dims))
+      out.may_be_halves = true, out.type = ElementType::kF16,
+      out.storage = std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims, 2,
+                                                    elements / 2);
     else if (can_unpack(packing))
       out.storage = std::make_shared<PackedStorage>(std::move(held), stored, packing, out.dims,
                                                     size_t(dtype_bytes(type.dtype)), elements);
@@ -308,7 +313,8 @@ class Reader {
         refuse(where + ": its size overflows");
     if (uint64_t(view.elements()) != expected)
       refuse(where + ": its view and its shape have different sizes");
-    const bool narrows = t->type != held.type;
+    if (held.may_be_halves && t->type == ElementType::kBf16) view.type = t->type;
+    const bool narrows = t->type != view.type;
     if (narrows && (held.type != ElementType::kF32 ||
                     (t->type != ElementType::kF16 && t->type != ElementType::kBf16 &&
                      t->type != ElementType::kF64)))
@@ -334,10 +340,10 @@ class Reader {
       Tensor t;
       t.path = {text(value->name())};
       const Constant& held = constant(i, "constant '" + t.path[0] + "'");
-      if (!held.storage) {
+      if (!held.storage || held.may_be_halves) {
         if (lost_++ < 3)
-          lost_names_ +=
-              (lost_names_.empty() ? "'" : ", '") + t.path[0] + "' (stored for Winograd)";
+          lost_names_ += (lost_names_.empty() ? "'" : ", '") + t.path[0] +
+                         (held.may_be_halves ? "' (in blocks)" : "' (stored for Winograd)");
         continue;
       }
       t.type = held.type;

@@ -4,12 +4,21 @@
 #include <cstring>
 
 #include "runtime/base/checked_math.h"
+#include "runtime/op/block_linear.h"
 #include "tools/files/spill_file.h"
 
 namespace ingot::weights {
 
 bool can_unpack(Packing packing) {
   return packing != Packing::kWinogradF43 && packing != Packing::kBlocks32;
+}
+
+bool may_be_halves(DType dtype, Packing packing, std::vector<int64_t>* dims) {
+  if (packing != Packing::kBlocks32 || dtype != DType::kU8 || dims->size() != 2 ||
+      dims->back() % block_format(BlockType::kF16).bytes)
+    return false;
+  dims->back() /= 2;
+  return true;
 }
 
 std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
@@ -32,6 +41,9 @@ std::vector<uint8_t> unpack(Packing packing, const std::vector<int64_t>& dims,
     for (int64_t i = 0; i < rest; i++) {
       int64_t from = o;  // vector16
       if (packing == Packing::kPanels16) from = (o / kPanel * rest + i) * kPanel + o % kPanel;
+      if (packing == Packing::kBlocks32)
+        from = (o / block_weights::kOutputs * rest + i) * block_weights::kOutputs +
+               o % block_weights::kOutputs;
       if (packing == Packing::kDepthwise16) from = i * padded + o;
       if (packing == Packing::kPanels16x4)
         from = (((o / kPanel * runs + i / run) * groups + i % run / 4) * kPanel + o % kPanel) * 4 +
