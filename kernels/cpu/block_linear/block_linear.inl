@@ -71,23 +71,7 @@ void block_linear_of(const BlockJob& job, int64_t rows, const Team& team) {
 
 template <class V>
 void rows_times(const BlockJob& job, BlockType type, int64_t rows, const Team& team) {
-  switch (type) {
-    case BlockType::kQ4_0: return block_linear_of<V, BlockType::kQ4_0>(job, rows, team);
-    case BlockType::kQ4_1: return block_linear_of<V, BlockType::kQ4_1>(job, rows, team);
-    case BlockType::kQ5_0: return block_linear_of<V, BlockType::kQ5_0>(job, rows, team);
-    case BlockType::kQ5_1: return block_linear_of<V, BlockType::kQ5_1>(job, rows, team);
-    case BlockType::kQ8_0: return block_linear_of<V, BlockType::kQ8_0>(job, rows, team);
-    case BlockType::kQ4_K: return block_linear_of<V, BlockType::kQ4_K>(job, rows, team);
-    case BlockType::kQ5_K: return block_linear_of<V, BlockType::kQ5_K>(job, rows, team);
-    case BlockType::kQ6_K: return block_linear_of<V, BlockType::kQ6_K>(job, rows, team);
-    case BlockType::kQ2_K: return block_linear_of<V, BlockType::kQ2_K>(job, rows, team);
-    case BlockType::kQ3_K: return block_linear_of<V, BlockType::kQ3_K>(job, rows, team);
-    case BlockType::kIQ4_NL: return block_linear_of<V, BlockType::kIQ4_NL>(job, rows, team);
-    case BlockType::kIQ4_XS: return block_linear_of<V, BlockType::kIQ4_XS>(job, rows, team);
-    case BlockType::kMXFP4: return block_linear_of<V, BlockType::kMXFP4>(job, rows, team);
-    case BlockType::kF16:
-    case BlockType::kBF16: return;  // float_blocks.inl
-  }
+  with_codes(type, [&](auto own) { block_linear_of<V, decltype(own)::kType>(job, rows, team); });
 }
 
 }  // namespace blocks

@@ -95,18 +95,13 @@ void quantize_rows(const TensorView& x, const TensorView& y, int zero, const Tea
   }
 }
 
-template <class V, int last = kBlockTypes - 1>
-void quantize_as(BlockType type, const TensorView& x, const TensorView& y, const Team& team) {
-  constexpr BlockType kOwn = BlockType(last);
-  if constexpr (!block_format(kOwn).is_float())
-    if (type == kOwn)
-      return quantize_rows<V, first_alike(kOwn, sums_alike)>(x, y, block_format(kOwn).zero, team);
-  if constexpr (last > 0) quantize_as<V, last - 1>(type, x, y, team);
-}
-
 template <class V>
 Status quantize(const OpArguments& a, const Team& team) {
-  quantize_as<V>(a.as<BlockQuantizeAttributes>().type, a.inputs[0], a.outputs[0], team);
+  with_codes(a.as<BlockQuantizeAttributes>().type, [&](auto own) {
+    constexpr BlockType kOwn = decltype(own)::kType;
+    quantize_rows<V, first_alike(kOwn, sums_alike)>(a.inputs[0], a.outputs[0],
+                                                    block_format(kOwn).zero, team);
+  });
   return {};
 }
 

@@ -68,6 +68,19 @@ struct LevelBytes {
 template <BlockType t, int zero>
 constexpr LevelBytes<t, zero> kLevelBytes;
 
+template <BlockType t>
+struct OfType {
+  static constexpr BlockType kType = t;
+};
+/// Calls f(OfType<type>()) where that is a type of codes.
+template <int last = kBlockTypes - 1, class F>
+void with_codes(BlockType type, const F& f) {
+  constexpr BlockType kOwn = BlockType(last);
+  if constexpr (!block_format(kOwn).is_float())
+    if (type == kOwn) return f(OfType<kOwn>());
+  if constexpr (last > 0) with_codes<last - 1>(type, f);
+}
+
 /// The first type whose sums and scales are laid out alike: one kernel serves both.
 template <class Alike>
 constexpr BlockType first_alike(BlockType type, Alike alike) {

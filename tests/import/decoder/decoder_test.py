@@ -195,10 +195,11 @@ def check_split(checks, ingot, metadata, tensors, whole, tokens):
 
 
 def write_safetensors(path, tensors):
+    kinds = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64"}
     header, data = {}, b""
     for name, array in tensors.items():
-        offsets = [len(data), len(data) + array.nbytes]
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": offsets}
+        offsets, kind = [len(data), len(data) + array.nbytes], kinds[array.dtype.name]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
         data += array.tobytes()
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)

@@ -96,6 +96,19 @@ def check_extracted(checks, ingot, source):
     checks.check(same and not lost, "what was extracted is the source's", done.output[-300:])
 
 
+def check_odd_numbers(checks, ingot):
+    """A matrix of 16 bits that holds what is no number is named."""
+    metadata, tensors = small_mixture("F16")
+    table = tensors["token_embd.weight"].astype(np.float16)
+    table[3, 5:8] = np.inf, np.nan, -np.inf
+    tensors["token_embd.weight"] = table
+    source = ingot.folder / "odd.gguf"
+    write_gguf(source, metadata, tensors)
+    done = ingot.convert(source)
+    named = "1 NaN and 2 infinite" in done.output and "token_embd" in done.output
+    checks.check(named, "NaN of 16 bits is named", done.output[-300:])
+
+
 def main():
     args = ingot_parser(__doc__).parse_args()
     checks = Checks("mixtures of experts")
@@ -103,6 +116,8 @@ def main():
     for kind in [*BLOCKS, *FLOATS]:
         with work_folder() as folder:
             check_kind(checks, Ingot(args.ingot, folder, suffix=".gguf"), kind, tokens)
+    with work_folder() as folder:
+        check_odd_numbers(checks, Ingot(args.ingot, folder, suffix=".gguf"))
     return checks.finish()
 
 

@@ -8,7 +8,6 @@ do it: logits beside those of the same weights in f32, and refusals.
 
 import json
 import pathlib
-import struct
 import sys
 
 try:
@@ -19,12 +18,18 @@ except ImportError:  # stage models has a Python with it
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
-from decoder_test import CONTEXT, VOCABULARY, WIDTH, folder_of, small_llama  # noqa: E402
+from decoder_test import (  # noqa: E402
+    CONTEXT,
+    VOCABULARY,
+    WIDTH,
+    folder_of,
+    small_llama,
+    write_safetensors,
+)
 from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 GROUP, HIDDEN = 32, 64
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, 17)
-NAMES = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64"}
 AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]  # outputs of a word, from the lowest bits on
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": GROUP, "desc_act": False}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm"}
@@ -75,18 +80,6 @@ def parts_of(kind, codes, scales, zeros):
         "scales": scales.T,
         "g_idx": (np.arange(codes.shape[1]) // GROUP).astype(np.int32),
     }
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, array in tensors.items():
-        content = np.ascontiguousarray(array).tobytes()
-        offsets = [len(data), len(data) + len(content)]
-        kind = NAMES[array.dtype.name]
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
-        data += content
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 class Folder:

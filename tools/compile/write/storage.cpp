@@ -10,11 +10,11 @@
 #include <set>
 
 #include "runtime/base/widen.h"
-#include "runtime/op/block_linear.h"
 #include "tools/compile/write/program_encoder.h"
 #include "tools/files/half.h"
 #include "tools/files/spill_file.h"
 #include "tools/files/suggest.h"
+#include "tools/graph/block_type.h"
 
 namespace ingot::convert {
 namespace {
@@ -285,10 +285,10 @@ void collect_constants(const graph::Graph& graph, std::map<graph::ValueId, DType
     if (node.dead) continue;
     for (const graph::ValueId id : node.inputs) used->try_emplace(id, DType::kF32);
     if (node.op == op::BlockLinear || node.op == op::BlockGather || node.op == op::GroupedLinear) {
-      const std::string type = node.text(attr::type, "");
-      const DType dtype = type == block_type_name(BlockType::kF16)    ? DType::kF16
-                          : type == block_type_name(BlockType::kBF16) ? DType::kBF16
-                                                                      : DType::kF32;
+      const std::optional<BlockType> type = graph::find_block_type(node.text(attr::type, ""));
+      const DType dtype = type == BlockType::kF16    ? DType::kF16
+                          : type == BlockType::kBF16 ? DType::kBF16
+                                                     : DType::kF32;
       (*used)[node.inputs[node.op == op::BlockGather ? 0 : 1]] = dtype;
     }
     for (const auto& inner : node.subgraphs()) collect_constants(*inner, used);
@@ -298,9 +298,21 @@ void collect_constants(const graph::Graph& graph, std::map<graph::ValueId, DType
 /// "'conv.weight' 3 NaN and 1 infinite", or "".
 std::string count_not_finite(const std::string& name, const graph::Constant& constant,
                              DType dtype) {
+  constexpr size_t kOften = size_t{1} << 16;
   const uint8_t* const bytes = constant.as<uint8_t>();
   const bool halves = dtype != DType::kF32;
   const size_t count = size_t(constant.elements()) / (halves ? 2 : 1);
+  // of what is no number all bits of the exponent are set
+  const auto count_odd = [&](auto exponent) {
+    uint64_t odd = 0;
+    for (size_t k = 0; k < count; k++) {
+      auto bits = exponent;
+      std::memcpy(&bits, bytes + k * sizeof bits, sizeof bits);
+      odd += (bits & exponent) == exponent;
+      if (k % kOften == kOften - 1) host::note_touched(sizeof bits * kOften);
+    }
+    return odd;
+  };
   const auto number = [&](size_t k) {
     float x;
     uint16_t half;
@@ -309,13 +321,11 @@ std::string count_not_finite(const std::string& name, const graph::Constant& con
     std::memcpy(&x, bytes + 4 * k, 4);
     return x;
   };
-  constexpr size_t kOften = size_t{1} << 16;
-  uint64_t odd = 0, nan = 0;
-  for (size_t k = 0; k < count; k++) {
-    odd += !std::isfinite(number(k));
-    if (k % kOften == kOften - 1) host::note_touched((halves ? 2 : 4) * kOften);
-  }
+  const uint64_t odd = dtype == DType::kF16    ? count_odd(uint16_t{0x7c00})
+                       : dtype == DType::kBF16 ? count_odd(uint16_t{0x7f80})
+                                               : count_odd(0x7f800000u);
   if (!odd) return "";
+  uint64_t nan = 0;
   bool mask = true;
   for (size_t k = 0; k < count; k++) {
     const float x = number(k);
