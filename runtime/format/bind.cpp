@@ -309,7 +309,7 @@ TensorType value_type(const ProgramDef& program, const BoundProgram& bound, int3
   TensorType type;
   if (value < 0) return type;
   const ValueDef& v = program.values[size_t(value)];
-  type.dtype = v.dtype;
+  type.dtype = bound.has_bf16_weights && v.may_stay_bf16 ? DType::kBF16 : v.dtype;
   type.packing = v.packing;
   type.rank = v.rank;
   for (int i = 0; i < v.rank; i++) type.dims[i] = dim_value(bound, v.dims[i]);

@@ -62,8 +62,8 @@ uint32_t attribute_bytes(OpCode op);
   const char* decode_##name(const fb::Instruction& instruction, void* to) {          \
     return decode(*instruction.attributes_as_##name(), new (to) name##Attributes()); \
   }
-/// Of convolutions and products: what kernels of a CPU may round operands to.
-void allow_half_products(ReducedPrecision precision, OpCode op, void* attributes);
+/// Of convolutions and products that are not exact: what kernels of a CPU may round operands to.
+void allow_half_products(ReducedPrecision precision, const fb::Instruction& from, void* attributes);
 /// Of one stage of a chain of bytes.
 const char* decode_quantized_stage(const fb::QuantizedConv2d& from, QuantizedConv2dAttributes* to);
 const char* decode_activation(const fb::ActivationSpec* from, ActivationSpec* to);

@@ -95,14 +95,16 @@ const char* decode(const fb::Recurrent& from, RecurrentAttributes* to) {
 
 }  // namespace
 
-void allow_half_products(ReducedPrecision precision, OpCode op, void* attributes) {
-  if (op == OpCode::kConv2d)
+void allow_half_products(ReducedPrecision precision, const fb::Instruction& from,
+                         void* attributes) {
+  if (const fb::Conv2d* conv = from.attributes_as_Conv2d(); conv && !conv->exact())
     static_cast<Conv2dAttributes*>(attributes)->reduced_precision = precision;
-  if (op == OpCode::kLinear)
+  if (const fb::Linear* linear = from.attributes_as_Linear(); linear && !linear->exact())
     static_cast<LinearAttributes*>(attributes)->reduced_precision = precision;
-  if (op != OpCode::kChain) return;
-  ChainAttributes& chain = *static_cast<ChainAttributes*>(attributes);
-  for (uint32_t i = 0; i < chain.stage_count; i++) chain.stages[i].reduced_precision = precision;
+  const fb::Chain* const chain = from.attributes_as_Chain();
+  for (uint32_t i = 0; chain && i < static_cast<ChainAttributes*>(attributes)->stage_count; i++)
+    if (!chain->stages()->Get(i)->exact())
+      static_cast<ChainAttributes*>(attributes)->stages[i].reduced_precision = precision;
 }
 
 INGOT_DECODER(Conv2d)

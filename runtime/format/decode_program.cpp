@@ -108,7 +108,7 @@ Status decode_value(const FileView& file, const fb::Value* from, int32_t index, 
   for (uint32_t i = 0; i < rank; i++) to->dims[i] = from->dims()->Get(i);
   to->row_stride = from->row_stride();
   to->segment = from->segment();
-  to->widened_block = 0;
+  to->widened_block = 0, to->may_stay_bf16 = false;
   to->segment_offset = from->segment_offset();
   to->inline_data = from->inline_data() ? from->inline_data()->Data() : nullptr;
   // replaced by what the type says once that was compared
@@ -187,7 +187,7 @@ Status decode_instruction(InstructionWalk* walk, const fb::Instruction* from) {
     return fail_instruction(walk->detail, Code::kMeaningInvalid, rule, walk->index, 0, 0, at);
   if (const CustomSupport* const custom = row->contract->custom)
     INGOT_TRY(decode_custom_operator(walk, *from, *custom, at));
-  allow_half_products(walk->precision, to->op, walk->attributes);
+  allow_half_products(walk->precision, *from, walk->attributes);
   walk->attributes += attribute_bytes(to->op);
   to->input_count = uint16_t(vector_size(from->inputs()));
   to->output_count = uint16_t(vector_size(from->outputs()));

@@ -79,6 +79,8 @@ struct BoundProgram {
   const uint64_t* root_offset = nullptr;
   // by instruction: resolved (no symbolic dimension left in Slice or Pad)
   const void* const* attributes = nullptr;
+  // ValueDef::may_stay_bf16 are bf16: of a session on the CPU alone, which sets it
+  bool has_bf16_weights = false;
 };
 
 /// Bytes that bind_program() needs, validation's own working memory (used during the call only)

@@ -87,6 +87,7 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
                                     s.value_resolving, detail));
   INGOT_TRY(validate_plan_shape(p, detail));
   find_shown_parts(p, a.values, s.value_seen, s.state_seen, s.chain);
+  if (table.takes_bf16_weights && p.widened_bytes) find_bf16_weights(a.values, &p);
   *out = p;
   return {};
 }

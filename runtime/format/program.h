@@ -56,6 +56,8 @@ struct ValueDef {
   bool shows_in_whole;
   // constants: kF16 or kBF16 where the file has that and the kernels see f32; else kInvalid
   DType stored;
+  // stored: kernels of the CPU see bf16, where BoundProgram::has_bf16_weights
+  bool may_stay_bf16;
   int32_t alias_of;
   int32_t root;      // the value whose storage this one lives in; itself when alias is kNone
   Dim alias_offset;  // elements
@@ -161,6 +163,7 @@ struct ProgramDef {
   bool has_key_batches = false;        // feature "key_batches"
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;
+  uint64_t widened_beside_bf16 = 0;        // of those that may not stay bf16, which lie first
   uint32_t max_operands = 0;               // inputs and outputs of the instruction that has most
   const uint8_t* program_bytes = nullptr;  // where the FlatBuffer lies in memory
   uint64_t program_offset = 0;             // and in the file

@@ -34,6 +34,8 @@ inline bool known_dim(const ProgramDef& program, Dim dim) {
 /// constant_bytes. `scratch` has one entry a value.
 Status validate_values(const FileView& file, ProgramDef* program, ValueDef* values,
                        int32_t* scratch, ErrorDetail* detail);
+/// Finds ValueDef::may_stay_bf16, and places anew what is widened. @pre all else is validated
+void find_bf16_weights(ValueDef* values, ProgramDef* program);
 /// Ports and states against values; names unique. `order` has room for the longest list of ports or
 /// symbols, `seen` is zero and has one entry a value.
 Status validate_ports(const ProgramDef& program, uint32_t* order, uint8_t* seen,

@@ -57,6 +57,7 @@ void chain_extents(const OpArguments& a, Extents* stages) {
                : Extents{
                      stages[i - 1].n, stages[i - 1].oh, stages[i - 1].ow, stages[i - 1].o, 0, 0, 0};
     e.o = a.inputs[1 + 2 * i].dims[0];
+    e.has_bf16_weights = a.inputs[1 + 2 * i].dtype == DType::kBF16;
     if (!output_extent(e.h, s.pad_top, s.pad_bottom, s.kernel_h, s.stride_h, s.dilation_h, &e.oh))
       e.oh = 0;
     if (!output_extent(e.w, s.pad_left, s.pad_right, s.kernel_w, s.stride_w, s.dilation_w, &e.ow))

@@ -132,6 +132,8 @@ struct KernelTable {
   // known
   uint32_t products_per_ns = 0;
   CustomOperators custom = {};
+  // products that bf16 programs round read weights of bf16 as they lie
+  bool takes_bf16_weights = false;
 };
 
 /// First row that supports the arguments; null when there is none.

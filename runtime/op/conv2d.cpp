@@ -82,7 +82,7 @@ static bool add_group_panels(const Conv2dAttributes& t, const Extents& e, uint64
 static bool cover_halves(const Conv2dAttributes& t, const Extents& e, uint64_t* bytes) {
   int64_t rows;
   uint64_t halves;
-  if (t.reduced_precision == ReducedPrecision::kNone) return true;
+  if (!is_rounded(t.reduced_precision)) return true;
   if (!checked_mul(e.n, e.oh, &rows) || !checked_mul(rows, e.ow, &rows) ||
       !half_products::scratch(t, e, rows, &halves))
     return false;
@@ -175,16 +175,13 @@ uint32_t conv2d_in_place(const OpArguments& a) {
 ScratchNeed conv2d_scratch(const OpArguments& a, int threads) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   ScratchNeed need;
-  return conv::conv2d_scratch(t, conv::extents(t, a.inputs[0], a.outputs[0]), threads, &need)
-             ? need
-             : ScratchNeed{};
+  return conv::conv2d_scratch(t, conv::extents(a), threads, &need) ? need : ScratchNeed{};
 }
 
 ScratchNeed conv2d_scratch_bound(const OpArguments& a, int threads) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
   ScratchNeed need;
-  const conv::Extents e = conv::extents(t, a.inputs[0], a.outputs[0]);
-  return conv::conv2d_scratch_bound(t, e, threads, &need) ? need : ScratchNeed{};
+  return conv::conv2d_scratch_bound(t, conv::extents(a), threads, &need) ? need : ScratchNeed{};
 }
 
 }  // namespace

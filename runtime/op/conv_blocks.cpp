@@ -12,6 +12,12 @@ Extents extents(const Conv2dAttributes& t, const TensorType& x, const TensorType
   return e;
 }
 
+Extents extents(const OpArguments& a) {
+  Extents e = extents(a.as<Conv2dAttributes>(), a.inputs[0], a.outputs[0]);
+  e.has_bf16_weights = a.inputs[1].dtype == DType::kBF16;
+  return e;
+}
+
 int64_t window_h(const Conv2dAttributes& t) {
   return int64_t(t.dilation_h) * (int64_t(t.kernel_h) - 1) + 1;
 }

@@ -32,8 +32,11 @@ struct Segment {
 
 struct Extents {
   int64_t n = 0, h = 0, w = 0, c = 0, oh = 0, ow = 0, o = 0;
+  bool has_bf16_weights = false;  // as half_products::reads_bf16() has it
 };
 Extents extents(const Conv2dAttributes& t, const TensorType& x, const TensorType& y);
+/// Of a Conv2d.
+Extents extents(const OpArguments& a);
 
 /// Input rows and columns that one window covers.
 int64_t window_h(const Conv2dAttributes& t);

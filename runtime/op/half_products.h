@@ -47,6 +47,12 @@ bool pays(int64_t c, int64_t o, int64_t rows);
 /// pay: measured with AMX. Windows are rounded by whole groups of eight channels.
 bool pays_in_tiles(int64_t taps, int64_t c, int64_t o, int64_t rows);
 
+/// Whether weights of bf16 may be read as they lie, by products of however many rows: those of x86
+/// where rounding pays.
+bool reads_bf16(int64_t taps, int64_t c, int64_t o);
+/// The same of an instruction's operand, whose dims are numbers.
+bool reads_bf16(OpCode op, const void* attributes, uint32_t operand, const int64_t* dims);
+
 /// A convolution, or a stage of a chain; `rows`: output pixels that are computed together.
 bool takes(const Conv2dAttributes& t, const conv::Extents& e);
 bool scratch(const Conv2dAttributes& t, const conv::Extents& e, int64_t rows, uint64_t* bytes);

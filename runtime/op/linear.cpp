@@ -104,10 +104,11 @@ ScratchNeed linear_scratch(const OpArguments& a, int) {
 }  // namespace
 
 bool linear_in_halves(const OpArguments& a) {
-  return a.as<LinearAttributes>().reduced_precision != ReducedPrecision::kNone &&
+  return is_rounded(a.as<LinearAttributes>().reduced_precision) &&
          !linear_weights::has_quantized_weights(a) &&
-         half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
-                             a.outputs[0].rows());
+         half_products::pays(
+             a.inputs[0].row_length(), a.outputs[0].row_length(),
+             a.inputs[1].dtype == DType::kBF16 ? half_products::kRows : a.outputs[0].rows());
 }
 
 int64_t linear_weights::block_count(uint32_t block, int64_t k) {

@@ -21,11 +21,12 @@ uint64_t place(BumpAllocator* cursor, uint64_t bytes, uint64_t alignment) {
 
 /// Parts of which nothing but widened constants is used have no place: kNoOffset, and 0 for the
 /// others.
-void find_parts(const OpenModel& model, uint64_t* offsets) {
+void find_parts(const OpenModel& model, const Layout& layout, uint64_t* offsets) {
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) offsets[i] = 0;
   const auto mark = [&](bool widened, uint64_t to) {
     for (const ValueDef& value : model.program.values)
-      if (value.kind == ValueKind::kConstant && !value.inline_data && is_widened(value) == widened)
+      if (value.kind == ValueKind::kConstant && !value.inline_data &&
+          is_widened_in(layout, value) == widened)
         offsets[value.segment] = to;
   };
   mark(true, kNoOffset);
@@ -34,15 +35,15 @@ void find_parts(const OpenModel& model, uint64_t* offsets) {
 
 /// Parts at the head. A mapped part takes the whole pages that hold it, and lies in them as in the
 /// file.
-void place_weights(const OpenModel& model, WeightsForm form, uint64_t page, BumpAllocator* cursor,
-                   uint64_t* weights_bytes) {
-  find_parts(model, model.workspace.part_offsets);
+void place_weights(const OpenModel& model, const Layout& layout, uint64_t page,
+                   BumpAllocator* cursor, uint64_t* weights_bytes) {
+  find_parts(model, layout, model.workspace.part_offsets);
   for (uint32_t i = 0; i < model.file.weight_part_count; i++) {
     const PartEntry part = weight_part(model.file, i);
     uint64_t* at = &model.workspace.part_offsets[i];
     if (*at == kNoOffset) continue;
     *weights_bytes += part.bytes;
-    if (form == WeightsForm::kMapped) {
+    if (layout.weights == WeightsForm::kMapped) {
       const uint64_t beside = part.offset & (page - 1);
       *at = place(cursor, beside + part.bytes, page) + beside;
     } else {
@@ -94,6 +95,7 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
   BumpAllocator cursor(nullptr), apart(nullptr);  // apart: weights that all sessions share
   const bool shares = !on_host && p.device.interface->shares_weights;
   BumpAllocator* weights = shares ? &apart : &cursor;
+  l.has_bf16_weights = p.planned.bound.has_bf16_weights;
   l.f16_weights = os::kHasOtherDevices && holds_f16_weights(model, p.device);
   if (l.f16_weights) {
     for (uint32_t i = 0; i < model.file.weight_part_count; i++)
@@ -102,12 +104,14 @@ Status lay_out(const OpenModel& model, const SessionRequest& request, const Prep
     l.weights_bytes = model.f16_weights.bytes;
     l.constants = place(weights, l.weights_bytes, kWidenedBlock);
   } else if (l.weights != WeightsForm::kInPlace) {
-    place_weights(model, l.weights, page, weights, &l.weights_bytes);
+    place_weights(model, l, page, weights, &l.weights_bytes);
     l.part_offsets = model.workspace.part_offsets;
   }
   l.writable = l.weights == WeightsForm::kMapped ? place(&cursor, 0, start) : 0;
-  if (model.program.widened_bytes && !l.f16_weights)
-    l.widened = place(weights, model.program.widened_bytes, kWidenedBlock);
+  if (!l.f16_weights)
+    l.widened_bytes =
+        l.has_bf16_weights ? model.program.widened_beside_bf16 : model.program.widened_bytes;
+  if (l.widened_bytes) l.widened = place(weights, l.widened_bytes, kWidenedBlock);
   BumpAllocator tables(nullptr);
   (void)carve_tables(model, p, &tables);
   const bool is_among = !p.scratch.places.empty();  // scratch among the activations
@@ -153,7 +157,7 @@ Requirements sum_up(const OpenModel& model, const Preparation& p) {
   r.weights_mapped = l.weights == WeightsForm::kMapped ? l.weights_bytes : 0;
   r.weights_copied = l.weights == WeightsForm::kCopied ? l.weights_bytes : 0;
   r.weights_in_place = l.weights == WeightsForm::kInPlace ? model.weights_bytes : 0;
-  r.weights_widened = l.f16_weights ? 0 : model.program.widened_bytes;
+  r.weights_widened = l.widened_bytes;
   r.state = p.planned.state_bytes;
   r.activations = l.activations_bytes - p.planned.state_bytes;
   r.scratch = l.scratch_bytes;

@@ -151,6 +151,7 @@ Status open_model(const ModelOrigin& origin, const OpenRequest& request, OpenMod
     model->with_custom.fallback = request.kernels;
     model->with_custom.products_per_ns = request.kernels->products_per_ns;
     model->with_custom.custom = request.custom;
+    model->with_custom.takes_bf16_weights = request.kernels->takes_bf16_weights;
     model->kernels = &model->with_custom;
   }
   model->copy_weights = request.copy_weights;

@@ -97,8 +97,9 @@ struct Layout {
       // no parts, nothing widened
       false;
   uint64_t constants = 0;
-  // constants that the file stores in 16 bits, as f32: ProgramDef::widened_bytes
-  uint64_t widened = 0;
+  // constants that the file stores in 16 bits, as f32: widened_bytes of them
+  uint64_t widened = 0, widened_bytes = 0;
+  bool has_bf16_weights = false;  // BoundProgram's: some of those lie as they are stored
   uint64_t tables = 0, tables_bytes = 0;
   // where instructions have places of their own: what those take behind the activations
   uint64_t scratch = 0, scratch_bytes = 0;
@@ -116,6 +117,11 @@ struct Layout {
   // there `tables` are the constants of the program, from this one on
   const uint8_t* inline_first = nullptr;
 };
+
+/// Whether a constant is f32 there and 16 bits in the file.
+inline bool is_widened_in(const Layout& layout, const ValueDef& value) {
+  return is_widened(value) && !(layout.has_bf16_weights && value.may_stay_bf16);
+}
 
 struct Preparation {
   Device device;

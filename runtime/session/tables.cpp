@@ -261,7 +261,8 @@ const uint8_t* constant_address(const OpenModel& model, const Layout& layout, co
     return base + layout.constants +
            kWidenedBlock *
                model.f16_weights.places[size_t(&value - model.program.values.data)].block;
-  if (is_widened(value)) return base + layout.widened + kWidenedBlock * value.widened_block;
+  if (is_widened_in(layout, value))
+    return base + layout.widened + kWidenedBlock * value.widened_block;
   if (layout.weights != WeightsForm::kInPlace)
     return base + layout.part_offsets[value.segment] + value.segment_offset;
   return model.source.memory + weight_part(model.file, value.segment).offset + value.segment_offset;

@@ -146,9 +146,9 @@ Status check_read_parts(const OpenModel& model, const Layout& layout, ErrorDetai
 
 Status widen_weights(const OpenModel& model, const Layout& layout, uint8_t* base, Device* device,
                      ErrorDetail* detail) {
-  if (!model.program.widened_bytes) return {};
+  if (!layout.widened_bytes) return {};
   for (const ValueDef& value : model.program.values) {
-    if (!is_widened(value)) continue;
+    if (!is_widened_in(layout, value)) continue;
     uint8_t* to = base + layout.widened + kWidenedBlock * value.widened_block;
     if (device)
       INGOT_TRY(upload_widened(model, value, *device, to, detail));

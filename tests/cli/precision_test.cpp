@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr int kSide = 32, kChannels = 16;
+constexpr float kMixed = 6;       // of those whose error bf16 makes a little too large
 constexpr float kBetween = 50;    // scale of logits that f16 bears and bf16 does not
 constexpr int kChainedSide = 96;  // what lies between its convolutions is 576 KiB
 
@@ -80,6 +81,7 @@ Ran convert(const Folder& folder, const std::string& source, const std::string& 
             const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {"convert",     source,   "-o", folder / "net.ingot",
                                     "--precision", precision};
+  if (precision == "bf16") words.insert(words.end(), {"--winograd", "off"});  // which is f32
   words.insert(words.end(), more.begin(), more.end());
   return run(words);
 }
@@ -150,7 +152,9 @@ TEST_CASE(
     CHECK(has(text.out, "Precision: " + precision + " is off by "));
     CHECK(has(text.out, "so exact was written"));
     // but for the record it is the file that --precision exact makes
-    REQUIRE(run({"convert", source, "-o", folder / "exact.ingot"}).exit == 0);
+    REQUIRE(run({"convert", source, "-o", folder / "exact.ingot", "--winograd",
+                 precision == "bf16" ? "off" : "auto"})
+                .exit == 0);
     const Json exact = Json::parse(run({"inspect", folder / "exact.ingot", "--json"}).out);
     CHECK(exact["precision_check"].is_null());
     CHECK(file["program_bytes"] == exact["program_bytes"]);
@@ -224,6 +228,40 @@ TEST_CASE("precision: what bf16 loses and f16 does not is fp16") {
   const Json file = inspected(folder);
   CHECK(file["precision"] == "fp16");
   CHECK(file["precision_check"]["losses"].size() == 2);
+}
+
+TEST_CASE("precision: where bf16 misses by little, the products that cost most stay f32") {
+  OnnxGraph g;
+  g.input("image", {1, 3, kSide, kSide});
+  conv3x3(g, "image", "a", 3, 32, 0.3f, 1).node("Relu", {"a"}, {"b"});
+  conv3x3(g, "b", "c", 32, 64, 0.1f, 2).node("Relu", {"c"}, {"d"});
+  g.initializer("we", {32, 64, 1, 1}, drawn(32 * 64, 0.2f, 3))
+      .node("Conv", {"d", "we"}, {"e"})
+      .node("Relu", {"e"}, {"f"})
+      .initializer("wl", {32, 32, 1, 1}, drawn(32 * 32, kMixed, 4))
+      .node("Conv", {"f", "wl"}, {"logits"})
+      .node("Sigmoid", {"logits"}, {"map"});
+  const Folder folder;
+  const std::string source = spilled(folder, g.output("map").bytes());
+  const Ran ran = convert(folder, source, "bf16");
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == 0);
+  const Json file = inspected(folder), check = file["precision_check"];
+  CHECK(file["precision"] == "bf16");
+  CHECK(check["products"] == 3);
+  REQUIRE(check["losses"].size() == 2);
+  CHECK(check["losses"][0]["precision"] == "bf16");
+  CHECK(check["losses"][0]["error"].get<double>() > check["losses"][0]["allowed"].get<double>());
+  CHECK(check["losses"][1]["error"].get<double>() <= check["losses"][1]["allowed"].get<double>());
+  const uint64_t exact = check["exact_products"].get<uint64_t>();
+  CHECK(exact >= 1);
+  CHECK(exact <= 2);
+  CHECK(has(ran.err, "with " + std::to_string(exact) + " of 3 products in f32 by "));
+  CHECK(has(run({"inspect", folder / "net.ingot"}).out, " of 3 products in f32 by "));
+  // f32 weights are those of products that stay f32, of the stem and biases
+  CHECK(has(ran.err, std::to_string(3 - exact) + " constants are stored as bf16"));
+  const Ran refused = convert(folder, source, "bf16", {"--precision-check", "refuse"});
+  CHECK(refused.exit == 0);  // within the tolerance it is
 }
 
 TEST_CASE("precision: on a GPU and on one lane of a CPU a bf16 file gives the bits of a fast one") {

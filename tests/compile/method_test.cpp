@@ -77,6 +77,30 @@ TEST_CASE("choose_methods: a file for flash has no winograd unless a budget asks
   CHECK(count_winograd(choose_methods(model, options, {})) == 1);
 }
 
+TEST_CASE("choose_methods: bf16 has winograd where that is twice as quick, and what stays exact") {
+  graph::Model model = layers({{1, 64, 64, 128, 128}, {1, 10, 10, 256, 256}, {1, 56, 56, 16, 16}});
+  for (uint32_t i = 0; i < 3; i++) model.graph.nodes[i].sources = {i};
+  const auto is_winograd = [&](const ConvertOptions& options) {
+    const MethodChoices choices = choose_methods(model, options, {});
+    std::string all;
+    for (const graph::Node& node : model.graph.nodes)
+      all += choices.at(&node).method == ConvMethod::kWinogradF43 ? 'w' : '-';
+    return all;
+  };
+  ConvertOptions options;
+  CHECK(is_winograd(options) == "www");
+  for (const char* precision : {"fast", "fp16"}) {
+    set_precision(options, precision);
+    CHECK(is_winograd(options) == "---");
+  }
+  set_precision(options, "bf16");
+  CHECK(is_winograd(options) == "w-w");
+  options.exact_sources = {1};
+  CHECK(is_winograd(options) == "www");
+  options.winograd = WinogradMode::kOff;
+  CHECK(is_winograd(options) == "---");
+}
+
 TEST_CASE("choose_methods: strides, dilation and nchw input stay direct") {
   const std::pair<graph::AttributeName, graph::Attribute> others[] = {
       {attr::strides, std::vector<int64_t>{2, 1}},

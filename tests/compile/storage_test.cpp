@@ -183,6 +183,48 @@ void expect_rounded_run(const std::string& source, const ConvertOptions& given, 
 
 }  // namespace
 
+TEST_CASE("storage: weights that a bf16 program rounds are bf16, what stays exact is f32") {
+  const auto layers = [] {
+    CoreGraph g;
+    const ValueId x = g.input("x", {4, 64});
+    const ValueId a = g.node(op::Linear, {x, g.weights({96, 64}), g.weights({96})}, {4, 96}),
+                  b = g.node(op::Linear, {a, g.weights({64, 96})}, {4, 64});
+    g.output(b);
+    return std::move(g.model);
+  };
+  ConvertOptions options;
+  options.precision = 3, options.bf16_weights = true;
+  const auto answer = [&](const char* isa) {
+    const ConversionResult made = convert_model(layers(), options);
+    return run(made.file, kernels_of(isa), 1, {});
+  };
+  const ConversionResult both = convert_model(layers(), options);
+  REQUIRE(both.report.storage.tensors.size() == 2);  // biases are added in f32
+  CHECK(both.report.storage.bytes_after == 2 * 2 * 96 * 64);
+  // f32 only where a processor does not read bf16
+  const bool reads = cpu_kernels("avx512bf16") && !cpu_kernels("amxbf16");
+  CHECK(answer(nullptr).widened == (reads ? 0 : 4 * 2 * 96 * 64));
+  CHECK(answer("scalar").widened == 4 * 2 * 96 * 64);
+  const Answer rounded = answer("scalar");
+  CHECK(run(rounded_on_the_host(both.file), kernels_of("scalar"), 1, {}).outputs ==
+        rounded.outputs);
+  CHECK(distance(answer(nullptr), rounded) < 0.03);
+
+  const graph::Model model = layers();
+  const std::vector<uint32_t>&first = model.graph.nodes[0].sources,
+        &second = model.graph.nodes[1].sources;
+  options.exact_sources = {first.begin(), first.end()};
+  CHECK(convert_model(layers(), options).report.storage.tensors.size() == 1);
+  options.exact_sources.insert(second.begin(), second.end());
+  const ConversionResult exact = convert_model(layers(), options);
+  CHECK(exact.report.storage.tensors.empty());
+  // no CPU rounds anything then
+  options.precision = 0, options.bf16_weights = false;
+  const Answer in_f32 = run(convert_model(layers(), options).file, kernels_of(nullptr), 1, {});
+  CHECK(run(exact.file, kernels_of(nullptr), 1, {}).outputs == in_f32.outputs);
+  if (reads) CHECK(answer(nullptr).outputs == in_f32.outputs);
+}
+
 TEST_CASE(
     "storage: weights are halved, biases too small to gain stay, and the report says what it "
     "cost") {

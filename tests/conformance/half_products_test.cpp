@@ -338,3 +338,122 @@ TEST_CASE("halves: scratch is that of f32 where nothing may be of halves, and ne
       CHECK(in_bf16 == in_f16);
     }
 }
+
+namespace {
+
+Tensor run_alone(const KernelEntry& kernel, const void* attributes,
+                 const std::vector<TensorView>& inputs, Tensor y, uint64_t scratch) {
+  const OpArguments a = {attributes, inputs.data(), &y.view(), uint16_t(inputs.size()), 1};
+  std::vector<double> memory(scratch / sizeof(double) + 8);
+  Team team;
+  team.scratch = memory.data();
+  CHECK(kernel.run(a, team).ok());
+  return y;
+}
+
+/// f32 panels and the same numbers as bf16, which they are.
+struct BothWeights {
+  Tensor dense, f32, bf16;
+  BothWeights(std::vector<int64_t> dims, int64_t k) {
+    const Weights w = random_weights(Packing::kPanels16, dims, 5, k);
+    dense = to_bf16(w.dense), f32 = w.packed;
+    bf16 = Tensor(DType::kBF16, dims, 0, Packing::kPanels16);
+    const std::vector<float> packed = pack_weights(
+        Packing::kPanels16, dims,
+        std::span<const float>(dense.view().as<float>(), size_t(dense.view().elements())));
+    for (size_t i = 0; i < packed.size(); i++) {
+      uint32_t bits;
+      std::memcpy(&bits, &packed[i], sizeof bits);
+      f32.view().as<float>()[i] = packed[i];
+      bf16.view().as<uint16_t>()[i] = uint16_t(bits >> 16);
+    }
+  }
+};
+
+/// With weights of bf16 `op` has one kernel, which gives the bits that its f32 panels give.
+/// inputs[1]: the weights.
+void check_bf16_weights(OpCode op, const void* attributes, std::vector<TensorView> inputs,
+                        const BothWeights& w, const Tensor& y, const Tensor& x) {
+  inputs[0] = x.view(), inputs[1] = w.bf16.view();
+  const OpArguments in_bf16 = {attributes, inputs.data(), &y.view(), uint16_t(inputs.size()), 1};
+  for (const char* isa : built_isas())
+    if (const KernelTable* const table = cpu_kernels(isa)) {
+      CAPTURE(isa);
+      CHECK((find_kernel(*table, op, in_bf16) != nullptr) == table->takes_bf16_weights);
+    }
+  const KernelTable* const table = cpu_kernels("avx512bf16");
+  if (!table) return;
+  const KernelEntry* const kernel = find_kernel(*table, op, in_bf16);
+  REQUIRE(kernel != nullptr);
+  const uint64_t scratch = kernel->contract->scratch(in_bf16, 1).per_thread_bytes;
+  const Tensor found = run_alone(*kernel, attributes, inputs, y, scratch);
+  inputs[1] = w.f32.view();
+  int64_t first = 0;
+  const bool as_f32 = y.view().rows() < 16;  // with panels of f32, of which a chain decides itself
+  if (!as_f32) CHECK(found.same_bits(run_alone(*kernel, attributes, inputs, y, scratch), &first));
+  const Tensor rounded = to_bf16(x);
+  inputs[0] = rounded.view(), inputs[1] = w.dense.view();
+  const OpArguments dense = {attributes, inputs.data(), &y.view(), uint16_t(inputs.size()), 1};
+  const KernelEntry* const oracle = find_kernel(*oracle_kernels(), op, dense);
+  REQUIRE(oracle != nullptr);
+  const Tensor expected = run_alone(*oracle, attributes, inputs, y, scratch);
+  double worst = 0;
+  for (int64_t i = 0; i < y.view().elements(); i++)
+    worst =
+        std::max(worst, std::fabs(found.at(i) - expected.at(i)) / (1 + std::fabs(expected.at(i))));
+  CHECK(worst < 1e-5);
+}
+
+}  // namespace
+
+TEST_CASE("halves: weights of bf16 are read as they lie, for however few rows") {
+  if (!cpu_kernels("avx512bf16")) std::printf("[skip] no avx512bf16 kernels on this machine\n");
+  for (const int64_t rows : {1, 3, 8, 16, 17, 90, 300})
+    for (const int64_t k : {24, 65, 128, 1100})
+      for (const int64_t o : {22, 48, 250}) {
+        if (!half_products::reads_bf16(1, k, o)) continue;
+        CAPTURE(rows);
+        CAPTURE(k);
+        CAPTURE(o);
+        LinearAttributes t;
+        t.activation = kReluSpec, t.reduced_precision = ReducedPrecision::kBf16;
+        const Tensor x = Tensor(DType::kF32, {rows, k}).random(1), y(DType::kF32, {rows, o});
+        check_bf16_weights(OpCode::kLinear, &t, {{}, {}}, BothWeights({o, k}, k), y, x);
+      }
+  for (const int64_t size : {1, 2, 5, 20})
+    for (const int64_t c : {24, 72})
+      for (const uint32_t kernel : {1u, 3u}) {
+        CAPTURE(size);
+        CAPTURE(c);
+        CAPTURE(kernel);
+        Conv2dAttributes t;
+        t.kernel_h = t.kernel_w = kernel;
+        t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = kernel / 2;
+        t.reduced_precision = ReducedPrecision::kBf16;
+        const Tensor x = Tensor(DType::kF32, {1, size, size, c}).random(1),
+                     y(DType::kF32, {1, size, size, 40});
+        check_bf16_weights(OpCode::kConv2d, &t, {{}, {}},
+                           BothWeights({40, kernel, kernel, c}, kernel * kernel * c), y, x);
+        ChainAttributes chain;
+        chain.stage_count = 1, chain.band_rows = 2, chain.stages[0] = t;
+        check_bf16_weights(OpCode::kChain, &chain, {{}, {}, {}},
+                           BothWeights({40, kernel, kernel, c}, kernel * kernel * c), y, x);
+      }
+}
+
+TEST_CASE("halves: which weights may be bf16") {
+  CHECK(half_products::reads_bf16(1, 24, 22));
+  CHECK_FALSE(half_products::reads_bf16(1, 20, 64));  // padding
+  CHECK_FALSE(half_products::reads_bf16(9, 20, 64));  // taps of half a group
+  CHECK_FALSE(half_products::reads_bf16(1, 64, 7));   // half of a panel
+  CHECK_FALSE(half_products::reads_bf16(9, 16, 16));  // rounding rows takes longer
+  Conv2dAttributes t;
+  const int64_t dims[] = {64, 3, 3, 32};
+  CHECK_FALSE(half_products::reads_bf16(OpCode::kConv2d, &t, 1, dims));  // an exact program
+  t.reduced_precision = ReducedPrecision::kBf16;
+  CHECK(half_products::reads_bf16(OpCode::kConv2d, &t, 1, dims));
+  CHECK_FALSE(half_products::reads_bf16(OpCode::kConv2d, &t, 2, dims));
+  CHECK_FALSE(half_products::reads_bf16(OpCode::kMatMul, &t, 1, dims));
+  t.input_layout = ChannelLayout::kNchw;
+  CHECK_FALSE(half_products::reads_bf16(OpCode::kConv2d, &t, 1, dims));
+}

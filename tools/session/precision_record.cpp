@@ -34,6 +34,9 @@ void put_precision_record(const PrecisionRecord& record, MetadataEntries* entrie
                           loss.precision + " " + in_digits(loss.error) + " of " +
                               in_digits(loss.allowed) + " at " + loss.output);
   }
+  if (record.products)
+    entries->emplace_back(key + ".exact", std::to_string(record.exact_products) + " of " +
+                                              std::to_string(record.products));
   if (!record.why.empty()) entries->emplace_back(key + ".why", record.why);
 }
 
@@ -65,6 +68,9 @@ std::optional<PrecisionRecord> precision_record(const MetadataEntries& entries) 
     loss.precision = precision, loss.output = text->substr(size_t(name));
     record->losses.push_back(std::move(loss));
   }
+  if (const std::string* const exact = value_of(key + ".exact"))
+    (void)sscanf(exact->c_str(), "%" SCNu64 " of %" SCNu64, &record->exact_products,
+                 &record->products);
   if (const std::string* const why = value_of(key + ".why")) record->why = *why;
   return record;
 }
@@ -74,7 +80,10 @@ std::string text_of(const PrecisionRecord& record) {
   for (const PrecisionRecord::Loss& loss : record.losses) {
     const bool is_same = !text.empty() && loss.output == record.losses[0].output &&
                          std::isfinite(record.losses[0].error);
-    text += (text.empty() ? "" : ", ") + loss.precision;
+    text += text.empty() ? "" : ", ";
+    text += loss.precision != kMixed ? loss.precision
+                                     : "with " + std::to_string(record.exact_products) + " of " +
+                                           std::to_string(record.products) + " products in f32";
     if (is_same && std::isfinite(loss.error))
       text += " by " + in_digits(loss.error);
     else if (std::isfinite(loss.error))

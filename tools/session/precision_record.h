@@ -12,7 +12,7 @@ namespace ingot::cli {
 
 struct PrecisionRecord {
   struct Loss {
-    std::string precision;
+    std::string precision;          // kMixed: bf16 with some products exact
     double error = 0, allowed = 0;  // parts of the output's largest number
     std::string output;
   };
@@ -22,12 +22,15 @@ struct PrecisionRecord {
   std::string inputs;
   uint64_t runs = 0;
   std::vector<Loss> losses;  // in the order in which they were tried
+  // of those that bf16 would round, in a file where some stay exact
+  uint64_t exact_products = 0, products = 0;
   std::string why;
 
   bool holds() const { return asked == written; }
 };
 
 const char* precision_name(uint8_t precision);
+inline constexpr const char* kMixed = "mixed";
 
 using MetadataEntries = std::vector<std::pair<std::string, std::string>>;
 void put_precision_record(const PrecisionRecord& record, MetadataEntries* entries);

@@ -8,15 +8,16 @@
 namespace ingot::cpu {
 namespace {
 
-inline bool chain_supports(const OpArguments& a) {
+inline bool are_packed(const OpArguments& a, bool or_bf16) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   for (uint32_t i = 0; i < t.stage_count; i++) {
     const Packing packing =
         t.stages[i].method == ConvMethod::kDirect ? Packing::kPanels16 : Packing::kDepthwise16;
-    if (!is_packed(a.inputs[1 + 2 * i], a.optional(int(2 + 2 * i)), packing)) return false;
+    if (!is_packed(a.inputs[1 + 2 * i], a.optional(int(2 + 2 * i)), packing, or_bf16)) return false;
   }
   return true;
 }
+inline bool chain_supports(const OpArguments& a) { return are_packed(a, false); }
 
 // Stages store whole vectors of a ring's channels, those of the shortest tile.
 #if defined(INGOT_SIMD_AVX2)

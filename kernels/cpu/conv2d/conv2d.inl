@@ -8,12 +8,15 @@
 namespace ingot::cpu {
 namespace {
 
-inline bool is_packed(const TensorView& w, const TensorView* bias, Packing packing) {
-  return w.packing == packing && (!bias || bias->packing == Packing::kVector16);
+inline bool is_packed(const TensorView& w, const TensorView* bias, Packing packing,
+                      bool or_bf16 = false) {
+  return (w.dtype == DType::kF32 || (or_bf16 && w.dtype == DType::kBF16)) && w.packing == packing &&
+         (!bias || bias->packing == Packing::kVector16);
 }
-inline bool conv2d_is(const OpArguments& a, ConvMethod method, Packing packing) {
+inline bool conv2d_is(const OpArguments& a, ConvMethod method, Packing packing,
+                      bool or_bf16 = false) {
   return a.as<Conv2dAttributes>().method == method &&
-         is_packed(a.inputs[1], a.optional(2), packing);
+         is_packed(a.inputs[1], a.optional(2), packing, or_bf16);
 }
 inline bool conv2d_direct_supports(const OpArguments& a) {
   return conv2d_is(a, ConvMethod::kDirect, Packing::kPanels16);
@@ -37,7 +40,7 @@ struct Conv2dCall {
   Epilogue epilogue;
   explicit Conv2dCall(const OpArguments& a)
       : t(a.as<Conv2dAttributes>()),
-        e(conv::extents(t, a.inputs[0], a.outputs[0])),
+        e(conv::extents(a)),
         x(a.inputs[0]),
         y(a.outputs[0]),
         residual(a.optional(3)),

@@ -15,26 +15,28 @@ inline HalfJob half_conv_job(const ConvJob& j, const conv::Extents& e, int64_t r
   h.in = {j.in.at,   j.in.h,     j.in.w, j.in.pixel_stride, j.in.row_stride, e.h * j.in.row_stride,
           j.in.ring, j.in.origin};
   h.windows = j.t;
-  h.weights = j.weights, h.bias = j.bias, h.out = j.out.at, h.out_stride = j.out.pixel_stride;
+  h.weights = j.weights, h.has_bf16_weights = e.has_bf16_weights, h.bias = j.bias, h.out = j.out.at,
+  h.out_stride = j.out.pixel_stride;
   if (is_pointwise(*j.t)) h.windows = nullptr, h.a = j.in.at, h.a_stride = j.in.pixel_stride;
   h.o = j.out.c, h.residual = j.residual, h.epilogue = j.epilogue, h.scratch = j.scratch;
   (void)half_products::blocks(h.taps, e.c, rows, &h.blocks);  // checked by the contract
   return h;
 }
 
-/// Whether kernels of that format compute it.
+/// Whether kernels of that format compute it. Weights of bf16 nobody else reads.
 template <class Format>
 bool half_conv_takes(const Conv2dAttributes& t, const conv::Extents& e) {
   return t.reduced_precision == Format::kPrecision && half_products::takes(t, e) &&
-         Format::pays(int64_t{t.kernel_h} * t.kernel_w, e.c, e.o, e.n * e.oh * e.ow);
+         (e.has_bf16_weights
+              ? Format::kTakesBf16Weights
+              : Format::pays(int64_t{t.kernel_h} * t.kernel_w, e.c, e.o, e.n * e.oh * e.ow));
 }
 
 template <class Format>
 bool half_conv2d_supports(const OpArguments& a) {
   const Conv2dAttributes& t = a.as<Conv2dAttributes>();
-  return conv2d_direct_supports(a) &&
-         half_conv_takes<Format>(t, conv::extents(t, a.inputs[0], a.outputs[0])) &&
-         Format::may_run();
+  return conv2d_is(a, ConvMethod::kDirect, Packing::kPanels16, true) &&
+         half_conv_takes<Format>(t, conv::extents(a)) && Format::may_run();
 }
 
 template <class Format>
@@ -52,10 +54,12 @@ bool half_chain_supports(const OpArguments& a) {
   const ChainAttributes& t = a.as<ChainAttributes>();
   conv::Extents stages[kMaxChainStages];
   conv::chain_extents(a, stages);
-  bool any = false;
-  for (uint32_t i = 0; i < t.stage_count; i++)
-    any = any || half_conv_takes<Format>(t.stages[i], stages[i]);
-  return any && chain_supports(a) && Format::may_run();
+  bool any = false, all = true;
+  for (uint32_t i = 0; i < t.stage_count; i++) {
+    const bool takes = half_conv_takes<Format>(t.stages[i], stages[i]);
+    any = any || takes, all = all && (takes || !stages[i].has_bf16_weights);
+  }
+  return any && all && are_packed(a, true) && Format::may_run();
 }
 
 /// Output rows [rows) of a stage: runs of rows that lie together.

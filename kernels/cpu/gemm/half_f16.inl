@@ -187,6 +187,7 @@ struct F16Format {
   static constexpr ReducedPrecision kPrecision = ReducedPrecision::kF16;
   static constexpr bool pays(int64_t, int64_t, int64_t, int64_t) { return true; }
   static constexpr bool may_run() { return true; }
+  static constexpr bool kTakesBf16Weights = false;
   static constexpr int64_t kTogether = 8;
 
   INGOT_INLINE static void put(float32x4_t low, float32x4_t high, int64_t, uint16_t* to) {

@@ -66,7 +66,7 @@ void pack_tile(const HalfJob& j, int64_t row, int64_t count, int64_t n, uint16_t
 
 template <class Format>
 void pack_panel(const HalfJob& j, int64_t panel, uint16_t* to) {
-  const float* from = j.weights + panel * j.taps * j.c * kPanel;
+  const float* from = static_cast<const float*>(j.weights) + panel * j.taps * j.c * kPanel;
   const int64_t padding = j.blocks.channels - j.c;
   const int64_t rows = padding ? j.c : j.taps * j.c;
   for (int64_t t = 0; t < j.taps * j.c; t += rows, from += rows * kPanel)
@@ -75,7 +75,8 @@ void pack_panel(const HalfJob& j, int64_t panel, uint16_t* to) {
 
 /// Sums of a row of a panel in f32, in the contract's order.
 inline void sum_in_f32(const HalfJob& j, int64_t row, int64_t panel, float* sums) {
-  const float *w = j.weights + panel * j.taps * j.c * kPanel, *bias = bias_at(j.bias, panel);
+  const float *w = static_cast<const float*>(j.weights) + panel * j.taps * j.c * kPanel,
+              *bias = bias_at(j.bias, panel);
   float32x4_t acc[4];
   for (int i = 0; i < 4; i++) acc[i] = vld1q_f32(bias + 4 * i);
   for_taps(j, row, [&](const float* from) {

@@ -7,6 +7,7 @@
 //   kPrecision                 attributes that ask for it
 //   pays(taps, c, o, rows)     whether it is quicker than f32, where half_products::takes() it
 //   may_run()                  whether the system lets it; asked when a kernel is chosen
+//   kTakesBf16Weights          whether weights may be bf16
 #pragma once
 #include "kernels/cpu/gemm/gemm.inl"
 #include "runtime/op/half_products.h"
@@ -32,8 +33,9 @@ struct HalfJob {
   int64_t a_stride = 0;
   int64_t taps = 1, c = 0;
   half_products::Blocks blocks;
-  const float* weights = nullptr;  // panels16 [.][tap][channel][16]
-  const float* bias = nullptr;     // vector16 or null
+  const void* weights = nullptr;  // panels16 [.][tap][channel][16]
+  bool has_bf16_weights = false;  // of bf16; else of f32
+  const float* bias = nullptr;    // vector16 or null
   // Output and residual (or null) of row `first`; those behind it lie behind it.
   float* out = nullptr;
   const float* residual = nullptr;

@@ -39,6 +39,7 @@ struct PairFormat {
     return half_products::pays_in_tiles(taps, c, o, rows);
   }
   static constexpr bool may_run() { return true; }
+  static constexpr bool kTakesBf16Weights = true;
 };
 
 INGOT_INLINE __m512i round_32(__m512 low, __m512 high) {
@@ -134,26 +135,38 @@ inline void pack_pair_tile(const HalfJob& j, int64_t row, int64_t n, uint16_t* t
   }
 }
 
+/// Two rows of a panel, or one and zeros, as rounded to bf16.
+INGOT_INLINE __m512i two_rows(const float* from, bool is_one) {
+  return round_32(V::load(from), is_one ? V::zero() : V::load(from + kPanel));
+}
+INGOT_INLINE __m512i two_rows(const uint16_t* from, bool is_one) {
+  return is_one ? _mm512_zextsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))
+                : _mm512_loadu_si512(from);
+}
+
 /// `rows` rows of a panel as pairs, an odd one with zeros; where the next go.
-INGOT_INLINE uint16_t* pack_pairs(const float* from, int64_t rows, uint16_t* to) {
+template <class Number>
+INGOT_INLINE uint16_t* pack_pairs(const Number* from, int64_t rows, uint16_t* to) {
   alignas(64) static constexpr uint16_t kTurn[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                      21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                      11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const __m512i turn = _mm512_load_si512(kTurn);
   for (int64_t i = 0; i + 2 <= rows; i += 2, from += 2 * kPanel, to += 2 * kPanel) {
-    V::prefetch(from + kPrefetch), V::prefetch(from + kPrefetch + kPanel);
-    _mm512_storeu_si512(
-        to, _mm512_permutexvar_epi16(turn, round_32(V::load(from), V::load(from + kPanel))));
+    V::prefetch(reinterpret_cast<const float*>(from) + kPrefetch);
+    if constexpr (sizeof(Number) == sizeof(float)) V::prefetch(from + kPrefetch + kPanel);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi16(turn, two_rows(from, false)));
   }
   if (rows % 2 == 0) return to;
-  _mm512_storeu_si512(to, _mm512_permutexvar_epi16(turn, round_32(V::load(from), V::zero())));
+  _mm512_storeu_si512(to, _mm512_permutexvar_epi16(turn, two_rows(from, true)));
   return to + 2 * kPanel;
 }
 
 inline void pack_pair_panel(const HalfJob& j, int64_t panel, int64_t k, uint16_t* to) {
   const int64_t rows = j.taps * j.c;
   uint16_t* const end = to + k * kPanel;
-  to = pack_pairs(j.weights + panel * rows * kPanel, rows, to);
+  const int64_t first = panel * rows * kPanel;
+  to = j.has_bf16_weights ? pack_pairs(static_cast<const uint16_t*>(j.weights) + first, rows, to)
+                          : pack_pairs(static_cast<const float*>(j.weights) + first, rows, to);
   for (; to < end; to += 2 * kPanel) _mm512_storeu_si512(to, _mm512_setzero_si512());
 }
 

@@ -15,8 +15,8 @@ constexpr auto kEntries = rows_of(kBf16Kernels);
 
 }  // namespace
 
-const KernelTable kAvx512Bf16Kernels = {"avx512bf16", kEntries.rows, kEntries.kCount,
-                                        &kAvx512VnniKernels, 256};
+const KernelTable kAvx512Bf16Kernels = {
+    "avx512bf16", kEntries.rows, kEntries.kCount, &kAvx512VnniKernels, 256, {}, true};
 
 #if INGOT_HAVE_AMXBF16
 namespace {
@@ -25,6 +25,7 @@ constexpr auto kAmxEntries = rows_of(kBf16KernelsOf<AmxFormat>);
 
 }  // namespace
 
+// A system may refuse tiles, so that weights are f32.
 const KernelTable kAmxBf16Kernels = {"amxbf16", kAmxEntries.rows, kAmxEntries.kCount,
                                      &kAvx512VnniKernels, 256};
 #endif

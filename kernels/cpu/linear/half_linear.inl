@@ -11,9 +11,11 @@ namespace {
 template <class Format>
 bool half_linear_supports(const OpArguments& a) {
   return a.as<LinearAttributes>().reduced_precision == Format::kPrecision && linear_in_halves(a) &&
-         linear_supports(a) &&
-         Format::pays(1, a.inputs[0].row_length(), a.outputs[0].row_length(),
-                      a.outputs[0].rows()) &&
+         linear_is_packed(a) &&
+         (a.inputs[1].dtype == DType::kBF16
+              ? Format::kTakesBf16Weights
+              : Format::pays(1, a.inputs[0].row_length(), a.outputs[0].row_length(),
+                             a.outputs[0].rows())) &&
          Format::may_run();
 }
 
@@ -22,7 +24,8 @@ Status half_linear(const OpArguments& a, const Team& team) {
   Epilogue epilogue;
   const GemmJob g = linear_job(a, &epilogue);
   HalfJob j;
-  j.a = g.a, j.a_stride = g.a_stride, j.c = g.k, j.weights = a.inputs[1].as<float>();
+  j.a = g.a, j.a_stride = g.a_stride, j.c = g.k, j.weights = a.inputs[1].data;
+  j.has_bf16_weights = a.inputs[1].dtype == DType::kBF16;
   j.bias = g.bias, j.out = g.out, j.out_stride = g.out_stride, j.o = g.o, j.residual = g.residual;
   j.epilogue = &epilogue, j.scratch = static_cast<char*>(team.scratch);
   const int64_t rows = a.outputs[0].rows();

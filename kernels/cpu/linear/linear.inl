@@ -7,10 +7,14 @@
 namespace ingot::cpu {
 namespace {
 
-inline bool linear_supports(const OpArguments& a) {
+inline bool linear_is_packed(const OpArguments& a) {
   const TensorView* bias = a.optional(2);
   return !linear_weights::has_quantized_weights(a) && a.inputs[1].packing == Packing::kPanels16 &&
          (!bias || bias->packing == Packing::kVector16);
+}
+
+inline bool linear_supports(const OpArguments& a) {
+  return a.inputs[1].dtype == DType::kF32 && linear_is_packed(a);
 }
 
 /// All but the weights.

@@ -2,7 +2,7 @@
 #include "tools/cli/conversion/precision_fallback.h"
 
 #include "tools/cli/output/terminal.h"
-#include "tools/diagnose/precision/check_precision.h"
+#include "tools/diagnose/precision/mixed_precision.h"
 #include "tools/files/output_file.h"
 #include "tools/files/standard_streams.h"
 #include "tools/session/precision_record.h"
@@ -17,22 +17,57 @@ using precision::PrecisionQuestion;
 
 namespace {
 
-constexpr uint8_t kExact = 0;
+constexpr uint8_t kExact = 0, kBf16 = 3;
+// A GPU multiplies a bf16 file in tf32, whose three more bits must bring every product within what
+// is allowed, also those that a CPU has in f32.
+constexpr double kTf32Times = 8;
+
+struct Choice {
+  uint8_t precision;
+  std::vector<uint32_t> exact;  // instructions that stay f32
+};
+
+/// What stays f32 so that bf16 holds. Empty: nothing is known that does.
+std::vector<uint32_t> mix(PrecisionCheck* check, const PrecisionLoss& whole, Progress* progress,
+                          PrecisionRecord* record) {
+  if (!(whole.error <= kTf32Times * whole.allowed)) return {};
+  const auto mixed = precision::mix_precisions(
+      check, [&](double done) { progress->show("looking for products that stay f32", done); });
+  if (!mixed) return {};
+  record->exact_products = mixed->exact.size(), record->products = mixed->products;
+  record->losses.push_back({kMixed, mixed->loss.error, mixed->loss.allowed, mixed->loss.output});
+  return mixed->exact;
+}
 
 /// Tries the precision that was asked for, then the next ones; the first that holds.
-uint8_t choose(PrecisionCheck* check, uint8_t asked, PrecisionRecord* record) {
+Choice choose(PrecisionCheck* check, uint8_t asked, Progress* progress, PrecisionRecord* record) {
   for (uint8_t precision = asked; precision != kExact; precision--) {
     const std::optional<PrecisionLoss> loss = check->loss_in(GpuPrecision(precision));
-    if (!loss) return precision;  // nobody knows
+    if (!loss) return {precision, {}};  // nobody knows
     record->losses.push_back({precision_name(precision), loss->error, loss->allowed, loss->output});
-    if (loss->holds()) return precision;
+    if (loss->holds()) return {precision, {}};
+    if (precision != kBf16) continue;
+    std::vector<uint32_t> exact = mix(check, *loss, progress, record);
+    if (!exact.empty()) return {precision, std::move(exact)};
   }
-  return kExact;
+  return {kExact, {}};
+}
+
+/// The source nodes of instructions.
+std::set<uint32_t> sources_of(const std::vector<uint32_t>& instructions,
+                              const convert::ProgramSpec& program) {
+  std::vector<const convert::InstructionSpec*> all;
+  for (const convert::SubprogramSpec& subprogram : program.subprograms)
+    for (const convert::InstructionSpec& each : subprogram.instructions) all.push_back(&each);
+  std::set<uint32_t> sources;
+  for (const uint32_t index : instructions)
+    sources.insert(all.at(index)->sources.begin(), all.at(index)->sources.end());
+  return sources;
 }
 
 /// What is known of the converted file, and the precision that it should have.
-uint8_t check_file(const PrecisionRequest& request, const convert::ConversionResult& result,
-                   uint8_t asked, PrecisionRecord* record) {
+Choice check_file(const PrecisionRequest& request, const convert::ConversionResult& result,
+                  uint8_t asked, PrecisionRecord* record) {
   Progress progress("checking --precision " + record->asked + " of " + request.source);
   progress.show("running");
   const host::TemporaryPath file(".ingot");
@@ -41,7 +76,7 @@ uint8_t check_file(const PrecisionRequest& request, const convert::ConversionRes
     convert::write_file(result.file, file.path());
   } catch (const host::Failure& failure) {
     record->why = failure.what();
-    return asked;
+    return {asked, {}};
   }
   PrecisionQuestion question;
   question.file = file.path();
@@ -59,7 +94,7 @@ uint8_t check_file(const PrecisionRequest& request, const convert::ConversionRes
     }
   }
   PrecisionCheck check(question);
-  const uint8_t chosen = choose(&check, asked, record);
+  Choice chosen = choose(&check, asked, &progress, record);
   record->why = host::with_stream_names(check.obstacle()), record->runs = check.runs();
   if (!record->why.empty() && record->losses.empty()) record->inputs = "", record->runs = 0;
   return chosen;
@@ -88,20 +123,20 @@ void apply_precision_fallback(const PrecisionRequest& request, convert::ConvertO
   record.asked = record.written = precision_name(asked);
   record.inputs = "off";
   if (request.mode != PrecisionCheckMode::kOff) {
-    const uint8_t chosen = check_file(request, *result, asked, &record);
-    record.written = precision_name(chosen);
+    const Choice chosen = check_file(request, *result, asked, &record);
+    record.written = precision_name(chosen.precision);
     const std::string head = request.source + ": ";
-    if (chosen != asked) {
+    if (!chosen.exact.empty()) {
+      note(head + text_of(record));
+      options->exact_sources = sources_of(chosen.exact, result->file.program);
+    }
+    if (chosen.precision != asked) {
       if (request.mode == PrecisionCheckMode::kRefuse)
         fail(Exit::kCheckFailed,
              head + text_of(record) + "; nothing was written; " + advice(record));
       note(head + text_of(record) + ": " + record.written + " is written instead; " +
            advice(record));
-      options->precision = chosen;
-      if (chosen == kExact)  // convolutions may become Winograd
-        *result = request.convert(*options);
-      else
-        result->file.program.precision = chosen;
+      options->precision = chosen.precision;
     }
     if (!record.why.empty()) {
       const std::string unknown =
@@ -113,6 +148,11 @@ void apply_precision_fallback(const PrecisionRequest& request, convert::ConvertO
            "--golden FILE.npz --device cuda tells on a GPU");
     }
   }
+  options->bf16_weights = options->precision == kBf16 && !options->keep_weights;
+  if (options->bf16_weights || options->precision == kExact)
+    *result = request.convert(*options);  // with those, or with more Winograd
+  else
+    result->file.program.precision = options->precision;
   put_precision_record(record, &result->file.metadata.entries);
 }
 

@@ -212,6 +212,8 @@ Json precision_check_of(const Metadata& metadata) {
           {"inputs", record->inputs},
           {"runs", record->runs},
           {"losses", losses},
+          {"products", record->products},
+          {"exact_products", record->exact_products},
           {"why_unknown", record->why},
           {"text", losses.empty() ? "" : text_of(*record)}};
 }

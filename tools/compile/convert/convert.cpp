@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/compile/convert/bf16_weights.h"
 #include "tools/compile/emit/emit.h"
 #include "tools/compile/emit/metadata.h"
 #include "tools/compile/emit/self_check.h"
@@ -146,8 +147,13 @@ ConversionResult convert_model(graph::Model&& model, const ConvertOptions& optio
   if (options.targets == std::vector<std::string>{"mcu"}) result.file.segment_alignment = 16;
   tell(options, "storage", 0.95);
   ConversionReport& report = result.report;
-  report.storage = store_constants(options.storage, result.file.segment_alignment,
-                                   options.name_weights, &result.file.program);
+  StorageOptions storage = options.storage;
+  if (options.bf16_weights && storage.dtype == DType::kF32) {
+    storage.dtype = DType::kBF16;
+    storage.constants = find_bf16_weights(result.file.program);
+  }
+  report.storage = store_constants(storage, result.file.segment_alignment, options.name_weights,
+                                   &result.file.program);
   report.weight_bytes -= report.storage.bytes_before - report.storage.bytes_after;
   if (const std::string said = report.storage.summary(); !said.empty())
     report.notes.push_back(said);

@@ -249,6 +249,17 @@ void Lowering::lower_nodes(const graph::Graph& graph, Block* block) {
     if (!node.dead) lower_node(node, block);
 }
 
+namespace {
+
+void keep_exact(Attributes* attributes) {
+  if (auto* const conv = std::get_if<Conv2dAttributes>(attributes))
+    conv->reduced_precision = ReducedPrecision::kExact;
+  if (auto* const linear = std::get_if<LinearAttributes>(attributes))
+    linear->reduced_precision = ReducedPrecision::kExact;
+}
+
+}  // namespace
+
 void Lowering::lower_node(const graph::Node& node, Block* block) {
   LoweredInstruction instruction;
   instruction.sources = node.sources;
@@ -271,6 +282,7 @@ void Lowering::lower_node(const graph::Node& node, Block* block) {
     const graph::Value& first = model_.values[size_t(node.inputs.at(0))];
     const size_t rank = first.constant ? first.constant->dims.size() : first.dims.size();
     instruction.attributes = attributes_of(node, rank, &instruction.extents);
+    if (stays_exact(node, options_)) keep_exact(&instruction.attributes);
     lower_weights(node, &instruction);
   }
   block->push_back(std::move(instruction));

@@ -15,6 +15,8 @@ namespace {
 constexpr double kFlopsPerStreamedByte = 6.4;
 constexpr double kInputTransformFlops = 400;   // of one 6x6 tile and channel, traffic included
 constexpr double kOutputTransformFlops = 200;  // of one 4x4 tile and output
+constexpr double kBf16Speed = 2;               // of its dot products, times that of f32
+constexpr uint8_t kBf16 = 3;                   // ConvertOptions::precision
 constexpr int64_t kLeastTiles = 7;
 constexpr int64_t kLeastChannels = 16;
 
@@ -68,8 +70,8 @@ void gather(const graph::Model& model, const graph::Graph& graph, const ConvertO
 
 }  // namespace
 
-double direct_cost(const ConvShape& s) {
-  return 2.0 * 9 * double(s.batch * s.out_h * s.out_w) * double(padded_weights(s)) +
+double direct_cost(const ConvShape& s, double speed) {
+  return 2.0 * 9 * double(s.batch * s.out_h * s.out_w) * double(padded_weights(s)) / speed +
          kFlopsPerStreamedByte * 9 * 4 * double(padded_weights(s));
 }
 
@@ -86,18 +88,24 @@ bool winograd_pays(const ConvShape& s) {
          tiles_of(s) >= kLeastTiles && winograd_cost(s) < direct_cost(s);
 }
 
+bool stays_exact(const graph::Node& node, const ConvertOptions& options) {
+  return !node.sources.empty() &&
+         std::all_of(node.sources.begin(), node.sources.end(),
+                     [&](uint32_t source) { return options.exact_sources.count(source) != 0; });
+}
+
 MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& options,
                              const Bindings& typical) {
   MethodChoices choices;
   std::vector<Candidate> candidates;
   gather(model, model.graph, options, typical, &choices, &candidates);
   uint64_t left = ~uint64_t{0};
-  if (options.winograd == WinogradMode::kBudget) left = options.winograd_bytes;
+  const bool has_budget = options.winograd == WinogradMode::kBudget;
+  if (has_budget) left = options.winograd_bytes;
   // Four times the weights are too dear in flash, and where weights are stored smaller: the
-  // transform would multiply what rounding costs, so that its own stay f32. And tensor cores, which
-  // --precision fast and fp16 are for, read plain panels. Unless asked for.
+  // transform would multiply what rounding costs, so that its own stay f32. Unless asked for.
   else if (options.targets == std::vector<std::string>{"mcu"} ||
-           options.storage.dtype != DType::kF32 || options.precision)
+           options.storage.dtype != DType::kF32)
     left = 0;
   // Most saved per byte first; stable, so that equal layers keep their order.
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -106,7 +114,14 @@ MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& op
                    });
   for (const Candidate& candidate : candidates) {
     const std::string shape = shape_text(candidate.shape);
-    if (candidate.extra_bytes > left) {
+    // Tensor cores, which fast and fp16 are for, read plain panels. A CPU's bf16 is twice as quick
+    // as f32, and Winograd up to four times.
+    const bool is_quicker =
+        options.precision == kBf16 &&
+        (stays_exact(*candidate.node, options) ||
+         winograd_cost(candidate.shape) < direct_cost(candidate.shape, kBf16Speed));
+    const bool needs_panels = !has_budget && options.precision && !is_quicker;
+    if (needs_panels || candidate.extra_bytes > left) {
       choices[candidate.node] = {ConvMethod::kDirect,
                                  "direct: winograd at " + shape + " passes the byte budget", 0};
       continue;

@@ -24,10 +24,14 @@ struct ConvShape {
 
 /// Products, and weight bytes at the price of streaming them from memory: in flops, so that both
 /// can be added.
-double direct_cost(const ConvShape& shape);
+/// `speed`: of the products, times that of f32.
+double direct_cost(const ConvShape& shape, double speed = 1);
 double winograd_cost(const ConvShape& shape);
 /// At least 7 tiles of 4x4, 16 channels each way, and cheaper than direct.
 bool winograd_pays(const ConvShape& shape);
+
+/// Whether ConvertOptions::exact_sources have all that the node comes from.
+bool stays_exact(const graph::Node& node, const ConvertOptions& options);
 
 /// Chooses for every Conv2d with method "direct" of the model, branches included, at the extents of
 /// `typical`.

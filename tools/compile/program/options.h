@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,11 @@ struct ConvertOptions {
   std::map<std::string, std::vector<int64_t>> expected_inputs;
   // of a checkpoint, in the place of the source's own
   overlay::OverlayOptions weights;
-  uint8_t precision = 0;   // of products: 0 exact, 1 fast, 2 fp16, 3 bf16
-  StorageOptions storage;  // the type of the weights in the file
+  uint8_t precision = 0;  // of products: 0 exact, 1 fast, 2 fp16, 3 bf16
+  // of those, on a CPU: products that come from these source nodes alone stay exact
+  std::set<uint32_t> exact_sources;
+  bool bf16_weights = false;  // of a bf16 program: those that it rounds are bf16 in the file
+  StorageOptions storage;     // the type of the weights in the file
   /// Source weights in the program's constants, for patterns of storage.keep_fp32. May be empty;
   /// convert_source() has its own.
   std::function<WeightNames(const ProgramSpec&)> name_weights;

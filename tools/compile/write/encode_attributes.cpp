@@ -22,7 +22,8 @@ flatbuffers::Offset<fb::Conv2d> conv2d(Builder& b, const Conv2dAttributes& a) {
   return fb::CreateConv2d(b, a.kernel_h, a.kernel_w, a.stride_h, a.stride_w, a.dilation_h,
                           a.dilation_w, a.pad_top, a.pad_left, a.pad_bottom, a.pad_right, a.groups,
                           fb::ConvMethod(uint8_t(a.method)),
-                          fb::ChannelLayout(uint8_t(a.input_layout)), &act, a.residual_first);
+                          fb::ChannelLayout(uint8_t(a.input_layout)), &act, a.residual_first,
+                          a.reduced_precision == ReducedPrecision::kExact);
 }
 
 Table encode(Builder&, const std::monostate&) {
@@ -58,7 +59,8 @@ Table encode(Builder& b, const QuantizedChainAttributes& a) {
 }
 Table encode(Builder& b, const LinearAttributes& a) {
   const fb::ActivationSpec act = activation(a.activation);
-  return table(fb::CreateLinear(b, &act, a.residual_first, a.block));
+  return table(fb::CreateLinear(b, &act, a.residual_first, a.block,
+                                a.reduced_precision == ReducedPrecision::kExact));
 }
 Table encode(Builder& b, const Pool2dAttributes& a) {
   return table(fb::CreatePool2d(b, fb::PoolKind(uint8_t(a.kind)), a.kernel_h, a.kernel_w,

@@ -213,6 +213,7 @@ StorageReport store_constants(const StorageOptions& options, uint32_t segment_al
                               ProgramSpec* program) {
   StorageReport report;
   report.dtype = options.dtype;
+  report.of_products = !options.constants.empty();
   if (options.dtype == DType::kF32) return report;
   const WeightNames found = names ? names(*program) : WeightNames();
   std::set<int32_t> kept, states;
@@ -224,6 +225,10 @@ StorageReport store_constants(const StorageOptions& options, uint32_t segment_al
     ValueSpec& value = program->values[i];
     if (value.kind != ValueKind::kConstant || value.inline_data) continue;
     const uint64_t bytes = constant_bytes(value);
+    if (!options.constants.empty() && !options.constants[i]) {
+      others = true;
+      continue;
+    }
     const bool winograd = value.packing == Packing::kWinogradF43;
     const bool small = aligned(bytes, alignment) == aligned(bytes / 2, alignment),
                keep = kept.count(int32_t(i));
@@ -265,7 +270,10 @@ std::string StorageReport::summary() const {
   }
   std::string text = "weights: " + std::to_string(tensors.size()) + " constants are stored as " +
                      dtype_name(dtype) + ", " + megabytes(bytes_after) + " instead of " +
-                     megabytes(bytes_before) + ", and converted to f32 when a session is made";
+                     megabytes(bytes_before) +
+                     (of_products ? ", which a CPU that multiplies bf16 reads as they are; others "
+                                    "convert them to f32 when a session is made"
+                                  : ", and converted to f32 when a session is made");
   if (kept) text += "; " + std::to_string(kept) + " kept as f32";
   if (winograd) text += "; " + std::to_string(winograd) + " stay f32 for Winograd";
   if (small) text += "; " + std::to_string(small) + " stay f32, being too small to gain";

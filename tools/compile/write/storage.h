@@ -19,6 +19,8 @@ namespace ingot::convert {
 struct StorageOptions {
   DType dtype = DType::kF32;  // kF32, kF16, kBF16
   bool chosen = false;        // by the user
+  // by value of the program: those alone; empty: all
+  std::vector<bool> constants;
   // patterns over names of constants and of source weights; * stands for anything
   std::vector<std::string> keep_fp32;
   bool allow_overflow = false;
@@ -47,6 +49,7 @@ struct StorageLoss {
 
 struct StorageReport {
   DType dtype = DType::kF32;
+  bool of_products = false;          // that are computed in that type
   std::vector<StorageLoss> tensors;  // stored as dtype, in the file's order
   uint64_t kept = 0, small = 0,
            winograd =

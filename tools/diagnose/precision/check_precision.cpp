@@ -87,13 +87,24 @@ const ingot_kernel_table* PrecisionCheck::kernels() const {
 
 std::optional<PrecisionLoss> PrecisionCheck::loss_in(GpuPrecision precision) {
   if (!obstacle_.empty()) return std::nullopt;
-  const std::vector<Outputs> found = run(precision);
+  return loss_in(precision, {}, SIZE_MAX);
+}
+
+std::optional<PrecisionLoss> PrecisionCheck::loss_in(GpuPrecision precision,
+                                                     const std::vector<bool>& exact, size_t runs) {
+  const std::vector<Outputs> found = run(precision, exact, runs);
   if (!obstacle_.empty()) return std::nullopt;
   return measure(found, precision);
 }
 
+std::vector<PrecisionCheck::Product> PrecisionCheck::products(GpuPrecision precision) {
+  products_.clear();
+  if (is_straight_ && obstacle_.empty()) (void)run(precision, std::vector<bool>(steps_), 1);
+  return products_;
+}
+
 std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
-    const std::optional<GpuPrecision>& precision) {
+    const std::optional<GpuPrecision>& precision, const std::vector<bool>& exact, size_t runs) {
   try {
     // Extents first: which activations are f16 depends on them.
     std::map<std::string, int64_t> dims;
@@ -124,13 +135,16 @@ std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
     const Span<const StepDef> steps = view.program().steps;
     has_loops_ = std::any_of(steps.data, steps.data + steps.size,
                              [](const StepDef& step) { return step.kind == StepKind::kLoop; });
+    is_straight_ = std::all_of(steps.data, steps.data + steps.size,
+                               [](const StepDef& step) { return step.kind == StepKind::kRun; });
+    work_ = work, steps_ = steps.size;
     runs_ = question_.golden ? 1
             : !question_.inputs.empty()
                 ? question_.inputs.size()
                 : std::min(has_loops_ ? kMaxLoopDraws : kMaxDraws,
                            size_t(std::clamp(kWork / std::max(work, 1.0), 1.0, 1e3)));
     std::optional<ReducedKernels> reduced;
-    if (precision) reduced.emplace(kernels(), view, *precision);
+    if (precision) reduced.emplace(kernels(), view, *precision, exact);
     if (reduced && !reduced->has_all()) {
       obstacle_ = "there are too many kernels to watch";
       return {};
@@ -139,7 +153,15 @@ std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
     open.kernels = reduced ? reduced->table() : kernels();
     cli::Engine engine(question_.file, open);
     engine.bind_dims(dims);
-    return question_.golden ? run_golden(&engine) : run_each(&engine);
+    std::vector<Outputs> outputs =
+        question_.golden ? run_golden(&engine) : run_each(&engine, std::min(runs, runs_));
+    products_.clear();
+    for (uint32_t i = 0; !exact.empty() && i < steps.size; i++)
+      if (reduced->rounded_steps()[i])
+        products_.push_back(
+            {i, steps[i].index,
+             double(view.multiply_adds(view.program().instructions[steps[i].index]))});
+    return outputs;
   } catch (const host::Failure& failure) {
     obstacle_ = failure.what();
   } catch (const std::bad_alloc&) {
@@ -206,14 +228,14 @@ Array PrecisionCheck::input_of(cli::Engine* engine, uint32_t i, size_t r, int64_
 }
 
 /// One session: what it keeps from run to run it keeps here.
-std::vector<PrecisionCheck::Outputs> PrecisionCheck::run_each(cli::Engine* engine) {
+std::vector<PrecisionCheck::Outputs> PrecisionCheck::run_each(cli::Engine* engine, size_t runs) {
   engine->create_session(one_thread());
   std::optional<cli::RunDeadline> deadline;
   if (has_loops_) deadline.emplace(engine->session().get(), kPatience, [] {});
   const std::vector<int64_t> fed = fed_back(*engine);
   std::vector<Outputs> all;
-  std::vector<bool> is_wide(runs_, false);
-  for (size_t r = 0; r < runs_; r++) {
+  std::vector<bool> is_wide(runs, false);
+  for (size_t r = 0; r < runs; r++) {
     for (uint32_t i = 0; i < engine->summary().input_count; i++) {
       const Array input = input_of(engine, i, r, fed[i], r ? all.back() : Outputs());
       engine->set_input(i, input, question_.file + ": input '" + engine->input(i).name + "'");
@@ -252,7 +274,7 @@ PrecisionLoss PrecisionCheck::measure(const std::vector<Outputs>& found,
     double largest = 0;
     const DType dtype = expected_[0][o].dtype;
     if (!graph::is_floating(dtype)) continue;
-    for (size_t r = 0; r < expected_.size(); r++) {
+    for (size_t r = 0; r < found.size(); r++) {
       if (r < left_out_.size() && left_out_[r]) continue;
       check::CompareOptions options;
       options.stored = stored;

@@ -42,12 +42,27 @@ class PrecisionCheck {
   size_t runs() const;
   /// Nothing where there is no result; then there is an obstacle().
   std::optional<PrecisionLoss> loss_in(GpuPrecision precision);
+  /// The same of the first `runs` runs, where `exact` says by step what stays f32.
+  std::optional<PrecisionLoss> loss_in(GpuPrecision precision, const std::vector<bool>& exact,
+                                       size_t runs);
+
+  /// A product that a precision rounds, or a chain of some.
+  struct Product {
+    uint32_t step, instruction;
+    double multiply_adds;
+  };
+  /// Those of a program whose steps are instructions alone; of others none.
+  std::vector<Product> products(GpuPrecision precision);
+  /// Of one run, as kMaxWork counts it.
+  double work() const { return work_; }
+  size_t steps() const { return steps_; }
 
  private:
   using Outputs = std::vector<host::Array>;
-  std::vector<Outputs> run(const std::optional<GpuPrecision>& precision);
+  std::vector<Outputs> run(const std::optional<GpuPrecision>& precision,
+                           const std::vector<bool>& exact = {}, size_t runs = SIZE_MAX);
   std::vector<Outputs> run_golden(cli::Engine* engine);
-  std::vector<Outputs> run_each(cli::Engine* engine);
+  std::vector<Outputs> run_each(cli::Engine* engine, size_t runs);
   host::Array input_of(cli::Engine* engine, uint32_t i, size_t r, int64_t fed,
                        const Outputs& last) const;
   const ingot_kernel_table* kernels() const;
@@ -60,7 +75,10 @@ class PrecisionCheck {
   std::string obstacle_;
   size_t runs_ = 0;
   std::vector<bool> left_out_;  // by drawn run; before it is settled: inputs are larger than 1
-  bool has_loops_ = false;
+  bool has_loops_ = false, is_straight_ = false;
+  double work_ = 0;
+  size_t steps_ = 0;
+  std::vector<Product> products_;  // that the last run rounded
   std::vector<Outputs> expected_;
 };
 

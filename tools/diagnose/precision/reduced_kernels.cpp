@@ -34,7 +34,7 @@ Format format_of(GpuPrecision precision) {
 /// Whether a CPU may compute it of halves, with however many rows.
 bool is_of_halves(OpCode op, const OpArguments& a) {
   if (op == OpCode::kLinear)
-    return a.as<LinearAttributes>().reduced_precision != ReducedPrecision::kNone &&
+    return is_rounded(a.as<LinearAttributes>().reduced_precision) &&
            !linear_weights::has_quantized_weights(a) &&
            half_products::pays(a.inputs[0].row_length(), a.outputs[0].row_length(),
                                half_products::kRows);
@@ -57,12 +57,14 @@ void round_rows(Format format, const TensorView& view) {
 }  // namespace
 
 ReducedKernels::ReducedKernels(const ingot_kernel_table* kernels, const cli::ProgramView& view,
-                               GpuPrecision precision)
+                               GpuPrecision precision, const std::vector<bool>& exact)
     : view_(view),
       precision_(precision),
       traits_(gpu_cost::traits_of(*gpu_cost::find_gpu_model(kEmulated))),
       format_(format_of(precision)),
       kernels_(reinterpret_cast<const KernelTable*>(kernels)),
+      exact_(exact),
+      rounded_steps_(exact.size()),
       hook_(kernels, [this](const KernelEntry& entry, const OpArguments& arguments,
                             const Team& team) { return call(entry, arguments, team); }) {
   if (precision != GpuPrecision::kFp16) return;
@@ -73,19 +75,27 @@ ReducedKernels::ReducedKernels(const ingot_kernel_table* kernels, const cli::Pro
 
 Status ReducedKernels::call(const KernelEntry& entry, const OpArguments& arguments,
                             const Team& team) {
-  const Status status =
-      entry.op == OpCode::kChain ? run_chain(arguments, team) : run_product(entry, arguments, team);
-  if (is_f16_.empty() || !status.ok()) return status;
+  if (is_f16_.empty() && exact_.empty()) return run_rounded(entry, arguments, team);
   // Without Ifs and Loops calls come in the order of the steps.
   const ProgramDef& program = view_.program();
   if (calls_ == program.steps.size) calls_ = 0;  // the next run
-  const InstructionDef& instruction = program.instructions[program.steps[calls_++].index];
+  step_ = calls_++;
+  const InstructionDef& instruction = program.instructions[program.steps[step_].index];
   if (instruction.op != entry.op || instruction.output_count != arguments.output_count)
     return Status(Code::kInternal);
+  if (!exact_.empty() && exact_[step_]) return entry.run(arguments, team);
+  const Status status = run_rounded(entry, arguments, team);
+  if (is_f16_.empty() || !status.ok()) return status;
   for (uint16_t o = 0; o < arguments.output_count; o++)
     if (instruction.outputs[o] >= 0 && is_f16_[size_t(instruction.outputs[o])])
       round_rows(format_, arguments.outputs[o]);
   return status;
+}
+
+Status ReducedKernels::run_rounded(const KernelEntry& entry, const OpArguments& arguments,
+                                   const Team& team) {
+  return entry.op == OpCode::kChain ? run_chain(arguments, team)
+                                    : run_product(entry, arguments, team);
 }
 
 /// Whether tensor cores multiply it, or in bf16 a CPU's halves. Of what they have no kernel for the
@@ -132,6 +142,7 @@ TensorView ReducedKernels::times_64(const TensorView& scales) {
 Status ReducedKernels::run_product(const KernelEntry& entry, const OpArguments& arguments,
                                    const Team& team) {
   if (!is_reduced(entry.op, arguments)) return entry.run(arguments, team);
+  if (!exact_.empty()) rounded_steps_[step_] = true;
   std::vector<TensorView> inputs(arguments.inputs, arguments.inputs + arguments.input_count);
   for (uint16_t i = 0; i < multiplied(entry.op) && i < arguments.input_count; i++)
     inputs[i] = rounded(inputs[i], &operands_[i]);

@@ -16,10 +16,11 @@ namespace ingot::precision {
 
 class ReducedKernels {
  public:
-  /// `kernels`, which multiply f32, and `view` must outlive it. @pre view.bound(), and in bf16 the
-  /// program is of that precision
+  /// `kernels`, which multiply f32, and `view` must outlive it. `exact`: by step what is not
+  /// rounded; empty: all is. @pre view.bound(); in bf16 the program is of that precision; with
+  /// `exact` steps are instructions alone
   ReducedKernels(const ingot_kernel_table* kernels, const cli::ProgramView& view,
-                 GpuPrecision precision);
+                 GpuPrecision precision, const std::vector<bool>& exact = {});
   ReducedKernels(const ReducedKernels&) = delete;
   ReducedKernels& operator=(const ReducedKernels&) = delete;
 
@@ -27,6 +28,8 @@ class ReducedKernels {
   const ingot_kernel_table* table() const { return hook_.table(); }
   /// Whether every kernel of the table is one of these.
   bool has_all() const { return hook_.has_all(); }
+  /// By step what was rounded so far. Steps are counted with `exact` alone.
+  const std::vector<bool>& rounded_steps() const { return rounded_steps_; }
 
  private:
   struct alignas(64) Block {
@@ -35,6 +38,7 @@ class ReducedKernels {
   using Memory = std::vector<Block>;
 
   Status call(const KernelEntry& entry, const OpArguments& arguments, const Team& team);
+  Status run_rounded(const KernelEntry& entry, const OpArguments& arguments, const Team& team);
   Status run_product(const KernelEntry& entry, const OpArguments& arguments, const Team& team);
   Status run_chain(const OpArguments& arguments, const Team& team);
   TensorView rounded(const TensorView& view, Memory* memory) const;
@@ -47,7 +51,9 @@ class ReducedKernels {
   const Format format_;
   const KernelTable* const kernels_;
   std::vector<bool> is_f16_;  // by value: in the memory of a GPU; empty: none is
-  size_t calls_ = 0;          // of the run so far
+  const std::vector<bool> exact_;
+  std::vector<bool> rounded_steps_;
+  size_t calls_ = 0, step_ = 0;  // of the run so far; the one that is called
   Memory operands_[3], between_[2], scratch_;
   cli::KernelHook hook_;
 };
