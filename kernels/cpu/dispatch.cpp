@@ -98,8 +98,9 @@ bool has_neondot() {
 #if INGOT_HAVE_NEONI8MM
 bool has_neoni8mm() {
 #if defined(__linux__)
-  // HWCAP2_I8MM, which older headers do not name
-  return has_neonfp16() && (getauxval(AT_HWCAP2) >> 13 & 1) != 0;
+  // HWCAP2_I8MM, which older headers do not name, and HWCAP_ASIMDDP
+  return has_neonfp16() && (getauxval(AT_HWCAP2) >> 13 & 1) != 0 &&
+         (getauxval(AT_HWCAP) >> 20 & 1) != 0;
 #else
   return false;
 #endif

@@ -43,6 +43,19 @@ void finish_row(const BlockJob& job, int64_t row, int64_t panel, const float* su
   const float *const bias = job.bias ? job.bias + first : nullptr,
                      *const residual =
                          job.residual ? job.residual + row * job.residual_stride + first : nullptr;
+  if (count == kOutputs) {
+    constexpr int kVectors = kOutputs / V::kLanes;
+    typename V::F v[kVectors];
+    INGOT_UNROLL for (int i = 0; i < kVectors; i++) v[i] = V::load(sums + i * V::kLanes);
+    if (bias)
+      INGOT_UNROLL for (int i = 0; i < kVectors; i++) v[i] =
+          V::add(v[i], V::load(bias + i * V::kLanes));
+    if (residual)
+      INGOT_UNROLL for (int i = 0; i < kVectors; i++) v[i] =
+          V::add(v[i], V::load(residual + i * V::kLanes));
+    INGOT_UNROLL for (int i = 0; i < kVectors; i++) V::store(y + i * V::kLanes, v[i]);
+    return;
+  }
   const auto finish = [&](int64_t i, auto load, auto store) {
     typename V::F v = V::load(sums + i);
     if (bias) v = V::add(v, load(bias + i));

@@ -35,8 +35,9 @@ INGOT_INLINE void quantize_units(const float* x, int zero, int count, int8_t* q,
   typename V::I lanes[kLanes];
   for (int u = 0; u < kLanes; u++) {
     lanes[u] = V::isplat(0);
-    for (int i = u * f.unit; u < count && i < (u + 1) * f.unit; i += kLanes)
-      lanes[u] = V::imax(lanes[u], V::as_int(V::abs(V::load(x + i))));
+    for (int from = u * f.unit; u < count && from < (u + 1) * f.unit; from += f.sub)
+      INGOT_UNROLL for (int i = 0; i < f.sub; i += kLanes) lanes[u] =
+          V::imax(lanes[u], V::as_int(V::abs(V::load(x + from + i))));
   }
   const typename V::I bits =
       fold_lanes<V>(lanes, [](typename V::I a, typename V::I b) { return V::imax(a, b); });
@@ -59,9 +60,9 @@ INGOT_INLINE void quantize_units(const float* x, int zero, int count, int8_t* q,
         continue;
       }
       const typename V::F factor = V::splat(inverse[unit]);
-      for (int i = from; i < from + f.sub; i += kLanes) {
-        const typename V::I codes = V::to_int_nearest(V::mul(V::load(x + i), factor));
-        V::istore_u8(reinterpret_cast<uint8_t*>(q) + i, codes);
+      INGOT_UNROLL for (int i = 0; i < f.sub; i += kLanes) {
+        const typename V::I codes = V::to_int_nearest(V::mul(V::load(x + from + i), factor));
+        V::istore_u8(reinterpret_cast<uint8_t*>(q) + from + i, codes);
         lanes[s] = V::iadd(lanes[s], codes);
       }
     }

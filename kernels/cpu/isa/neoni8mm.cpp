@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cpu/isa/neoni8mm.cpp - products of bytes by the mixed dot products of FEAT_I8MM; the rest
-// is neon's.
+// kernels/cpu/isa/neoni8mm.cpp - products of bytes by the mixed dot products of FEAT_I8MM, those
+// with weights in blocks by its matrices and, of one row, by FEAT_DotProd; the rest is neon's.
 #include "kernels/cpu/simd/neon.h"
 
 #define INGOT_SIMD_I8MM 1

@@ -33,8 +33,8 @@ constexpr IsaBuild kIsaBuilds[] = {
     {"neon", "neon", "", ""},
     {"neonfp16", "neon", "", " -march=armv8.2-a+fp16"},
     {"neondot", "neon", "INGOT_SIMD_DOTPROD", " -march=armv8.2-a+dotprod"},
-    {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm"},
-    {"neonbf16", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+i8mm+bf16"},
+    {"neoni8mm", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+dotprod+i8mm"},
+    {"neonbf16", "neon", "INGOT_SIMD_I8MM", " -march=armv8.2-a+dotprod+i8mm+bf16"},
     {"neon32", "neon32", "", " -mfpu=neon-vfpv4"},
     {"rvv", "rvv", "", " -march=rv64gcv -fno-vectorize -fno-slp-vectorize"},
 };
