@@ -17,7 +17,6 @@ and what peers convert networks to: ./dev show aarch64-counts makes all of it.""
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -26,6 +25,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from emulator import LIBRARIES, Emulator  # noqa: E402
 from integer_rows import prepare_integers  # noqa: E402
 from rows import SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
 
@@ -52,37 +52,18 @@ CPU revision\t: 1
 """
 
 
-class Emulator:
-    def __init__(self, work, processor):
-        self.work, self.processor = work, processor
-        self.plugin = work / "count_instructions.so"
-        source = HERE / "emulated/count_instructions.c"
-        call(["cc", "-shared", "-fPIC", "-O2", source, "-o", self.plugin])
-        proc = work / "root/proc"
-        if proc.is_symlink():
-            proc.unlink()
-        proc.mkdir(exist_ok=True)
-        (proc / "cpuinfo").write_text(CPUINFO)
-
-    def run(self, root, command):
-        """(instructions, what was printed); refuses what did not end well."""
-        line = ["qemu-aarch64", "-plugin", self.plugin, "-L", root, *command]
-        environment = {
-            **os.environ,
-            "QEMU_CPU": self.processor,
-            "PYTHONPATH": str(self.work / "site"),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        done = subprocess.run(
-            [str(w) for w in line], capture_output=True, text=True, env=environment, timeout=3000
-        )
-        said = done.stdout + done.stderr
-        found = re.findall(r"^instructions (\d+)$", said, re.M)
-        if done.returncode or not found:
-            last = " ".join(said.split()[-12:]) or "nothing"
-            raise Unavailable(f"exit {done.returncode}: {last}")
-        return int(found[-1]), said
+def emulator_of(args):
+    proc = args.work / "root/proc"
+    if proc.is_symlink():
+        proc.unlink()
+    proc.mkdir(exist_ok=True)
+    (proc / "cpuinfo").write_text(CPUINFO)
+    environment = {
+        "PYTHONPATH": str(args.work / "site"),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    return Emulator(args.work, args.processor, environment)
 
 
 def per_run(count_of):
@@ -119,7 +100,7 @@ def own_count(emulator, runner, row):
             words.append(f"{name}={'x'.join(map(str, array.shape))}")
     count, _ = per_run(
         lambda runs: emulator.run(
-            "/usr/aarch64-linux-gnu",
+            LIBRARIES,
             [runner, "--runs", runs, row["file"], "best", 1, folder, *words],
         )
     )
@@ -165,7 +146,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
     args.work = args.work.resolve()
-    emulator = Emulator(args.work, args.processor)
+    emulator = emulator_of(args)
     bench = args.work / "bench"
     bench.mkdir(exist_ok=True)
     print("million instructions of an inference; `over best`: ours over the best peer's")

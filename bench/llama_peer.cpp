@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench/llama_peer.cpp - llama.cpp as a process that answers: bench/llm_peers.py builds it.
 //
-//   llama_peer MODEL.gguf THREADS CONTEXT
-//     prints one line of JSON, then answers each line of stdin with one:
+//   llama_peer MODEL.gguf THREADS CONTEXT [FIRST]
+//     evaluates a prompt of FIRST tokens (16; 0: none) three times, prints one line of JSON, then
+//     answers each line of stdin with one:
 //     measure PROMPT GENERATE   three rounds, the first of which counts for none: tokens a second
 //     logits FILE BATCH ID..    f32 logits of every token, evaluated BATCH at a time -> FILE
 //   llama_peer quantize IN.gguf OUT.gguf NUMBER
@@ -63,6 +64,7 @@ struct Peer {
     return llama_get_logits_ith(context, -1);
   }
   double prompt_seconds(int tokens) {
+    if (tokens == 0) return 0;
     rewind();
     std::vector<llama_token> ids = prompt_of(tokens, vocabulary);
     const double began = now();
@@ -126,7 +128,7 @@ int main(int argc, char** argv) {
   llama_backend_init();
   if (argc == 5 && !std::strcmp(argv[1], "quantize"))
     return quantize(argv[2], argv[3], std::atoi(argv[4]));
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
   const double began = now();
   Peer peer{};
   peer.model = llama_model_load_from_file(argv[1], llama_model_default_params());
@@ -137,8 +139,9 @@ int main(int argc, char** argv) {
   peer.context = llama_init_from_model(peer.model, how);
   if (!peer.context) fail("no context");
   peer.vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(peer.model));
-  const double load = now() - began, first = peer.prompt_seconds(16),
-               again = std::min(peer.prompt_seconds(16), peer.prompt_seconds(16));
+  const int tokens = argc == 5 ? std::atoi(argv[4]) : 16;
+  const double load = now() - began, first = peer.prompt_seconds(tokens),
+               again = std::min(peer.prompt_seconds(tokens), peer.prompt_seconds(tokens));
   std::printf("{\"load_ms\": %.3f, \"first_ms\": %.3f, \"again_ms\": %.3f, \"system\": \"%s\"}\n",
               load * 1e3, first * 1e3, again * 1e3, llama_print_system_info());
   std::fflush(stdout);

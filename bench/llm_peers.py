@@ -36,7 +36,10 @@ from testing import Ingot, largest_error, run  # noqa: E402
 
 PACKAGE = "llama-cpp-python==0.3.36"
 OFF = [f"LLAMA_BUILD_{part}" for part in "COMMON TESTS TOOLS EXAMPLES SERVER APP UI".split()]
-AVX2 = ["NATIVE=OFF", "AVX2=ON", "FMA=ON", "F16C=ON", "BMI2=ON"]
+BUILDS = {  # options of ggml
+    "native": ["NATIVE=ON"],
+    "avx2": ["NATIVE=OFF", "AVX2=ON", "FMA=ON", "F16C=ON", "BMI2=ON"],
+}
 CONTEXT = 1024
 ROOM = 16 << 20  # of memory beside file and cache
 LOADING = 30  # ms that loading may add to a first token
@@ -51,26 +54,26 @@ APART = 2e-2  # mean divergence from llama.cpp; each is 2e-3 to 7e-3 from f32
 AIM = 1e-3  # which llama.cpp misses beside itself
 
 
-def build_peer(work):
-    """Words that run llama_peer, by instruction set."""
+def build_peer(work, builds=BUILDS, options=(), compiler="g++"):
+    """llama_peer, linked to llama.cpp as the first of `builds` has it; of the others there is
+    libggml-cpu."""
     fetch_sources(PACKAGE, "vendor/llama.cpp/*", work)
     (source,) = work.glob("llama_cpp_python-*/vendor/llama.cpp")
     program = work / "llama_peer"
     if not program.exists():
         shared = ["-DBUILD_SHARED_LIBS=ON", "-DCMAKE_BUILD_TYPE=Release", "-DLLAMA_OPENSSL=OFF"]
         shared += ["-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON"] + [f"-D{name}=OFF" for name in OFF]
-        for name, options, target in (
-            ("native", ["NATIVE=ON"], "llama"),
-            ("avx2", AVX2, "ggml-cpu"),
-        ):
-            options = [f"-DGGML_{option}" for option in options]
+        target, first = "llama", work / next(iter(builds)) / "bin"
+        for name, own in builds.items():
+            own = [f"-DGGML_{option}" for option in own]
             print(f"building llama.cpp for {name}", file=sys.stderr)
-            run("cmake", "-S", source, "-B", work / name, shared, options).succeeded()
+            run("cmake", "-S", source, "-B", work / name, shared, *options, own).succeeded()
             run("cmake", "--build", work / name, "--target", target, "-j2").succeeded()
+            target = "ggml-cpu"
         include = ["-I", source / "include", "-I", source / "ggml/include"]
-        library = ["-L", work / "native/bin", "-lllama", f"-Wl,-rpath,{work / 'native/bin'}"]
+        library = ["-L", first, "-lllama", f"-Wl,-rpath,{first}", f"-Wl,-rpath-link,{first}"]
         peer = ROOT / "bench/llama_peer.cpp"
-        run("g++", "-std=c++17", "-O2", include, peer, library, "-o", program).succeeded()
+        run(compiler, "-std=c++17", "-O2", include, peer, library, "-o", program).succeeded()
     return program
 
 
@@ -128,6 +131,10 @@ def measure_own(args, file, isa, threads, prompt, generate):
     return {**report, "resident": usage.ru_maxrss * 1024}
 
 
+def is_random(model):
+    return "llama1b" in model.name  # without a tokenizer
+
+
 def divergence(wanted, found):
     """Kullback-Leibler, in double."""
 
@@ -139,11 +146,38 @@ def divergence(wanted, found):
     return float((np.exp(p) * (p - q)).sum())
 
 
-def own_logits(args, model, fed, *options):
+def text_for(args, model, count=ROWS):
+    """Tokens of a text, the `count` rows of logits that are compared, and what Ingot is fed."""
+    ids = [(i * 7919 + 11) % 32000 for i in range(2 * count)]
+    if not is_random(model):
+        said = run(args.ingot, "tokenize", model, TEXT, "--ids").succeeded().stdout
+        ids = [int(word) for word in said.split()][: 2 * count]
+    rows = np.arange(len(ids)) * 2 + 1
+    rows[count:] = 0  # not read
+    fed = {
+        "tokens": np.array([ids], np.int32),
+        "position": np.zeros(1, np.int64),
+        "rows": rows[None],
+    }
+    return ids, rows[:count], fed
+
+
+def kept_logits(file, vocabulary, rows):
+    """What llama_peer wrote."""
+    logits = np.fromfile(file, np.float32).reshape(-1, vocabulary)[rows]
+    file.unlink()
+    return logits
+
+
+def apart(wanted, found):
+    return statistics.fmean(map(divergence, wanted, found))
+
+
+def own_logits(args, model, fed, *options, ingot=None):
     """Ingot's, of the rows that are fed."""
-    ingot = Ingot(args.ingot, args.work)
+    ingot = ingot or Ingot(args.ingot, args.work)
     ingot.file = args.work / "logits.ingot"
-    words = ["--context", CONTEXT, "--lookup", ROWS - 1, "-q", *options]
+    words = ["--context", CONTEXT, "--lookup", fed["tokens"].size // 2 - 1, "-q", *options]
     ingot.convert(model, *words).succeeded()
     logits = ingot.outputs(fed)["logits"]
     ingot.file.unlink()
@@ -153,28 +187,11 @@ def own_logits(args, model, fed, *options):
 def compare_logits(args, model, program, peer):
     """How far from each other logits of a text are: those of Ingot, of llama.cpp, of llama.cpp done
     otherwise, and of f32. @raises RuntimeError where Ingot's are others."""
-    is_random = "llama1b" in model.name  # without a tokenizer
-    ids = [(i * 7919 + 11) % 32000 for i in range(2 * ROWS)]
-    if not is_random:
-        said = run(args.ingot, "tokenize", model, TEXT, "--ids").succeeded().stdout
-        ids = [int(word) for word in said.split()][: 2 * ROWS]
-    rows = np.arange(len(ids)) * 2 + 1
-    rows[ROWS:] = 0  # not read
-    fed = {
-        "tokens": np.array([ids], np.int32),
-        "position": np.zeros(1, np.int64),
-        "rows": rows[None],
-    }
+    ids, rows, fed = text_for(args, model)
 
     def of_peer(peer, batch):
         kept = args.work / "logits.bin"
-        vocabulary = peer.ask("logits", kept, batch, *ids)["vocabulary"]
-        logits = np.fromfile(kept, np.float32).reshape(-1, vocabulary)[rows[:ROWS]]
-        kept.unlink()
-        return logits
-
-    def apart(wanted, found):
-        return statistics.fmean(map(divergence, wanted, found))
+        return kept_logits(kept, peer.ask("logits", kept, batch, *ids)["vocabulary"], rows)
 
     wanted, alone = of_peer(peer, len(ids)), of_peer(peer, 1)
     avx2 = Peer(program, model, "avx2", 1)
@@ -191,7 +208,7 @@ def compare_logits(args, model, program, peer):
         "error": largest_error(found, wanted, 1),
         "same": same,
     }
-    if not is_random:  # whose f32 takes gigabytes
+    if not is_random(model):  # whose f32 takes gigabytes
         exact = own_logits(args, model, fed, "--dtype", "fp32")
         facts["from f32"] = [apart(exact, found), apart(exact, wanted)]
     if not facts["divergence"] <= APART:

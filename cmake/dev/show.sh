@@ -185,6 +185,7 @@ dev_show() {
       (need_packages "cycles of the inner loops" llvm-19) || true
       build_target aarch64 ingot_cpu >/dev/null; python3 bench/neon_loops.py ;;
     aarch64-counts) show_aarch64_counts "${@:2}" ;;
+    llm-aarch64) show_llm_aarch64 "${@:2}" ;;
     quantization) show_needs numpy onnx==1.23.2 onnxruntime nncf ai-edge-litert ai-edge-quantizer \
       flatbuffers torch pillow
       local work=build/quantization
@@ -289,6 +290,9 @@ Quantized networks
   llm-peers [--models NAME,.. --isas native,avx2 --threads 1,2 --rounds N --json FILE]  language models
                     beside llama.cpp: tokens a second of prompts and generated, resident memory, loading
                     (builds llama.cpp once; all models take an hour)
+  llm-aarch64 [--models NAME,.. --isas dotprod,i8mm --prompt N --generate N]  language models beside
+                    llama.cpp on emulated 64-bit Arm: instructions a token of prompts and generated (builds
+                    llama.cpp once; an hour on 2 processors)
   minilm            all-MiniLM-L6-v2 out of its package: vectors compared with onnxruntime's
   integer-peak      dense int8 networks compared with the peak of each instruction set, int8 compared with f32
   fft-peers         BirdNET and a word network compared with LiteRT, a DFT of 4,096 with onnxruntime:
@@ -381,34 +385,6 @@ TXT
       ;;
     *) echo "dev: no line '$1'; ./dev show --list" >&2; return 1 ;;
   esac
-}
-
-show_aarch64_counts() {
-  show_needs numpy onnx==1.23.2 onnxruntime MNN ncnn
-  need_python_alone "a converter for ncnn" pnnx || true
-  need_packages "an emulated Python" debootstrap qemu-user g++-aarch64-linux-gnu
-  build_target aarch64 raw_runner >/dev/null
-  aarch64_python build/arm64 || { echo "dev: no Python of arm64: log build/logs/arm64.log" >&2; return 1; }
-  "$python" bench/aarch64_counts.py --ingot build/gcc/bin/ingot --runner build/aarch64/tests/support/raw_runner --work build/arm64 "$@"
-}
-
-# root/: what Python needs of a Debian for arm64, unpacked and not installed. site/: the peers' wheels.
-aarch64_python() {  # FOLDER
-  local package tags=(2014 _2_17 _2_24 _2_27 _2_28 _2_34)
-  tags=("${tags[@]/%/_aarch64}")
-  mkdir -p "$1"
-  if [ ! -x "$1/root/usr/bin/python3.11" ]; then
-    debootstrap --arch=arm64 --foreign --variant=minbase --include=python3,libstdc++6,libgomp1 bookworm "$1/root" >build/logs/arm64.log 2>&1 || return 1
-    for package in "$1"/root/var/cache/apt/archives/*.deb; do dpkg-deb -x "$package" "$1/root"; done
-  fi
-  [ -d "$1/site" ] && return 0
-  "$python" -m pip download -q --no-deps --only-binary=:all: --python-version 3.11 "${tags[@]/#/--platform=manylinux}" \
-    -d "$1/wheels" numpy onnxruntime ai-edge-litert ncnn MNN >>build/logs/arm64.log 2>&1 || return 1
-  rm -rf "$1/unpacked"  # of a call that was broken off
-  for package in "$1"/wheels/*.whl; do
-    python3 -m zipfile -e "$package" "$1/unpacked" || return 1
-  done
-  mv "$1/unpacked" "$1/site"
 }
 
 # N graphs from SEED on, or --seed S.
