@@ -294,6 +294,7 @@ static bool is_known_feature(const char* name, ProgramDef* program) {
   if (strcmp(name, "empty_rows") == 0) return program->has_empty_rows = true;
   if (strcmp(name, "quantized_weights") == 0) return program->has_quantized_weights = true;
   if (strcmp(name, "key_batches") == 0) return program->has_key_batches = true;
+  if (strcmp(name, "attention_sinks") == 0) return program->has_attention_sinks = true;
   return strcmp(name, "measured") == 0;
 }
 

@@ -161,6 +161,7 @@ struct ProgramDef {
   bool has_empty_rows = false;         // feature "empty_rows"
   bool has_quantized_weights = false;  // feature "quantized_weights"
   bool has_key_batches = false;        // feature "key_batches"
+  bool has_attention_sinks = false;    // feature "attention_sinks"
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;
   uint64_t widened_beside_bf16 = 0;        // of those that may not stay bf16, which lie first

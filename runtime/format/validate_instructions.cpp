@@ -2,7 +2,7 @@
 // runtime/format/validate_instructions.cpp - what an instruction may touch, whatever its types turn
 // out to be.
 #include "runtime/format/validate.h"
-#include "runtime/op/attention.h"
+#include "runtime/op/attention_blocks.h"
 #include "runtime/op/control.h"
 #include "runtime/op/linear.h"
 #include "runtime/op/pad.h"
@@ -10,6 +10,10 @@
 
 namespace ingot {
 namespace {
+
+bool has_input(const InstructionDef& i, int operand) {
+  return i.input_count > operand && i.inputs[operand] >= 0;
+}
 
 Status validate_inputs(const ProgramDef& p, uint32_t index, ErrorDetail* d) {
   const InstructionDef& i = p.instructions[index];
@@ -111,10 +115,17 @@ Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
           detail, Code::kMeaningInvalid,
           "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
           program->program_offset + i->table_offset);
-    if (i->op == OpCode::kAttention && i->input_count > 5 && !program->has_key_batches)
+    if (i->op == OpCode::kAttention && has_input(*i, attention::kKeyBatches) &&
+        !program->has_key_batches)
       return fail_instruction(
           detail, Code::kMeaningInvalid,
           "instructions[]: Attention.key_batches without the feature \"key_batches\"", index, 0, 0,
+          program->program_offset + i->table_offset);
+    if (i->op == OpCode::kAttention && has_input(*i, attention::kSinks) &&
+        !program->has_attention_sinks)
+      return fail_instruction(
+          detail, Code::kMeaningInvalid,
+          "instructions[]: Attention.sinks without the feature \"attention_sinks\"", index, 0, 0,
           program->program_offset + i->table_offset);
     if (i->op == OpCode::kLinear && i->input_count > linear_weights::kScales &&
         !program->has_quantized_weights)

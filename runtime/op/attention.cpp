@@ -46,6 +46,16 @@ bool check_mask(const TensorType& mask, int64_t batch, int64_t heads, int64_t qu
   return true;
 }
 
+bool check_sinks(const TensorType& sinks, const AttentionAttributes& t, Violation* v) {
+  if (sinks.dtype != DType::kF32)
+    return refuse(v, "attention's sinks are f32", 6, int64_t(DType::kF32), int64_t(sinks.dtype));
+  if (sinks.rank != 1 || int64_t{sinks.dims[0]} != t.heads)
+    return refuse(v, "attention's sinks are [heads]", 6, t.heads, sinks.elements());
+  return t.empty_rows == EmptyRows::kZero ||
+         refuse(v, "attention's empty rows are zero with sinks", Violation::kAttribute,
+                int64_t(EmptyRows::kZero), int64_t(t.empty_rows));
+}
+
 bool check_attention(const OpArguments& g, Violation* v) {
   if (!rules::check_operands(g, kAttentionContract, {0x7u, 1u, 0u}, v)) return false;
   const AttentionAttributes& t = g.as<AttentionAttributes>();
@@ -97,6 +107,8 @@ bool check_attention(const OpArguments& g, Violation* v) {
     return refuse(v, "attention's y has q's tokens", rules::output(0), hq.length, hy.length);
   if (hy.dim != hv.dim)
     return refuse(v, "heads of y and v are equally wide", rules::output(0), hv.dim, hy.dim);
+  if (const TensorView* sinks = g.optional(attention::kSinks))
+    if (!check_sinks(*sinks, t, v)) return false;
   if (mask)
     if (!check_mask(*mask, hq.batch, t.heads, hq.length, hk.length, v)) return false;
   if (const TensorView* counts = g.optional(4)) {
@@ -123,6 +135,6 @@ ScratchNeed attention_scratch(const OpArguments& g, int) {
 }  // namespace
 
 const OpContract kAttentionContract = {
-    OpCode::kAttention, 1, 3, 6, 1, 1, check_attention, nullptr, attention_scratch, 0xfu, 0x1u};
+    OpCode::kAttention, 1, 3, 7, 1, 1, check_attention, nullptr, attention_scratch, 0xfu, 0x1u};
 
 }  // namespace ingot

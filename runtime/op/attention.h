@@ -7,6 +7,8 @@
 //           seen. 4 [key_counts, i32 or i64, [B] or one number]: keys from there on do not exist.
 //           5 [key_batches, i32 or i64, [B]]: the batch of k and v that each of q reads; they then
 //           have a number of batches of their own. Feature "key_batches".
+//           6 [sinks, f32 [heads]]: the score of a key that every query of a head sees and that has
+//           no value. Feature "attention_sinks"; empty_rows is zero.
 //           All f32; k and v may both be f16, which is widened, or u8: rows of a head are then i8
 //           [D], f32 [D / 32], and an element is code * scale of its 32, rounded to f32.
 // Result    y [B, Tq, heads * Dv] or [B, heads, Tq, Dv].
@@ -23,7 +25,8 @@
 //           zero over the block's keys ascending); the first block is its chain. y = o * (1 / tree
 //           of the lanes), or what `empty_rows` says where that is 0. 42 queries of a head's group
 //           in row-major order share the last key they read; a weight of zero times a v that is not
-//           finite is NaN up to there, and not read beyond.
+//           finite is NaN up to there, and not read beyond. With sinks m begins at the head's, at
+//           FLT_MAX where that is more, and lane 0 at 1. A sink that is NaN makes its rows NaN.
 #pragma once
 #include "runtime/op/contract.h"
 

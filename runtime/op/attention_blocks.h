@@ -13,6 +13,7 @@ constexpr int64_t kQueryGroup = 42;
 constexpr int64_t kChunkRows = 252;  // queries that share packed keys and values
 constexpr int64_t kTileRows = 14;    // the most rows of a register tile
 constexpr int64_t kMaxHeadDim = 4096;
+constexpr int kKeyBatches = 5, kSinks = 6;  // operands, each with a feature of its own
 
 /// The score of a key that a bool mask hides.
 constexpr float hidden_score(const AttentionAttributes& t) {
@@ -22,6 +23,10 @@ constexpr float hidden_score(const AttentionAttributes& t) {
 constexpr float empty_value(const AttentionAttributes& t, int64_t keys) {
   return t.empty_rows == EmptyRows::kNan && keys > 0 ? __builtin_nanf("") : 0.0f;
 }
+
+/// Where a row of a head with a sink begins: its maximum, and its sum of exponentials.
+constexpr float sink_maximum(float sink) { return sink <= 3.40282347e38f ? sink : 3.40282347e38f; }
+constexpr float sink_sum(float sink) { return sink == sink ? 1.0f : sink; }
 
 /// Keys and values of u8: elements that share a scale, and their bytes.
 constexpr int64_t kScaledUnit = 32, kScaledBytes = kScaledUnit + 4;

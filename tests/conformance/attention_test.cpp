@@ -15,7 +15,8 @@ using namespace ingot::conformance;
 
 namespace {
 
-void run(AttentionCase c, int q_rank, int k_rank, int y_rank, DType kept) {
+void run(AttentionCase c, int q_rank, int k_rank, int y_rank, DType kept,
+         const std::vector<double>& sinks = {}) {
   constexpr int64_t kUnit = attention::kScaledUnit;
   if (kept == DType::kU8)
     c.dim = round_up(c.dim, kUnit), c.value_dim = round_up(c.value_dim, kUnit);
@@ -30,6 +31,12 @@ void run(AttentionCase c, int q_rank, int k_rank, int y_rank, DType kept) {
   if (!c.counts.empty()) {
     Tensor counts(DType::kI64, {int64_t(c.counts.size())});
     test.inputs.push_back(counts.values(c.counts));
+  }
+  if (!sinks.empty()) {
+    test.inputs.resize(attention::kSinks);
+    Tensor of_heads(DType::kF32, {c.heads});
+    for (int64_t h = 0; h < c.heads; h++) of_heads.set(h, sinks[size_t(h) % sinks.size()]);
+    test.inputs.push_back(of_heads);
   }
   test.outputs = {heads_tensor(y_rank, c.batch, c.heads, c.queries, c.value_dim, 3 * c.padding)};
   run_case(test);
@@ -202,6 +209,79 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
   }
 }
 
+TEST_CASE("attention: sinks take their part of a row, over blocks, tiles and key batches") {
+  using C = CausalMask;
+  using M = MaskKind;
+  const AttentionCase cases[] = {
+      {"one query, one key", 1, 2, 2, 1, 1, 8, 8},
+      {"one query, blocks", 1, 8, 2, 1, 530, 16, 24},
+      {"two to four rows", 1, 4, 2, 2, 300, 16, 16, C::kBottomRight},
+      {"more queries than a chunk", 1, 2, 1, 259, 33, 8, 8},
+      {"causal over blocks", 1, 2, 2, 301, 301, 8, 8, C::kTopLeft},
+      {"causal, rows that read no key", 1, 2, 2, 50, 11, 16, 16, C::kBottomRight},
+      {"mask a query", 1, 2, 2, 20, 300, 16, 16, C::kNone, {20, 300}, M::kFloat},
+      {"mask a query, bools", 2, 4, 2, 20, 300, 16, 16, C::kNone, {20, 300}, M::kBool},
+      {"counts", 3, 2, 2, 4, 40, 8, 8, C::kNone, {}, M::kNone, {40, 0, 17}},
+      {"softcap", 1, 2, 2, 15, 21, 8, 8, C::kNone, {}, M::kNone, {}, 0.5f},
+      {"no keys", 1, 2, 2, 3, 0, 8, 8},
+      {"strided rows", 2, 3, 3, 20, 21, 16, 16, C::kNone, {}, M::kNone, {}, 0, 5},
+  };
+  // near the scores, above them all, below them all, no part, and those that are no number
+  const double values[] = {0.4, 30, -30, -INFINITY, INFINITY, NAN, -0.2, 1e30};
+  for (const AttentionCase& c : cases)
+    for (const DType kept : {DType::kF32, DType::kF16, DType::kU8})
+      for (int first = 0; first < 8; first += int(std::min<int64_t>(c.heads, 4)))
+        if (!is_left_out()) run(c, 3, 3, 3, kept, {values + first, values + 8});
+  AttentionAttributes t;
+  t.heads = 4, t.kv_heads = 2, t.scale = 0.3f;
+  Case chosen{"key batches", OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+  chosen.inputs = {heads_tensor(3, 6, 4, 1, 8, 0).random(1),
+                   heads_tensor(3, 3, 2, 300, 8, 5).random(2),
+                   heads_tensor(3, 3, 2, 300, 24, 0).random(3),
+                   Tensor(),
+                   Tensor(DType::kI64, {6}).values({5, 255, 256, 257, 0, 258}),
+                   Tensor(DType::kI32, {6}).values({2, 0, 0, 0, 1, 0}),
+                   Tensor(DType::kF32, {4}).values({0.4, -3, 2, -INFINITY})};
+  chosen.outputs = {heads_tensor(3, 6, 4, 1, 24, 3)};
+  run_case(chosen);
+}
+
+TEST_CASE("attention: a sink is a key that scores it and has a value of zeros") {
+  constexpr int64_t kKeys = 270, kDim = 8;
+  AttentionAttributes t;
+  t.heads = t.kv_heads = 1;
+  const Tensor q = Tensor(DType::kF32, {1, 3, kDim}).random(1),
+               k = Tensor(DType::kF32, {1, kKeys, kDim}).random(2),
+               v = Tensor(DType::kF32, {1, kKeys, kDim}).random(3);
+  Tensor more_k(DType::kF32, {1, kKeys + 1, kDim}), more_v = more_k,
+                                                    mask(DType::kF32, {1, kKeys + 1});
+  more_k.values({0}), more_v.values({0}), mask.values({0});
+  for (int64_t i = 0; i < kKeys * kDim; i++) more_k.set(i, k.at(i)), more_v.set(i, v.at(i));
+  mask.set(kKeys, 1.5);
+  const auto answer = [&](const std::vector<TensorView>& inputs) {
+    Tensor y(DType::kF32, {1, 3, kDim});
+    TensorView out = y.view();
+    const OpArguments a = {&t, inputs.data(), &out, uint16_t(inputs.size()), 1};
+    const KernelEntry* const kernel = find_kernel(*cpu_kernels("scalar"), OpCode::kAttention, a);
+    REQUIRE(kernel != nullptr);
+    std::vector<double> scratch(kAttentionContract.scratch(a, 1).per_thread_bytes / 8 + 8);
+    Team team;
+    team.scratch = scratch.data();
+    REQUIRE(kernel->run(a, team).ok());
+    return y;
+  };
+  Tensor sinks = Tensor(DType::kF32, {1}).values({1.5});
+  Tensor none;
+  const Tensor found = answer({q.view(), k.view(), v.view(), none.view(), none.view(), none.view(),
+                               sinks.view()}),
+               wanted = answer({q.view(), more_k.view(), more_v.view(), mask.view()}),
+               without = answer({q.view(), k.view(), v.view()});
+  for (int64_t i = 0; i < 3 * kDim; i++) {
+    CHECK(std::fabs(found.at(i) - wanted.at(i)) < 1e-6);
+    CHECK(std::fabs(found.at(i) - without.at(i)) > 1e-6 * std::fabs(without.at(i)));
+  }
+}
+
 namespace {
 
 void check_same_bits(DType kept, int heads, int kv_heads, int64_t dim) {
@@ -211,6 +291,7 @@ void check_same_bits(DType kept, int heads, int kv_heads, int64_t dim) {
   CAPTURE(kv_heads);
   AttentionAttributes t;
   t.heads = heads, t.kv_heads = kv_heads, t.scale = 0.3f;
+  const Tensor sinks = Tensor(DType::kF32, {heads}).random(4);
   const Tensor q = Tensor(DType::kF32, {kQueries, 1, width}).random(1),
                k = kept_tensor(3, 2, kv_heads, kKeys, dim, 0, kept, 2),
                v = kept_tensor(3, 2, kv_heads, kKeys, dim, 0, kept, 3);
@@ -234,9 +315,10 @@ void check_same_bits(DType kept, int heads, int kv_heads, int64_t dim) {
         all(DType::kF32, {kQueries, 1, width}), none;
     for (int64_t i = 0; i < kQueries; i++) counts.set(i, double(kFirst + i)), ones.set(i, 1);
     const TensorView absent = none.view();
-    run({q.view(), k.view(), v.view(), absent, counts.view(), ones.view()}, all.view());
+    run({q.view(), k.view(), v.view(), absent, counts.view(), ones.view(), sinks.view()},
+        all.view());
     Tensor widened(DType::kF32, {kQueries, 1, width});
-    run({q.view(), wide_k.view(), wide_v.view(), absent, counts.view(), ones.view()},
+    run({q.view(), wide_k.view(), wide_v.view(), absent, counts.view(), ones.view(), sinks.view()},
         widened.view());
     int64_t at = -1;
     CHECK_MESSAGE(widened.same_bits(all, &at), "element " << at);
@@ -249,7 +331,7 @@ void check_same_bits(DType kept, int heads, int kv_heads, int64_t dim) {
       keys.dims[0] = values.dims[0] = 1;  // the second batch by itself
       const int64_t batch_bytes = kKeys * keys.dims[2] * dtype_bytes(kept);
       keys.data = keys.as<char>() + batch_bytes, values.data = values.as<char>() + batch_bytes;
-      run({one.view(), keys, values, absent, count.view()}, y.view());
+      run({one.view(), keys, values, absent, count.view(), absent, sinks.view()}, y.view());
       for (int64_t d = 0; d < width; d++) differ += y.at(d) != all.at(i * width + d);
     }
     CHECK(differ == 0);
@@ -370,7 +452,21 @@ TEST_CASE("attention: the contract refuses") {
        [](A&, Case& c) { c.inputs.push_back(make({2})); }},
       {"attention's key batches are [B]",
        [](A&, Case& c) { c.inputs.emplace_back(DType::kI64, std::vector<int64_t>{3}); }},
-      {"not too many inputs", [](A&, Case& c) { c.inputs.resize(7, c.inputs[0]); }},
+      {"attention's sinks are f32",
+       [](A&, Case& c) {
+         c.inputs.resize(6), c.inputs.emplace_back(DType::kF16, std::vector<int64_t>{2});
+       }},
+      {"attention's sinks are [heads]",
+       [](A&, Case& c) { c.inputs.resize(6), c.inputs.push_back(make({3})); }},
+      {"attention's sinks are [heads]",
+       [](A&, Case& c) {
+         c.inputs.resize(6), c.inputs.push_back(make({1, 2}));
+       }},
+      {"attention's empty rows are zero with sinks",
+       [](A& t, Case& c) {
+         c.inputs.resize(6), c.inputs.push_back(make({2})), t.empty_rows = EmptyRows::kNan;
+       }},
+      {"not too many inputs", [](A&, Case& c) { c.inputs.resize(8, c.inputs[0]); }},
   };
   for (const Wrong& w : wrongs) {
     AttentionAttributes t;

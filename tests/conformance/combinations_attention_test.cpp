@@ -75,6 +75,7 @@ TEST_CASE("combinations: attention") {
   const auto empty =
       all.axis<EmptyRows>("empty_rows", {EmptyRows::kZero, EmptyRows::kNan, EmptyRows::kMean});
   const auto counts = all.axis("counts", 3);  // none, one number, one a batch
+  const auto sinks = all.axis<bool>("sinks", {false, true});
   const auto softcap = all.axis<float>("softcap", {0, 0.5f});
   const auto scale = all.axis<float>("scale", {0.25f, 1.7f, -0.4f});
   const auto q_rank = all.axis<int>("q_rank", {3, 4});
@@ -110,6 +111,11 @@ TEST_CASE("combinations: attention") {
     if (counts() != 0) {
       Tensor some(counts() == 1 ? DType::kI32 : DType::kI64, {counts() == 1 ? 1 : b});
       c.inputs.push_back(some.values({double(keys - keys / 3), double(keys / 5)}));
+    }
+    if (sinks() && empty() != EmptyRows::kZero) return false;
+    if (sinks()) {
+      c.inputs.resize(attention::kSinks);
+      c.inputs.push_back(Tensor(DType::kF32, {h}).values({1.5, -2, -INFINITY, 20}));
     }
     c.outputs = {heads_tensor(y_rank(), b, h, queries, widths().value, 3 * p)};
     return true;

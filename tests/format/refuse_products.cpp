@@ -352,6 +352,22 @@ void add_attention(RefuseTable* t) {
   t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features.clear(); });
   t->dims("of_another_number", 3, {3});
   t->dtype("f32", 3, DType::kF32);
+  t->base("attention_sinks", [] {
+    AttentionAttributes a;
+    a.heads = 2;
+    convert::FileSpec f = one_instruction(
+        a,
+        {input("q", {1, 3, 8}), input("k", {1, 5, 4}), input("v", {1, 5, 4}), input("sinks", {2})},
+        {output("y", {1, 3, 8})});
+    f.program.subprograms[0].instructions[0].inputs = {0, 1, 2, -1, -1, -1, 3};
+    f.program.required_features = {"attention_sinks", "empty_rows"};
+    return f;
+  });
+  t->spec("without_the_feature", [](ProgramSpec& p) { p.required_features = {"empty_rows"}; });
+  t->attributes<A>("with_empty_rows", [](A& a) { a.empty_rows = EmptyRows::kNan; });
+  t->dims("of_another_number", 3, {3});
+  t->dims("rank", 3, {1, 2});
+  t->dtype("f16", 3, DType::kF16);
 }
 
 }  // namespace

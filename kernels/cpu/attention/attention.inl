@@ -39,6 +39,7 @@ struct AttentionJob {
   attention::Scratch room;
   float* scratch = nullptr;
   MaskRows mask;
+  const float* sinks = nullptr;           // of query heads, or null
   float empty = 0;                        // of a row that sees nothing
   int64_t group = 1;                      // query heads to a key head
   int64_t b = 0, kv_head = 0, count = 0;  // of the unit; keys that exist
@@ -47,6 +48,10 @@ struct AttentionJob {
   int64_t rows() const { return group * q.length; }
   int64_t head(int64_t row) const { return kv_head * group + row / q.length; }
   int64_t query(int64_t row) const { return row % q.length; }
+  /// What a row of a head is that reads no key.
+  float empty_of(int64_t head) const {
+    return sinks && sinks[head] != sinks[head] ? sinks[head] : empty;
+  }
   /// Keys that query i sees.
   int64_t limit(int64_t i) const {
     int64_t n = count;
@@ -245,6 +250,12 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   tensors::fold_rows<V>(tops, n, highest,
                         [](typename V::F a, typename V::F b) { return V::max(a, b); });
   for (int64_t i = 0; i < n; i++) before[i] = first == 0 ? kLowest : maxima[i];
+  const bool begins_with_sinks = first == 0 && j.sinks;
+  for (int64_t i = 0; begins_with_sinks && i < n; i++) {
+    before[i] = attention::sink_maximum(j.sinks[heads[i]]);
+    for (int64_t l = 0; l < kPanel; l++) lanes[i * kPanel + l] = 0;
+    lanes[i * kPanel] = attention::sink_sum(j.sinks[heads[i]]);
+  }
   for (int64_t i = n; i < kPanel; i++) before[i] = highest[i] = 0;
   for (int64_t i = 0; i < kPanel; i += V::kLanes) {
     const typename V::F old = V::load(before + i), now = V::max(old, V::load(highest + i));
@@ -254,7 +265,7 @@ void attention_tile(AttentionJob& j, int64_t row, int64_t n, int64_t slot, int64
   for (int64_t i = 0; i < n; i++) {
     maxima[i] = highest[i];
     exponentials_of_row<V>(scores + i * r.scores_stride, padded, highest[i], lanes + i * kPanel,
-                           first == 0, corrections[i]);
+                           first == 0 && !begins_with_sinks, corrections[i]);
   }
   // Rows of y that lie evenly apart take the first block's sums themselves.
   const int64_t apart = n > 1 ? rows_of_y[1] - rows_of_y[0] : j.y.dim;
@@ -327,7 +338,8 @@ void attention_chunk(AttentionJob& j, Range rows) {
     most = max_of(most, j.limit(group));
     if (j.limit(group) == 0)
       for (int64_t i = group.begin; i < group.end; i++)
-        finish_row<V>(j.y_data + j.y.at(j.b, j.head(i), j.query(i)), j.y.dim, 0, j.empty);
+        finish_row<V>(j.y_data + j.y.at(j.b, j.head(i), j.query(i)), j.y.dim, 0,
+                      j.empty_of(j.head(i)));
   }
   for (int64_t first = 0; first < most; first += kKeyBlock) {
     if (j.is_packed) j.pack(j, first, min_of(kKeyBlock, most - first));
@@ -432,6 +444,7 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   j.scratch = static_cast<float*>(team.scratch);
   j.mask.mask = mask_view(g.optional(3)), j.mask.room = j.at(j.room.mask);
   j.mask.hidden = attention::hidden_score(*j.t), j.empty = attention::empty_value(*j.t, j.k.length);
+  if (const TensorView* sinks = g.optional(attention::kSinks)) j.sinks = sinks->as<const float>();
   if (g.optional(5)) return attention_of_key_batches<V>(j, g, team);
   bool good = true;
   // Where all queries see the same keys a chunk may begin anywhere: then each thread takes some

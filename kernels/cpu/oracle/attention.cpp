@@ -64,6 +64,10 @@ struct Row {
     float* to = g.outputs[0].as<float>() + y.at(b, h, i);
     double top = -double(std::numeric_limits<float>::max()), sum = 0;
     for (int64_t j = 0; j < keys; j++) top = std::fmax(top, score(j));
+    if (const TensorView* sinks = g.optional(attention::kSinks)) {
+      const double sink = std::min(read(*sinks, h), double(std::numeric_limits<float>::max()));
+      top = std::fmax(top, sink), sum = std::exp(sink - top);
+    }
     for (int64_t j = 0; j < keys; j++) sum += std::exp(score(j) - top);
     const bool is_nan = t.empty_rows == EmptyRows::kNan && k.length > 0;
     constexpr int64_t kColumns = 64;  // as many at once, or each repeated all scores

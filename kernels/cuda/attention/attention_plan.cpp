@@ -19,8 +19,9 @@ Status plan_attention(const GpuWork& work) {
 }
 
 bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  // Neither batches of keys that the data choose, nor keys of 8 bits.
-  return !a.optional(5) && a.inputs[1].dtype != DType::kU8;
+  // Neither batches of keys that the data choose, nor sinks, nor keys of 8 bits.
+  return !a.optional(attention::kKeyBatches) && !a.optional(attention::kSinks) &&
+         a.inputs[1].dtype != DType::kU8;
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {

@@ -103,8 +103,9 @@ bool supports_tensor_attention(const OpArguments& a, const GpuTraits& traits,
                                GpuPrecision precision) {
   // Keys and values that a program keeps in f16 are the exact kernel's, those of 8 bits the CPU's.
   const bool keeps_f16 = a.inputs[0].dtype == DType::kF32 && halves_of(a) == 2;
-  return !a.optional(5) && !keeps_f16 && a.inputs[1].dtype != DType::kU8 &&
-         precision != GpuPrecision::kExact && traits.has_tensor_cores();
+  return !a.optional(attention::kKeyBatches) && !a.optional(attention::kSinks) && !keeps_f16 &&
+         a.inputs[1].dtype != DType::kU8 && precision != GpuPrecision::kExact &&
+         traits.has_tensor_cores();
 }
 
 /// q, k and v all together, and y; of some of the three y alone, and all are asked again as f32.

@@ -94,8 +94,19 @@ class RandomBlocks:
         return blocks.tobytes()
 
 
+class GivenBlocks(RandomBlocks):
+    """A matrix of one type of BLOCKS by its bytes."""
+
+    def __init__(self, kind, shape, data):
+        super().__init__(kind, shape, 1, 0)
+        self.data = data
+
+    def tobytes(self):
+        return self.data
+
+
 def write_gguf(path, metadata, tensors, version=3):
-    """`tensors`: arrays of f32 or f16, RandomBlocks, or ("Q8_0", array)."""
+    """`tensors`: arrays of f32 or f16, blocks, or ("Q8_0", array)."""
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     for key, value in metadata.items():
         kind, data = _value(value)

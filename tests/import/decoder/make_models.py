@@ -83,6 +83,11 @@ def as_gguf(row, model):
             array = row.change(name, array, config)
         if row.norm_shift and name.endswith("norm.weight"):
             array = array + np.float32(row.norm_shift)
+        if parts := row.split and row.split(name, array):
+            number = name.removeprefix(row.layers).split(".", 1)[0]
+            for part, own in parts.items():
+                tensors[f"blk.{number}.{part}"] = np.ascontiguousarray(own, np.float32)
+            continue
         experts = name.partition(".experts.")[2]
         if experts == "gate_up_proj":  # the file has both apart
             number = name.removeprefix(row.layers).split(".", 1)[0]

@@ -67,6 +67,7 @@ class Row:
     permuted: bool = False  # q and k are turned as neighbors in the file, as halves in the model
     norm_shift: float = 0  # added to weights of norms
     change: typing.Callable = None  # (name, array, configuration) -> array
+    split: typing.Callable = None  # (name, array) -> tensors of the layer; None: as its name is
     tensors: dict = dataclasses.field(default_factory=dict)  # that only the file has
     drop: tuple = ()  # metadata that the file does not have
     quantized: bool = False  # matrices as Q8_0, which the model then has too
@@ -89,6 +90,29 @@ def nemotron_norm(name, array, config):
     return array + 1 if "norm.weight" in name else array
 
 
+def gpt_oss_parts(name, array):
+    """Sinks and experts, whose matrices are inputs by outputs, those of gate and up in turn."""
+    module, _, last = name.rpartition(".")
+    if last == "sinks":
+        return {"attn_sinks.weight": array}
+    if not module.endswith(".experts"):
+        return None
+    end = "bias" if last.endswith("_bias") else "weight"
+    array = array if end == "bias" else array.swapaxes(1, 2)
+    if "down" in last:
+        return {f"ffn_down_exps.{end}": array}
+    return {f"ffn_gate_exps.{end}": array[:, ::2], f"ffn_up_exps.{end}": array[:, 1::2]}
+
+
+GPT_OSS_ROPE = {
+    "rope_type": "yarn",
+    "rope_theta": 150000.0,
+    "factor": 8.0,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "truncate": False,
+    "original_max_position_embeddings": 64,
+}
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 10000.0,
@@ -241,6 +265,33 @@ MODELS = {
         "Qwen3",
         {"head_dim": 32},
         metadata={"attention.key_length": 32, "attention.value_length": 32},
+    ),
+    "gpt-oss": Row(
+        "gpt-oss",
+        "GptOss",
+        {
+            "head_dim": 32,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 2,
+            "sliding_window": 8,
+            "rope_parameters": GPT_OSS_ROPE,
+        },
+        layer={
+            "post_attention_layernorm": "post_attention_norm",
+            "mlp.router": "ffn_gate_inp",
+        },
+        metadata={
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "attention.sliding_window": 8,
+            "expert_count": 5,
+            "expert_used_count": 2,
+            "expert_feed_forward_length": 96,
+            "rope.scaling.type": "yarn",
+            "rope.scaling.factor": 8.0,
+            "rope.scaling.original_context_length": 64,
+        },
+        split=gpt_oss_parts,
     ),
     "seed_oss": Row(
         "seed_oss",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/format/validate.h"
+#include "runtime/op/attention_blocks.h"
 #include "tools/compile/plan/schedule.h"
 
 namespace ingot::convert {
@@ -119,6 +120,7 @@ class Emitter {
     if (has_images_) program_.required_features.push_back("picture");
     if (has_empty_rows_) program_.required_features.push_back("empty_rows");
     if (has_key_batches_) program_.required_features.push_back("key_batches");
+    if (has_attention_sinks_) program_.required_features.push_back("attention_sinks");
     if (has_quantized_weights_) program_.required_features.push_back("quantized_weights");
     emit_data_dependent();
     if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
@@ -177,9 +179,13 @@ class Emitter {
       InstructionSpec out;
       out.attributes = instruction.attributes;
       has_images_ = has_images_ || std::holds_alternative<ImageInputAttributes>(out.attributes);
+      const auto has_input = [&](int i) {
+        return int(instruction.inputs.size()) > i && instruction.inputs[size_t(i)] >= 0;
+      };
       if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
         has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero,
-        has_key_batches_ = has_key_batches_ || instruction.inputs.size() > 5;
+        has_key_batches_ = has_key_batches_ || has_input(attention::kKeyBatches),
+        has_attention_sinks_ = has_attention_sinks_ || has_input(attention::kSinks);
       has_quantized_weights_ =
           has_quantized_weights_ || (instruction.op() == OpCode::kLinear &&
                                      instruction.inputs.size() > linear_weights::kScales);
@@ -236,7 +242,7 @@ class Emitter {
   ProgramSpec program_;
   DimWriter dims_;
   bool has_images_ = false, has_empty_rows_ = false, has_quantized_weights_ = false,
-       has_key_batches_ = false;
+       has_key_batches_ = false, has_attention_sinks_ = false;
   std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };

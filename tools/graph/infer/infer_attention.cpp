@@ -128,6 +128,9 @@ void attention(NodeContext& context) {
     if (context.dtype(i) == DType::kU8)
       context.corrupt("its operand " + std::to_string(i) + " is u8, expected floats");
   const bool has_past = context.has(4);
+  if (context.has(6) && context.dtype(6) != DType::kI32 && context.dtype(6) != DType::kI64)
+    context.corrupt("its operand 6 is " + std::string(dtype_name(context.dtype(6))) +
+                    ", expected lengths of keys as integers");
   const Dims q = context.dims(0);
   const ValueId k = with_past(context, 1, 4, kv_heads, 1),
                 v = with_past(context, 2, 5, kv_heads, 2);

@@ -20,9 +20,11 @@ enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
 /// kGatedInOne: gate and up are the halves of one matrix, the gate first.
 enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 /// How the shares of a token's experts come from a softmax over all: as they are, or divided by
-/// their sum. kNone: mixtures of experts are not known for this architecture.
-enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized };
-enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared };
+/// their sum; or from one over the chosen. kNone: mixtures of experts are not known for this
+/// architecture.
+enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen };
+/// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
 enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
 /// What becomes of the rows of a text: logits of the last, or one vector, which is the mean of all,
@@ -35,7 +37,8 @@ enum Bias : uint8_t {
   kOutBias = 2,
   kFeedForwardBias = 4,
   kNormBias = 8,
-  kHeadBias = 16
+  kHeadBias = 16,
+  kExpertBias = 32  // of the router too
 };
 
 struct Architecture {
@@ -49,6 +52,9 @@ struct Architecture {
   Parallel parallel = Parallel::kNever;
   uint8_t biases = kNoBias;
   Experts experts = Experts::kNone;
+  const char* feed_forward_norm = "ffn_norm";  // what GGUF calls it
+  bool has_sinks = false;                      // a score of each head that has no value
+  bool splits_pairs = false;                   // YaRN's ramp begins and ends between pairs
   bool has_positions = false;     // a learned row for each position, added to the embedding
   bool scales_embedding = false;  // by the root of its width
   bool divides_logits = false;    // logit_scale divides; else it multiplies
@@ -79,6 +85,7 @@ struct RopeNumbers {
   // YaRN: low frequencies are divided by `divisor`, high ones are not
   bool is_yarn = false;
   double original_context = 0, beta_fast = 32, beta_slow = 1;
+  bool splits_pairs = false;  // the ramp between them begins and ends between pairs
 };
 
 constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24;
@@ -106,6 +113,7 @@ struct DecoderNumbers {
   int64_t trained_context = 0, context = 0;
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish
   bool is_parallel = false;
   Pooling pooling = Pooling::kNone;
   bool is_normalized = false;  // the vector has the length 1

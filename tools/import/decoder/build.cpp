@@ -224,6 +224,7 @@ class Decoder : Parts {
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
   struct Routing {
     ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
+    ValueId owners = kAbsent;                // expert of each pair
     ValueId back = kAbsent;                  // place of each pair, tokens in their order
     ValueId shares = kAbsent;                // [T, 1, used]
   };
@@ -243,14 +244,19 @@ class Decoder : Parts {
   Routing routing(ValueId x, int64_t i) {
     const ExpertNumbers& e = n_.experts;
     const Dim tokens = b_.dims(x)[0], pairs = tokens * Dim(e.used);
-    const ValueId scores =
-        b_.emit(op::Softmax, {linear(x, Role::kRouter, i, e.count, n_.width, kNoBias)},
-                {{attr::axis, int64_t(-1)}});
-    const std::vector<ValueId> chosen = first_of(scores, Dim(e.used), true);
-    ValueId shares = chosen[0];
+    const auto softmax = [&](ValueId of) {
+      return b_.emit(op::Softmax, {of}, {{attr::axis, int64_t(-1)}});
+    };
+    const bool of_chosen = row_.experts == Experts::kOfChosen;
+    const ValueId scores = linear(x, Role::kRouter, i, e.count, n_.width, kExpertBias);
+    const std::vector<ValueId> chosen =
+        first_of(of_chosen ? scores : softmax(scores), Dim(e.used), true);
+    ValueId shares = of_chosen ? softmax(chosen[0]) : chosen[0];
     if (e.is_normalized)
       shares = b_.emit(op::Div, {shares, b_.reduce(op::ReduceSum, shares, {1}, true)});
-    const ValueId owner = b_.reshape(chosen[1], {pairs}), order = first_of(owner, pairs, false)[1];
+    const ValueId owner = b_.reshape(chosen[1], {pairs});
+    const std::vector<ValueId> sorted = first_of(owner, pairs, false);
+    const ValueId order = sorted[1];
     const ValueId none = b_.expand(whole(DType::kI64, 0), {Dim(e.count)}),
                   one = b_.expand(whole(DType::kI64, 1), {pairs}), all = b_.counting(pairs);
     return {
@@ -258,7 +264,7 @@ class Decoder : Parts {
         b_.emit(
             op::CumSum, {scattered(none, owner, one, "add")},
             {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}),
-        scattered(all, order, all, "none"),
+        sorted[0], scattered(all, order, all, "none"),
         b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
   }
   ValueId taken(ValueId x, ValueId rows) {
@@ -275,13 +281,16 @@ class Decoder : Parts {
     const ExpertNumbers& e = n_.experts;
     const Dim tokens = b_.dims(x)[0];
     const Routing r = routing(x, i);
-    const auto of = [&](Role role, int64_t out, int64_t in) {
-      return weights_.experts(role, i, e.count, out, in);
+    const auto product = [&](ValueId of, ValueId rows, Role role, int64_t out, int64_t in) {
+      const ValueId y = grouped(of, rows, r.ends, weights_.experts(role, i, e.count, out, in));
+      if (!(row_.biases & kExpertBias) && !weights_.has(role, Part::kBias, i)) return y;
+      const ValueId biases = weights_.table(role, Part::kBias, i, e.count, out);
+      return b_.emit(op::Add, {y, taken(biases, r.owners)});
     };
-    const ValueId gate = grouped(x, r.rows, r.ends, of(Role::kExpertGate, e.hidden, n_.width)),
-                  up = grouped(x, r.rows, r.ends, of(Role::kExpertUp, e.hidden, n_.width)),
-                  down = grouped(b_.emit(op::Mul, {activated(gate), up}), kAbsent, r.ends,
-                                 of(Role::kExpertDown, n_.width, e.hidden));
+    const ValueId gate = product(x, r.rows, Role::kExpertGate, e.hidden, n_.width),
+                  up = product(x, r.rows, Role::kExpertUp, e.hidden, n_.width),
+                  down = product(opened(activated(gate), up), kAbsent, Role::kExpertDown, n_.width,
+                                 e.hidden);
     const ValueId parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(n_.width)});
     const ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(n_.width)});
     return e.shared_hidden ? b_.emit(op::Add, {y, shared_expert(x, i)}) : y;
@@ -422,6 +431,10 @@ class Decoder : Parts {
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
     std::vector<ValueId> operands = {b_.reshape(q, dims), keys, values, mask, keys_};
     if (options_.slots) operands.push_back(slots_);
+    if (row_.has_sinks) {
+      operands.resize(attention::kSinks, kAbsent);
+      operands.push_back(weights_.vector(Role::kSinks, Part::kWeight, i, at.heads));
+    }
     const bool sees_all = row_.is_encoder || options_.slots;
     const ValueId y = b_.emit(op::Attention, std::move(operands),
                               {{attr::heads, at.heads},

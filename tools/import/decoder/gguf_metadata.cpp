@@ -125,7 +125,7 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
     keys.refuse("rope.scaling.yarn_log_multiplier", "is not 0", "0");
   keys.pass_over({"rope.scaling.finetuned"});
   if (kind != "none") r.divisor = factor;
-  r.is_yarn = kind == "yarn" && factor != 1;
+  r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
   if (r.is_yarn) r.magnitude *= 0.1 * std::log(factor) + 1;
   if (kind == "longrope") r.divisor = 1;
   n->window_rope = r;
@@ -222,8 +222,11 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
   e.is_normalized = keys.flag("expert_weights_norm", n->row->experts == Experts::kNormalized);
   e.scale = keys.number("expert_weights_scale", 0);
   if (e.scale == 0) e.scale = 1;
-  constexpr int64_t kSoftmax = 1;
-  (void)keys.integer("expert_gating_func", kSoftmax, 0, kSoftmax);
+  constexpr int64_t kSoftmax = 1, kSoftmaxOfChosen = 3;
+  const int64_t own = n->row->experts == Experts::kOfChosen ? kSoftmaxOfChosen : kSoftmax;
+  const int64_t gating = keys.integer("expert_gating_func", own, 0, own);
+  if (gating != 0 && gating != own)
+    keys.refuse("expert_gating_func", "is " + std::to_string(gating), std::to_string(own));
 }
 
 /// What is not built, where a model has it.

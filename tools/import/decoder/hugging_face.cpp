@@ -11,6 +11,7 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/hugging_face_experts.h"
 #include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/import.h"
@@ -28,7 +29,11 @@ class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
                     const std::optional<PackedInt4>& packing)
-      : file_(config), row_(row), checkpoint_(std::move(checkpoint)), packing_(packing) {
+      : file_(config),
+        row_(row),
+        checkpoint_(std::move(checkpoint)),
+        packing_(packing),
+        experts_(file_) {
     for (const Tensor& tensor : checkpoint_.tensors) {
       const std::string name = checkpoint::path_text(tensor.path);
       // angles that older versions kept beside the weights
@@ -36,6 +41,8 @@ class CheckpointTensors : public TensorSource {
       tensors_[name] = &tensor;
     }
     name_as_expected();
+    if (row.has_experts_in_one)
+      experts_.take(&tensors_, packing_ && packing_->kind == PackedInt4::Kind::kMxfp4);
     if (find_architecture(row.architecture)->is_encoder)
       for (auto at = tensors_.begin(); at != tensors_.end();)
         at = is_left_out(at->first) ? tensors_.erase(at) : std::next(at);
@@ -66,9 +73,10 @@ class CheckpointTensors : public TensorSource {
     return hugging_face_expert(row_, role, layer, expert);
   }
   bool has(const std::string& name) const override {
-    return tensors_.count(name) != 0 || packed_.count(name) != 0;
+    return tensors_.count(name) != 0 || packed_.count(name) != 0 || experts_.has(name);
   }
   SourceTensor load(const std::string& name) const override {
+    if (experts_.has(name)) return experts_.load(name);
     if (const auto parts = packed_.find(name); parts != packed_.end())
       return unpack_int4(*packing_, name, parts->second, file_);
     const Tensor& tensor = *tensors_.at(name);
@@ -80,6 +88,7 @@ class CheckpointTensors : public TensorSource {
     std::vector<std::string> all;
     for (const auto& [name, tensor] : tensors_) all.push_back(name);
     for (const auto& [name, parts] : packed_) all.push_back(name);
+    for (const std::string& name : experts_.names()) all.push_back(name);
     return all;
   }
 
@@ -124,6 +133,7 @@ class CheckpointTensors : public TensorSource {
   const std::optional<PackedInt4> packing_;
   std::map<std::string, const Tensor*> tensors_;
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
+  ExpertsInOne experts_;                       // likewise
 };
 
 /// A head that is the embedding may be stored all the same, or not at all.

@@ -6,6 +6,7 @@
 
 #include "tools/files/suggest.h"
 #include "tools/import/decoder/config_reader.h"
+#include "tools/import/decoder/hugging_face_experts.h"
 
 namespace ingot::decoder {
 namespace {
@@ -37,6 +38,11 @@ constexpr HuggingFaceRow kRows[] = {
      .architecture = "olmoe",
      .router = "mlp.gate",
      .experts = "mlp.experts."},
+    {.model_type = "gpt_oss",
+     .architecture = "gpt-oss",
+     .router = "mlp.router",
+     .experts = "mlp.experts.",
+     .has_experts_in_one = true},
     {.model_type = "seed_oss", .architecture = "seed_oss"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
@@ -96,7 +102,7 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   } else if (kind == "yarn") {
     for (const char* key : {"mscale", "mscale_all_dim"})
       if (rope.find(key)) rope.refuse(key, "none: YaRN with such a scale is not built");
-    if (!rope.flag("truncate", true)) rope.refuse("truncate", "true");
+    n->splits_pairs = !rope.flag("truncate", true);
     n->is_yarn = factor != 1, n->divisor = factor;
     n->beta_fast = rope.number("beta_fast", 32), n->beta_slow = rope.number("beta_slow", 1);
     n->magnitude = rope.number("attention_factor", 0.1 * std::log(factor) + 1);
@@ -197,6 +203,7 @@ void read_experts(Config& config, DecoderNumbers* n) {
   e.used = config.need("num_experts_per_tok", e.count);
   e.hidden = config.integer("moe_intermediate_size", n->layers[0].hidden, 1, 1 << 24);
   e.shared_hidden = config.integer("shared_expert_intermediate_size", 0, 1, 1 << 24);
+  if (n->row->experts == Experts::kOfChosen) return;
   // which Mixtral does not say
   e.is_normalized = config.flag("norm_topk_prob", n->row->rope == Rope::kNeighbors);
   for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
@@ -208,11 +215,10 @@ void check_activation(Config& config, const Architecture& row) {
     const char* name;
     Activation activation;
   };
-  constexpr Known kKnown[] = {{"silu", Activation::kSilu},
-                              {"swish", Activation::kSilu},
-                              {"gelu_pytorch_tanh", Activation::kGeluTanh},
-                              {"gelu_new", Activation::kGeluTanh},
-                              {"relu2", Activation::kReluSquared}};
+  constexpr Known kKnown[] = {
+      {"silu", Activation::kSilu},         {"swish", Activation::kSilu},
+      {"silu", Activation::kClampedSwish}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_new", Activation::kGeluTanh}, {"relu2", Activation::kReluSquared}};
   // the first Gemma said "gelu" and meant this
   const bool is_gemma = row.scales_embedding && name == "gelu";
   for (const Known& known : kKnown)
@@ -264,6 +270,11 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   read_layers(config, &n);
   if (row.experts) read_experts(config, &n);
   check_activation(config, *n.row);
+  if (n.row->activation == Activation::kClampedSwish) {
+    n.gate_limit = config.number("swiglu_limit", n.gate_limit);
+    n.gate_slope = config.number("swiglu_alpha", n.gate_slope);
+    if (!(n.gate_limit > 0)) config.refuse("swiglu_limit", "a number above 0");
+  }
   n.epsilon = config.number(
       "rms_norm_eps", config.number("layer_norm_eps",
                                     config.number("norm_epsilon", config.number("norm_eps", -1))));
@@ -295,6 +306,7 @@ std::string expert_module(const HuggingFaceRow& row, Role role, const std::strin
 
 std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
                                 int64_t expert) {
+  if (row.has_experts_in_one) return "";
   return "model.layers." + std::to_string(layer) + "." +
          expert_module(row, role, std::to_string(expert)) + ".weight";
 }
@@ -321,6 +333,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kQkv: return "self_attn.qkv_proj";
       case Role::kQNorm: return "self_attn.q_norm";
       case Role::kKNorm: return "self_attn.k_norm";
+      case Role::kSinks: return "self_attn.sinks";
       case Role::kAttentionOut: return "self_attn.o_proj";
       case Role::kAttentionOutNorm: return row.attention_out_norm;
       case Role::kFeedForwardNorm:
@@ -341,7 +354,11 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
     }
     return "";
   };
-  const std::string name = own() + (part == Part::kWeight ? ".weight" : ".bias");
+  if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
+    return experts_in_one_name(role, part, layer);
+  const std::string name = own() + (role == Role::kSinks    ? ""
+                                    : part == Part::kWeight ? ".weight"
+                                                            : ".bias");
   return role < Role::kAttentionNorm ? name : "model.layers." + std::to_string(layer) + "." + name;
 }
 

@@ -89,6 +89,7 @@ class Matrix4 {
     switch (how_.kind) {
       case Kind::kGptq: return four(codes_->word(i / 8 * out_ + o), i % 8);
       case Kind::kAwq: return four(codes_->word(i * (out_ / 8) + o / 8), awq_place(o % 8));
+      case Kind::kMxfp4:
       case Kind::kCompressed: break;
     }
     return four(codes_->word(o * (in_ / 8) + i / 8), i % 8);
@@ -244,8 +245,14 @@ std::optional<PackedInt4> read_packed_int4(const nlohmann::json& config, const s
   Config how(*found, file);
   const std::string method = how.text("quant_method", "");
   if (method == "compressed-tensors") return read_compressed(*found, file);
+  if (method == "mxfp4") {
+    const auto type = config.find("model_type");
+    if (type == config.end() || *type != "gpt_oss")
+      how.refuse("quant_method", "another: mxfp4 is known of experts of gpt_oss alone");
+    return PackedInt4{Kind::kMxfp4};
+  }
   if (method != "gptq" && method != "awq")
-    how.refuse("quant_method", "gptq, awq or compressed-tensors");
+    how.refuse("quant_method", "gptq, awq, compressed-tensors or mxfp4");
   if (how.integer("bits", how.integer("w_bit", 0, 0, 64), 0, 64) != 4) how.refuse("bits", "4");
   PackedInt4 made{method == "awq" ? Kind::kAwq : Kind::kGptq};
   const char* const key = how.find("q_group_size") ? "q_group_size" : "group_size";
@@ -271,7 +278,7 @@ std::optional<std::pair<std::string, std::string>> packed_part(const PackedInt4&
   static constexpr const char* kCompressedParts[] = {"weight_packed", "weight_scale",
                                                      "weight_shape", "weight_zero_point"};
   const size_t dot = tensor.rfind('.');
-  if (dot == std::string::npos) return std::nullopt;
+  if (dot == std::string::npos || how.kind == PackedInt4::Kind::kMxfp4) return std::nullopt;
   const std::string last = tensor.substr(dot + 1);
   for (const char* part : how.kind == PackedInt4::Kind::kCompressed ? kCompressedParts : kParts)
     if (last == part) return std::pair(tensor.substr(0, dot) + ".weight", last);

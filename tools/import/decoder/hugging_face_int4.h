@@ -19,6 +19,7 @@ struct PackedInt4 {
   enum class Kind : uint8_t {
     kGptq,        // qweight [in / 8, out], qzeros [groups, out / 8], scales [groups, out]
     kAwq,         // qweight [in, out / 8], the others alike; outputs of a word are interleaved
+    kMxfp4,       // experts alone: hugging_face_experts.h
     kCompressed,  // weight_packed [out, in / 8], weight_scale [out, groups], zeros are 8
   };
   Kind kind;

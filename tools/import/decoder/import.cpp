@@ -34,6 +34,7 @@ const char* role_name(Role role) {
     case Role::kQkv: return "attn_qkv";
     case Role::kQNorm: return "attn_q_norm";
     case Role::kKNorm: return "attn_k_norm";
+    case Role::kSinks: return "attn_sinks";
     case Role::kAttentionOut: return "attn_output";
     case Role::kAttentionOutNorm: return "post_attention_norm";
     case Role::kFeedForwardNorm: return "ffn_norm";
@@ -62,7 +63,7 @@ using checkpoint::GgufTensor;
 class GgufTensors : public TensorSource {
  public:
   GgufTensors(const std::vector<GgufFile>& parts, const Architecture& row)
-      : file_(parts[0].path()), norms_sum_(row.places == NormPlaces::kOfSum) {
+      : file_(parts[0].path()), row_(row), norms_sum_(row.places == NormPlaces::kOfSum) {
     for (const GgufFile& part : parts)
       for (const GgufTensor& tensor : part.tensors())
         if (!tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
@@ -71,6 +72,7 @@ class GgufTensors : public TensorSource {
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
     const char* stem = role_name(role);
+    if (role == Role::kFeedForwardNorm) stem = row_.feed_forward_norm;
     if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
     if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
     const std::string own = std::string(stem) + (part == Part::kWeight ? ".weight" : ".bias");
@@ -94,6 +96,7 @@ class GgufTensors : public TensorSource {
     std::shared_ptr<const checkpoint::MappedFile> mapping;
   };
   const std::string file_;
+  const Architecture& row_;
   const bool norms_sum_;
   std::map<std::string, Held> tensors_;
 };

@@ -85,7 +85,15 @@ class Parts {
 
   ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
     const ValueId open = activated(linear(x, gate, i, hidden, n_.width, kFeedForwardBias));
-    return b_.emit(op::Mul, {open, linear(x, up, i, hidden, n_.width, kFeedForwardBias)});
+    return opened(open, linear(x, up, i, hidden, n_.width, kFeedForwardBias));
+  }
+  /// `up` times what its gate lets through.
+  ValueId opened(ValueId open, ValueId up) {
+    if (row_.activation == Activation::kClampedSwish) {
+      const graph::Attributes bounds = {{attr::min, -n_.gate_limit}, {attr::max, n_.gate_limit}};
+      up = b_.emit(op::Add, {b_.emit(op::Clip, {up}, bounds), net_.scalar(1)});
+    }
+    return b_.emit(op::Mul, {open, up});
   }
 
   ValueId activated(ValueId x) {
@@ -95,6 +103,9 @@ class Parts {
         return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});
       case Activation::kGeluTanh:
         return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("tanh")}});
+      case Activation::kClampedSwish:
+        x = b_.emit(op::Clip, {x}, {{attr::max, n_.gate_limit}});
+        return b_.emit(op::Swish, {x}, {{attr::alpha, n_.gate_slope}});
       case Activation::kReluSquared: break;
     }
     const ValueId y = b_.emit(op::Relu, {x});

@@ -16,10 +16,12 @@ double yarn_pair(const RopeNumbers& n, double turns) {
 std::vector<double> frequencies(const RopeNumbers& n) {
   std::vector<double> out;
   const int64_t pairs = n.width / 2;
-  const double low = n.is_yarn ? std::max(0.0, std::floor(yarn_pair(n, n.beta_fast))) : 0,
-               high = n.is_yarn
-                          ? std::min(double(n.width) - 1, std::ceil(yarn_pair(n, n.beta_slow)))
-                          : 0;
+  double low = 0, high = 0;
+  if (n.is_yarn) {
+    low = yarn_pair(n, n.beta_fast), high = yarn_pair(n, n.beta_slow);
+    if (!n.splits_pairs) low = std::floor(low), high = std::ceil(high);
+    low = std::max(0.0, low), high = std::min(double(n.width) - 1, high);
+  }
   for (int64_t i = 0; i < pairs; i++) {
     const double plain = std::pow(n.base, -2.0 * double(i) / double(n.width)),
                  own = n.divisors.empty() ? 1 : n.divisors[size_t(i)];

@@ -30,6 +30,7 @@ enum class Role : uint8_t {
   kQkv,  // in one matrix: rows of q, k, v
   kQNorm,
   kKNorm,
+  kSinks,  // of query heads
   kAttentionOut,
   kAttentionOutNorm,
   kFeedForwardNorm,
@@ -46,7 +47,7 @@ enum class Role : uint8_t {
   kSharedUp,
   kSharedDown,
 };
-/// What GGUF calls it; of a layer behind "blk.N.".
+/// What GGUF calls it, but for some architectures; of a layer behind "blk.N.".
 const char* role_name(Role role);
 enum class Part : uint8_t { kWeight, kBias };
 

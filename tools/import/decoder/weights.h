@@ -112,6 +112,11 @@ class Weights {
     b_.model.values[size_t(id)].name = tensor.name;
     return id;
   }
+  /// f32 [rows, columns], whatever is asked for of matrices.
+  graph::ValueId table(Role role, Part part, int64_t layer, int64_t rows, int64_t columns) {
+    const SourceTensor tensor = fetch(source_.name(role, part, layer), {rows, columns});
+    return tensor.bytes.data ? constant(tensor, {rows, columns}, {}) : zeros({rows, columns});
+  }
   /// Row 0 of a matrix of any number of rows: f32 [length].
   graph::ValueId first_row(Role role, int64_t length) {
     const std::string name = source_.name(role, Part::kWeight, 0);
