@@ -212,7 +212,8 @@ stage_models() {
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
   local script
-  for script in decoder chat conversation perplexity experts encoders quantize packed_int4 gpt_oss; do
+  for script in decoder chat conversation perplexity experts encoders quantize packed_int4 \
+    gpt_oss; do
     "$python" "tests/import/decoder/${script}_test.py" --ingot build/gcc/bin/ingot || failed=1
   done
   "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small gpt-oss as GGUF and as a folder of Hugging Face, its experts plain and in MXFP4: logits of
-prompts and steps beside those that NumPy computes in f64, and refusals.
+"""A small gpt-oss as GGUF and as a folder of Hugging Face, its experts plain and in MXFP4: logits
+of prompts and steps beside those that NumPy computes in f64, and refusals.
 
   gpt_oss_test.py --ingot BIN
 """
@@ -141,16 +141,17 @@ def plain_experts(packed):
 
 def as_bf16(tensors):
     """Bits of the upper halves, and the f32 that they stand for."""
-    bits = {name: (array.view(np.uint32) >> 16).astype(np.uint16) for name, array in tensors.items()}
-    return bits, {n: (array.astype(np.uint32) << 16).view(np.float32) for n, array in bits.items()}
+    bits = {name: (x.view(np.uint32) >> 16).astype(np.uint16) for name, x in tensors.items()}
+    return bits, {name: (x.astype(np.uint32) << 16).view(np.float32) for name, x in bits.items()}
 
 
-def as_blocks(codes, scales):
+def as_blocks(codes, scales, shape=None):
     """Blocks of GGUF: weights half a block apart share a byte."""
     both = np.stack([codes & 15, codes >> 4], -1).reshape(-1, 32)
     halves = both[:, :16] | both[:, 16:] << 4
     data = np.concatenate([scales.reshape(-1, 1), halves], 1).astype(np.uint8)
-    return GivenBlocks("MXFP4", (*codes.shape[:2], codes.shape[2] * 32), data.tobytes())
+    shape = shape or (*codes.shape[:2], codes.shape[2] * 32)
+    return GivenBlocks("MXFP4", shape, data.tobytes())
 
 
 def as_gguf(tensors):
@@ -364,6 +365,21 @@ def check_gguf_refusals(checks, ingot, packed):
     checks.report("another gate of experts", refused)
 
 
+def check_large_weights(checks, ingot, packed):
+    """Weights that are finite, and whose sums are no f32: what the converter checks passes."""
+    source = pathlib.Path(ingot.folder) / "large.gguf"
+    codes = np.random.default_rng(0).integers(0, 256, (VOCABULARY, WIDTH // 32, 16))
+    for exponent in (248, 252, 254):
+        exponents = np.full(codes.shape[:2], 127)
+        exponents[3, 1] = exponent
+        metadata, tensors = as_gguf(packed)
+        tensors["output.weight"] = as_blocks(codes[None], exponents[None], (VOCABULARY, WIDTH))
+        write_gguf(source, metadata, tensors)
+        for words in ((), ("--dtype", "fp32")):
+            done = ingot.convert(source, "--context", CONTEXT, *words)
+            checks.report(f"a head with the exponent {exponent} {words}", done.error)
+
+
 def check_sources(checks, ingot, folder, name, how, tensors, bits=None):
     """A folder and a GGUF file of the same weights, widened: logits of NumPy, and the same bits."""
     folder.tensors = bits or tensors
@@ -419,6 +435,7 @@ def main():
         check_blocks(checks, ingot, folder, source, wanted)
         check_refusals(checks, folder)
         check_gguf_refusals(checks, ingot, packed)
+        check_large_weights(checks, ingot, packed)
     return checks.finish()
 
 

@@ -57,6 +57,7 @@ def main():
         import torch
         from gguf_writer import write_gguf
         from make_models import as_gguf, make_model
+        from random_mixtures import MIXTURES
         from random_models import MODELS
     except ImportError as missing:
         checks.skip(f"no {missing.name} for Python")
@@ -64,7 +65,7 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        for name, row in MODELS.items():
+        for name, row in {**MODELS, **MIXTURES}.items():
             if args.only not in name:
                 continue
             model = make_model(row)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`MIXTURES`: the rows of random_models.py that are mixtures of experts."""
+
+from random_models import Row
+
+
+def gpt_oss_parts(name, array):
+    """Sinks and experts, whose matrices are inputs by outputs, those of gate and up in turn."""
+    module, _, last = name.rpartition(".")
+    if last == "sinks":
+        return {"attn_sinks.weight": array}
+    if not module.endswith(".experts"):
+        return None
+    end = "bias" if last.endswith("_bias") else "weight"
+    array = array if end == "bias" else array.swapaxes(1, 2)
+    if "down" in last:
+        return {f"ffn_down_exps.{end}": array}
+    return {f"ffn_gate_exps.{end}": array[:, ::2], f"ffn_up_exps.{end}": array[:, 1::2]}
+
+
+GPT_OSS_ROPE = {
+    "rope_type": "yarn",
+    "rope_theta": 150000.0,
+    "factor": 8.0,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "truncate": False,
+    "original_max_position_embeddings": 64,
+}
+
+MIXTURES = {
+    "mixtral": Row(
+        "llama",
+        "Mixtral",
+        {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": None},
+        metadata={"expert_count": 5, "expert_used_count": 2},
+        permuted=True,
+    ),
+    "qwen2moe": Row(
+        "qwen2moe",
+        "Qwen2Moe",
+        {
+            "num_experts": 6,
+            "num_experts_per_tok": 3,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 64,
+        },
+        metadata={
+            "expert_count": 6,
+            "expert_used_count": 3,
+            "expert_feed_forward_length": 32,
+            "expert_shared_feed_forward_length": 64,
+        },
+    ),
+    "qwen3moe": Row(
+        "qwen3moe",
+        "Qwen3Moe",
+        {
+            "head_dim": 16,
+            "num_experts": 7,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "norm_topk_prob": True,
+            "mlp_only_layers": [1],
+        },
+        metadata={"expert_count": 7, "expert_used_count": 2, "expert_feed_forward_length": 32},
+    ),
+    "olmoe": Row(
+        "olmoe",
+        "Olmoe",
+        {"num_experts": 4, "num_experts_per_tok": 2},
+        metadata={"expert_count": 4, "expert_used_count": 2},
+    ),
+    "gpt-oss": Row(
+        "gpt-oss",
+        "GptOss",
+        {
+            "head_dim": 32,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 2,
+            "sliding_window": 8,
+            "rope_parameters": GPT_OSS_ROPE,
+        },
+        layer={
+            "post_attention_layernorm": "post_attention_norm",
+            "mlp.router": "ffn_gate_inp",
+        },
+        metadata={
+            "attention.key_length": 32,
+            "attention.value_length": 32,
+            "attention.sliding_window": 8,
+            "expert_count": 5,
+            "expert_used_count": 2,
+            "expert_feed_forward_length": 96,
+            "rope.scaling.type": "yarn",
+            "rope.scaling.factor": 8.0,
+            "rope.scaling.original_context_length": 64,
+        },
+        split=gpt_oss_parts,
+    ),
+}
