@@ -143,7 +143,8 @@ class Form {
       }
       linear(layer + "attn_output", kWidth, kWidth, kOutBias);
       if (after || sums) norm(layer + (sums ? "attn_output_norm" : "post_attention_norm"));
-      if (before && row_.parallel != Parallel::kAlways) norm(layer + "ffn_norm");
+      if (row_.has_sinks) add(layer + "attn_sinks.weight", {kHeads});
+      if (before && row_.parallel != Parallel::kAlways) norm(layer + row_.feed_forward_norm);
       feed_forward(layer);
       if (after || sums) norm(layer + (sums ? "layer_output_norm" : "post_ffw_norm"));
     }
@@ -151,10 +152,13 @@ class Form {
   void feed_forward(const std::string& layer) {
     using namespace decoder;
     if (has_experts_) {
-      add(layer + "ffn_gate_inp.weight", {kExperts, kWidth});
-      add(layer + "ffn_gate_exps.weight", {kExperts, kHidden, kWidth});
-      add(layer + "ffn_up_exps.weight", {kExperts, kHidden, kWidth});
-      add(layer + "ffn_down_exps.weight", {kExperts, kWidth, kHidden});
+      linear(layer + "ffn_gate_inp", kExperts, kWidth, kExpertBias);
+      const auto experts = [&](const char* part, int64_t out, int64_t in) {
+        add(layer + part + ".weight", {kExperts, out, in});
+        if (row_.biases & kExpertBias) add(layer + part + ".bias", {kExperts, out});
+      };
+      experts("ffn_gate_exps", kHidden, kWidth), experts("ffn_up_exps", kHidden, kWidth);
+      experts("ffn_down_exps", kWidth, kHidden);
       return;
     }
     const bool in_one = row_.feed_forward == FeedForward::kGatedInOne;

@@ -326,6 +326,10 @@ def check_refusals(checks, folder):
         checks.report(name, folder.convert(how, tensors=tensors).refusal(code, *words))
     refused = folder.convert(MXFP4, model_type="llama", num_local_experts=0)
     checks.report("MXFP4 of another model", refused.refusal(4, "mxfp4", "gpt_oss alone"))
+    refused = folder.convert(MXFP4, rope_scaling=None)
+    checks.report("no rope", refused.refusal(4, "rope_parameters", "an object"))
+    refused = folder.convert(MXFP4, sliding_window=None)
+    checks.report("no window", refused.refusal(4, "sliding_window", "a number"))
     refused = folder.convert(MXFP4, swiglu_limit=0)
     checks.report("a limit of 0", refused.refusal(4, "swiglu_limit", "above 0"))
 

@@ -42,7 +42,8 @@ constexpr HuggingFaceRow kRows[] = {
      .architecture = "gpt-oss",
      .router = "mlp.router",
      .experts = "mlp.experts.",
-     .has_experts_in_one = true},
+     .has_experts_in_one = true,
+     .says_all = true},
     {.model_type = "seed_oss", .architecture = "seed_oss"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
@@ -162,11 +163,14 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != n->layers.size()))
     config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
+  const auto is_windowed = [](const Json& type) { return type == "sliding_attention"; };
+  if (row.says_all && (!types || std::any_of(types->begin(), types->end(), is_windowed)))
+    (void)config.need("sliding_window", kMaxContext);
   if (window == 0 || !counts) return;
   const int64_t period = std::max<int64_t>(n->row->window_period, 1);
   for (size_t i = 0; i < n->layers.size(); i++) {
-    const bool has_window = types ? (*types)[i] == "sliding_attention"
-                                  : period == 1 || int64_t(i) % period != period - 1;
+    const bool has_window =
+        types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
     if (types && !has_window && (*types)[i] != "full_attention")
       config.refuse("layer_types", "full_attention or sliding_attention");
     if (has_window) n->layers[i].window = window;
@@ -289,6 +293,8 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.residual_scale = config.number("residual_multiplier", 1);
   n.logit_scale = config.number("logits_scaling", config.number("logit_scale", 1));
   n.is_parallel = n.row->parallel == Parallel::kAlways;
+  if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
+    config.refuse("rope_parameters", "an object");
   read_rope(config, &n);
   read_windows(config, row, &n);
   config.note_unread(notes);

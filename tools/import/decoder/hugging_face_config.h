@@ -28,6 +28,7 @@ struct HuggingFaceRow {
   const char* experts = nullptr;  // in front of the number of an expert
   const char* expert_parts[3] = {"gate_proj", "up_proj", "down_proj"};
   bool has_experts_in_one = false;  // hugging_face_experts.h
+  bool says_all = false;            // rope and window, which have defaults of their own there
   Rope order = Rope::kHalves;
   double norm_shift = 0;
   bool has_window = true;  // sliding_window counts; else use_sliding_window says so
