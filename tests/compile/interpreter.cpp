@@ -11,41 +11,9 @@
 #include "runtime/plan/greedy_planner.h"
 #include "runtime/plan/verify_plan.h"
 #include "tools/compile/emit/kernel_table_source.h"
+#include "tools/compile/program/run_lowered.h"
 
 namespace ingot::convert {
-namespace {
-
-struct Aligned {
-  std::vector<uint64_t> words;
-  uint64_t bytes = 0;
-  explicit Aligned(uint64_t count = 0, uint64_t pattern = 0)
-      : words(count / 8 + 17, pattern), bytes(count) {}
-  uint8_t* data() {
-    auto* start = reinterpret_cast<uint8_t*>(words.data());
-    return start + (64 - reinterpret_cast<uintptr_t>(start) % 64) % 64;
-  }
-  Span<uint8_t> span() { return {data(), size_t(bytes)}; }
-};
-
-Status run_kernel(const KernelTable& table, OpCode op, const OpArguments& arguments,
-                  std::string* error) {
-  const KernelEntry* kernel = find_kernel(table, op, arguments);
-  if (!kernel) {
-    *error = std::string("no ") + table.isa + " kernel for " + op_name(op);
-    return Code::kNoKernel;
-  }
-  ScratchNeed need;
-  if (kernel->contract->scratch) need = kernel->contract->scratch(arguments, 1);
-  Aligned scratch(need.per_thread_bytes, 0x7f7f7f7f7f7f7f7f),
-      shared(need.shared_bytes, 0x7f7f7f7f7f7f7f7f);
-  Team team;
-  team.scratch = scratch.data();
-  team.shared = shared.data();
-  return kernel->run(arguments, team);
-}
-
-}  // namespace
-
 Tensors random_inputs(const LoweredProgram& lowered, const Bindings& bindings, uint32_t seed) {
   std::mt19937 random(seed);
   Tensors inputs;
@@ -68,83 +36,49 @@ Tensors random_inputs(const LoweredProgram& lowered, const Bindings& bindings, u
 
 namespace {
 
-class LoweredRun {
- public:
-  LoweredRun(const LoweredProgram& lowered, const Bindings& bindings)
-      : lowered_(lowered), bindings_(bindings), memory_(lowered.values.size()) {
-    for (size_t i = 0; i < lowered.values.size(); i++) {
-      const LoweredValue& value = lowered.values[i];
-      const TensorType type = evaluate_type(value, bindings);
-      uint64_t bytes = 0;
-      if (!storage_bytes(type, &bytes)) throw std::runtime_error("size of " + value.name);
-      memory_[i] = Aligned(bytes, ~uint64_t{0});
-      if (value.kind != ValueKind::kConstant) continue;
-      const std::vector<uint8_t> constant =
-          value.bytes.held ? *value.bytes.held : value.bytes.make();
-      if (constant.size() != bytes) throw std::runtime_error("bytes of " + value.name);
-      if (bytes) std::memcpy(memory_[i].data(), constant.data(), bytes);
+void run_subprogram(const LoweredProgram& lowered, const Bindings& bindings, uint32_t subprogram,
+                    LoweredRun* values) {
+  for (const LoweredInstruction& i : lowered.subprograms[subprogram].instructions) {
+    if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
+      const uint32_t taken =
+          values->bytes(i.inputs[0])[0] ? branch->then_subprogram : branch->else_subprogram;
+      if (taken == 0) throw std::runtime_error("the branch is missing");
+      run_subprogram(lowered, bindings, taken, values);
+      continue;
     }
-  }
-  void run(uint32_t subprogram) {
-    for (const LoweredInstruction& i : lowered_.subprograms[subprogram].instructions) {
-      if (const auto* branch = std::get_if<IfAttributes>(&i.attributes)) {
-        const uint32_t taken = *memory_[size_t(i.inputs[0])].data() ? branch->then_subprogram
-                                                                    : branch->else_subprogram;
-        if (taken == 0) throw std::runtime_error("the branch is missing");
-        run(taken);
-        continue;
+    const auto integer = [&](int32_t id) {
+      return reinterpret_cast<int64_t*>(values->bytes(id).data);
+    };
+    if (const auto* loop = std::get_if<LoopAttributes>(&i.attributes)) {
+      const int64_t count =
+          i.inputs[0] >= 0 ? *integer(i.inputs[0]) : i.extents.at(0).evaluate(bindings);
+      int64_t* const iteration = integer(i.outputs[0]);
+      for (*iteration = 0; *iteration < count; ++*iteration) {
+        if (i.inputs[1] >= 0 && !values->bytes(i.inputs[1])[0]) break;
+        run_subprogram(lowered, bindings, loop->body, values);
       }
-      if (const auto* loop = std::get_if<LoopAttributes>(&i.attributes)) {
-        int64_t count = i.extents.at(0).evaluate(bindings_);
-        if (i.inputs[0] >= 0)
-          count = *reinterpret_cast<int64_t*>(memory_[size_t(i.inputs[0])].data());
-        int64_t* iteration = reinterpret_cast<int64_t*>(memory_[size_t(i.outputs[0])].data());
-        for (*iteration = 0; *iteration < count; ++*iteration) {
-          if (i.inputs[1] >= 0 && !*memory_[size_t(i.inputs[1])].data()) break;
-          run(loop->body);
-        }
-        continue;
-      }
-      const Attributes attributes = evaluate_attributes(i, bindings_);
-      std::vector<TensorView> inputs, outputs;
-      for (const int32_t id : i.inputs) inputs.push_back(view(id));
-      for (const int32_t id : i.outputs) outputs.push_back(view(id));
-      const OpArguments arguments{attribute_pointer(attributes), inputs.data(), outputs.data(),
-                                  uint16_t(inputs.size()), uint16_t(outputs.size())};
-      std::string error;
-      if (!run_kernel(*oracle_kernels(), i.op(), arguments, &error).ok())
-        throw std::runtime_error(error + " at " + i.node);
+      continue;
     }
+    if (const Status status = values->run(i); !status.ok())
+      throw std::runtime_error(std::string(code_name(status.code())) + " from " + op_name(i.op()) +
+                               " at " + i.node);
   }
-  TensorView view(int32_t id) {
-    TensorView v;
-    if (id < 0) return v;
-    static_cast<TensorType&>(v) = evaluate_type(lowered_.at(id), bindings_);
-    v.data = memory_[size_t(id)].data();
-    return v;
-  }
-  Aligned& memory(int32_t id) { return memory_[size_t(id)]; }
-
- private:
-  const LoweredProgram& lowered_;
-  const Bindings& bindings_;
-  std::vector<Aligned> memory_;
-};
+}
 
 }  // namespace
 
 Tensors run_lowered(const LoweredProgram& lowered, const Bindings& bindings,
                     const Tensors& inputs) {
-  LoweredRun run(lowered, bindings);
+  LoweredRun run(lowered, bindings, *oracle_kernels());
   for (const PortSpec& port : lowered.inputs) {
     const std::vector<uint8_t>& bytes = inputs.at(port.name);
-    if (!bytes.empty()) std::memcpy(run.memory(port.value).data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(run.bytes(port.value).data, bytes.data(), bytes.size());
   }
-  run.run(0);
+  run_subprogram(lowered, bindings, 0, &run);
   Tensors outputs;
   for (const PortSpec& port : lowered.outputs) {
-    Aligned& memory = run.memory(port.value);
-    outputs[port.name].assign(memory.data(), memory.data() + memory.bytes);
+    const Span<uint8_t> made = run.bytes(port.value);
+    outputs[port.name].assign(made.begin(), made.end());
   }
   return outputs;
 }
@@ -159,17 +93,17 @@ class OpenFile {
     uint64_t n = 0;
     expect(source_from_memory(bytes_.data(), file.size(), &source_, &detail_));
     expect(measure_head(source_, &n, &detail_));
-    head_ = Aligned(n);
+    head_ = AlignedBytes(n);
     expect(read_head(source_, head_.span(), &view_, &detail_));
     expect(measure_program(view_, table, &n, &detail_));
-    block_ = Aligned(n);
+    block_ = AlignedBytes(n);
     expect(open_program(view_, table, block_.span(), &program, &detail_));
   }
   void bind(const Bindings& bindings) {
     std::vector<int64_t> values;
     for (size_t i = 0; i < program.free_symbols; i++)
       values.push_back(bindings.at(program.symbols[i].name));
-    memory_ = Aligned(binding_bytes(program));
+    memory_ = AlignedBytes(binding_bytes(program));
     expect(bind_program(program, {values.data(), values.size()}, memory_.span(), &bound, &detail_));
   }
   void expect(const Status& status) const {
@@ -187,7 +121,7 @@ class OpenFile {
   BoundProgram bound;
 
  private:
-  Aligned bytes_, head_, block_, memory_;
+  AlignedBytes bytes_, head_, block_, memory_;
   ingot::Source source_;
   FileView view_;
   ErrorDetail detail_;
@@ -203,7 +137,7 @@ class FileExecution {
     std::vector<Lifetime> lifetimes(count);
     find_lifetimes(p_, file_.bound, {}, {lifetimes.data(), lifetimes.size()});
     offsets_.resize(count);
-    Aligned work(planner_workspace_bytes(count, steps)),
+    AlignedBytes work(planner_workspace_bytes(count, steps)),
         checking(verify_plan_workspace_bytes(count));
     PlanSummary summary;
     ErrorDetail detail;
@@ -220,7 +154,7 @@ class FileExecution {
     }
     file_.expect(verify_plan({lifetimes.data(), count}, {offsets_.data(), count}, bytes,
                              p_.alignment, checking.span(), &detail));
-    arena_ = Aligned(bytes, ~uint64_t{0});
+    arena_ = AlignedBytes(bytes, ~uint64_t{0});
     return bytes;
   }
   void run() {
@@ -249,9 +183,9 @@ class FileExecution {
         for (uint32_t k = 0; k < i.output_count; k++) outputs.push_back(view(i.outputs[k]));
         const OpArguments arguments{file_.bound.attributes[step.index], inputs.data(),
                                     outputs.data(), i.input_count, i.output_count};
-        std::string error;
-        if (!run_kernel(table_, i.op, arguments, &error).ok())
-          throw std::runtime_error(error.empty() ? op_name(i.op) : error);
+        if (const Status status = run_kernel(table_, i.op, arguments); !status.ok())
+          throw std::runtime_error(std::string(code_name(status.code())) + " from " +
+                                   op_name(i.op));
       }
     }
   }
@@ -272,7 +206,7 @@ class FileExecution {
   const ProgramDef& p_;
   const KernelTable& table_;
   std::vector<uint64_t> offsets_;
-  Aligned arena_;
+  AlignedBytes arena_;
 };
 
 }  // namespace

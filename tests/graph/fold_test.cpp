@@ -87,13 +87,6 @@ TEST_CASE("fold: movement of bytes") {
        {{attr::repeats, Ints{1, 2}}},
        {2, 6},
        {0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}},
-      {"cumulative sum", op::CumSum, {{attr::axis, int64_t(1)}}, {2, 3}, {0, 1, 3, 3, 7, 12}},
-      {"mean", op::ReduceMean, {{attr::axes, Ints{1}}, {attr::keepdims, int64_t(0)}}, {2}, {1, 4}},
-      {"largest",
-       op::ReduceMax,
-       {{attr::axes, Ints{0}}, {attr::keepdims, int64_t(1)}},
-       {1, 3},
-       {3, 4, 5}},
       {"lower triangle", op::Trilu, {{attr::upper, int64_t(0)}}, {2, 3}, {0, 0, 0, 3, 4, 0}},
   };
   for (const Case& c : cases) {

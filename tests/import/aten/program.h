@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/import/aten/program.h - a program of ATen calls written down in a test. Its tensors are
-// constants, so the graph folds them while it is built and what a call means can be read as
-// numbers.
+// constants, so that what a call means is folded, or run, and can be read as numbers.
 #pragma once
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
+#include "tools/compile/convert/fold_by_running.h"
+#include "tools/graph/fold/fold_constants.h"
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/lower.h"
 
@@ -61,9 +62,15 @@ class Program {
   }
   std::vector<double> numbers(const aten::Value& value) {
     REQUIRE(value.is(aten::Value::Kind::kTensor));
-    const graph::Constant* constant = model.constant(builder.read(value.tensor));
-    REQUIRE(constant);
-    return graph::read_numbers(*constant);
+    const graph::ValueId id = builder.read(value.tensor);
+    if (const graph::Constant* folded = model.constant(id)) return graph::read_numbers(*folded);
+    graph::Model whole = model;
+    whole.graph.outputs = {id};
+    graph::remove_dead_nodes(whole);
+    convert::fold_by_running(whole, {});
+    REQUIRE(whole.graph.nodes.size() == 1);
+    REQUIRE(whole.graph.nodes[0].op == op::Identity);
+    return graph::read_numbers(*whole.constant(whole.graph.nodes[0].inputs[0]));
   }
   DType dtype(const aten::Value& value) { return builder.dtype(builder.read(value.tensor)); }
   std::string shape(const aten::Value& value) {

@@ -8,6 +8,7 @@
 
 #include "tools/checkpoint/tensors/file_bytes.h"
 #include "tools/compile/convert/convert.h"
+#include "tools/compile/convert/fold_by_running.h"
 #include "tools/compile/emit/record_weights.h"
 #include "tools/compile/passes/quantize/quantize_weights.h"
 #include "tools/compile/quantize/tables.h"
@@ -158,6 +159,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   }
   graph::record_quantization(&model);
   graph::compute_in_single(model);
+  const size_t folded = fold_by_running(model, options);
   if (options.rewrite) options.rewrite(model);
   std::set<std::string> kept_tables;
   if (options.storage.weight_bits) {
@@ -176,6 +178,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   pass_options.io_layout = options.io_layout;
   pass_options.observe = options.observe;
   std::vector<passes::PassRecord> records = passes::run_passes(model, pass_options);
+  if (folded) records.insert(records.begin(), {"fold by running", uint32_t(folded), {}});
   if (options.storage.weight_bits) quantize_linear_weights(&model, options, kept_tables);
   const std::string weights_from =
       options.weights.checkpoint.empty() ? opened.weights() : options.weights.checkpoint;

@@ -55,10 +55,14 @@ double products_of(const NodeSizes& sizes) {
 
 }  // namespace
 
+double multiply_adds(const graph::Model& model, const graph::Node& node) {
+  return products_of(NodeSizes{model, node});
+}
+
 double multiply_adds(const graph::Model& model) {
   double all = 0;
   for (const graph::Node& node : model.graph.nodes)
-    if (!node.dead) all += products_of(NodeSizes{model, node});
+    if (!node.dead) all += multiply_adds(model, node);
   return all;
 }
 

@@ -9,5 +9,7 @@ namespace ingot::convert {
 /// Of convolutions, products of matrices and recurrent layers outside of branches and loops; 0 for
 /// other operators. Dynamic dimensions count as 1.
 double multiply_adds(const graph::Model& model);
+/// Of one node.
+double multiply_adds(const graph::Model& model, const graph::Node& node);
 
 }  // namespace ingot::convert

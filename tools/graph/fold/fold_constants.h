@@ -10,6 +10,9 @@ namespace ingot::graph {
 /// value that is read keeps its id or becomes a constant. Returns how many nodes went.
 size_t fold_constants(Model& model);
 
+/// Elements of a folded node beyond those of its inputs: Expand and Tile can make many of one.
+constexpr int64_t kMaxGrowth = int64_t(1) << 20;
+
 /// Computes one node when it can: its outputs become constants and the node is to be dropped. @pre
 /// its outputs have dtype and dims.
 bool fold_node(Model& model, const Node& node);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/graph/fold/fold_elementwise.cpp - operators of single elements, each operand broadcast: the
 // steps that a run would take.
+#include "tools/graph/fold/fold_elementwise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
 #include "tools/graph/elementwise_steps.h"
-#include "tools/graph/fold/fold_arithmetic.h"
 #include "tools/graph/functions.h"
 #include "tools/graph/movement.h"
+#include "tools/graph/symbolic.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
@@ -56,6 +58,25 @@ bool has_bodies(const ElementwiseSteps& all, bool whole) {
   });
 }
 
+/// The f32 of a kernel is the number here, rounded: one operation, which is no approximation.
+bool rounds_once(const Step& step) {
+  switch (step.op) {
+    case ElementwiseOp::kRsqrt:
+    case ElementwiseOp::kHardSigmoid:
+    case ElementwiseOp::kHardSwish:
+    case ElementwiseOp::kScaleShift:
+    case ElementwiseOp::kSoftsign: return false;
+    default: return f64_bits(step.op) == FunctionBits::kExact;
+  }
+}
+
+/// More elements than extents or scales have, which inference must know, and bits that only a
+/// kernel gives: fold_by_running of tools/compile has it run.
+bool is_left_to_kernels(const ElementwiseSteps& all, const Ints& dims) {
+  return count_of(dims) > kMaxContents &&
+         !std::all_of(all.steps.begin(), all.steps.end(), rounds_once);
+}
+
 template <class Number>
 Constant fold_steps(const ElementwiseSteps& all, const std::vector<const Constant*>& inputs,
                     const std::vector<Ints>& at, DType dtype, const Ints& dims) {
@@ -98,7 +119,7 @@ std::optional<Constant> fold_elementwise(const Node& node,
   if (!all) return std::nullopt;
   const bool whole = all->compute == ComputeType::kI64 || all->compute == ComputeType::kU64;
   const auto at = spread(inputs, dims);
-  if (!at || !has_bodies(*all, whole)) return std::nullopt;
+  if (!at || !has_bodies(*all, whole) || is_left_to_kernels(*all, dims)) return std::nullopt;
   return whole ? fold_steps<int64_t>(*all, inputs, *at, dtype, dims)
                : fold_steps<double>(*all, inputs, *at, dtype, dims);
 }

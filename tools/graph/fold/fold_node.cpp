@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tools/graph/fold/fold_arithmetic.h"
 #include "tools/graph/fold/fold_constants.h"
+#include "tools/graph/fold/fold_elementwise.h"
 #include "tools/graph/movement.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::graph {
 namespace {
-
-// elements beyond what went in: Expand and Tile can make many of one
-constexpr int64_t kMaxGrowth = int64_t(1) << 20;
 
 using Ints = std::vector<int64_t>;
 
@@ -131,7 +128,7 @@ bool fold_node(Model& model, const Node& node) {
   }
   if (node.outputs.size() != 1 || node.outputs[0] == kAbsent) return false;
   const Value& out = model.values[size_t(node.outputs[0])];
-  auto constant = fold_arithmetic(node, inputs, out.dtype, *fixed_dims(out));
+  auto constant = fold_elementwise(node, inputs, out.dtype, *fixed_dims(out));
   if (!constant) return false;
   store(model, node.outputs[0], std::move(*constant));
   return true;
