@@ -52,6 +52,7 @@ or take one of its lifts. From the top one sees the river, the hills in the nort
 day the cathedral of Chartres, which is about seventy kilometres away.""".replace("\n", " ")
 APART = 2e-2  # mean divergence from llama.cpp; each is 2e-3 to 7e-3 from f32
 AIM = 1e-3  # which llama.cpp misses beside itself
+PERPLEXITY = 3e-3  # that Ingot's may differ from llama.cpp's
 
 
 def build_peer(work, builds=BUILDS, options=(), compiler="g++"):
@@ -173,6 +174,14 @@ def apart(wanted, found):
     return statistics.fmean(map(divergence, wanted, found))
 
 
+def perplexity(logits, followers):
+    """Of the tokens that follow the rows of logits."""
+    lost = []
+    for row, token in zip(logits.astype(np.float64), followers):
+        lost.append(np.log(np.exp(row - row.max()).sum()) + row.max() - row[token])
+    return float(np.exp(np.mean(lost)))
+
+
 def own_logits(args, model, fed, *options, ingot=None):
     """Ingot's, of the rows that are fed."""
     ingot = ingot or Ingot(args.ingot, args.work)
@@ -208,7 +217,9 @@ def compare_logits(args, model, program, peer):
         "error": largest_error(found, wanted, 1),
         "same": same,
     }
-    if not is_random(model):  # whose f32 takes gigabytes
+    if not is_random(model):  # whose text is noise, and whose f32 takes gigabytes
+        followers = [ids[row + 1] for row in rows if row + 1 < len(ids)]
+        facts["perplexity"] = [perplexity(each, followers) for each in (found, wanted, alone)]
         exact = own_logits(args, model, fed, "--dtype", "fp32")
         facts["from f32"] = [apart(exact, found), apart(exact, wanted)]
     if not facts["divergence"] <= APART:
@@ -227,7 +238,13 @@ def logits_line(name, facts):
     if "from f32" not in facts:
         return line
     ours, theirs = facts["from f32"]
-    return f"{line}; from f32: Ingot {ours:.1e}, llama.cpp {theirs:.1e}"
+    line += f"; from f32: Ingot {ours:.1e}, llama.cpp {theirs:.1e}"
+    ours, theirs, alone = facts["perplexity"]
+    missed = " **missed**" if abs(ours / theirs - 1) > PERPLEXITY else ""
+    return (
+        f"{line}; perplexity of the text {ours:.3f}{missed}, llama.cpp {theirs:.3f}, "
+        f"token by token {alone:.3f}"
+    )
 
 
 def paired(own, other):

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tools/files/half.h"
+#include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/decoder/config_reader.h"
 
