@@ -87,7 +87,10 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
                                     s.value_resolving, detail));
   INGOT_TRY(validate_plan_shape(p, detail));
   find_shown_parts(p, a.values, s.value_seen, s.state_seen, s.chain);
-  if (table.takes_bf16_weights && p.widened_bytes) find_bf16_weights(a.values, &p);
+  // placed anew, what is widened may end a block a value later
+  p.widened_beside_bf16 = p.widened_bytes;
+  const bool has_room = p.widened_bytes / kWidenedBlock < UINT32_MAX - p.values.size;
+  if (table.takes_bf16_weights && p.widened_bytes && has_room) find_bf16_weights(a.values, &p);
   *out = p;
   return {};
 }

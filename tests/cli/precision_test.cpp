@@ -264,6 +264,41 @@ TEST_CASE("precision: where bf16 misses by little, the products that cost most s
   CHECK(refused.exit == 0);  // within the tolerance it is
 }
 
+TEST_CASE(
+    "precision: weights of bf16 are in files for CPUs alone, and a profile is of the same run") {
+  const Folder folder;
+  OnnxGraph g;
+  g.input("x", {5, 64})
+      .initializer("wa", {64, 96}, drawn(64 * 96, 0.2f, 1))
+      .node("MatMul", {"x", "wa"}, {"a"})
+      .initializer("wb", {96, 64}, drawn(96 * 64, 0.2f, 2))
+      .node("MatMul", {"a", "wb"}, {"y"});
+  const std::string source = spilled(folder, g.output("y").bytes());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--target", "mcu"}, {"--target", "cuda"}, {"--dtype", "fp32"}}) {
+    REQUIRE(convert(folder, source, "bf16", words).exit == 0);
+    CHECK(inspected(folder)["storage"].is_null());
+    CHECK(inspected(folder)["precision"] == "bf16");
+  }
+  REQUIRE(convert(folder, source, "bf16").exit == 0);
+  CHECK(inspected(folder)["storage"]["stored_bytes"] == 2 * 2 * 64 * 96);
+  ingot::host::Array x;
+  x.name = "x", x.dtype = ingot::DType::kF32, x.dims = {5, 64};
+  x.bytes.resize(5 * 64 * 4);
+  for (int i = 0; i < 5 * 64; i++) x.as<float>()[i] = float(std::sin(i * 0.7));
+  ingot::host::write_npz(folder / "in.npz", {x});
+  const auto outputs = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"run",       folder / "net.ingot",
+                                      "--inputs",  folder / "in.npz",
+                                      "--outputs", folder / "out.npz"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run(words);
+    REQUIRE_MESSAGE(ran.exit == 0, ran.err);
+    return ingot::host::read_npz(folder / "out.npz")[0].bytes;
+  };
+  CHECK(outputs({}) == outputs({"--profile", folder / "trace.json"}));
+}
+
 TEST_CASE("precision: on a GPU and on one lane of a CPU a bf16 file gives the bits of a fast one") {
   const Folder folder;
   const std::string source = spilled(folder, plain());

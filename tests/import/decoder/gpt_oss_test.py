@@ -326,8 +326,22 @@ def check_refusals(checks, folder):
         checks.report(name, folder.convert(how, tensors=tensors).refusal(code, *words))
     refused = folder.convert(MXFP4, model_type="llama", num_local_experts=0)
     checks.report("MXFP4 of another model", refused.refusal(4, "mxfp4", "gpt_oss alone"))
-    refused = folder.convert(MXFP4, rope_scaling=None)
-    checks.report("no rope", refused.refusal(4, "rope_parameters", "an object"))
+    scaling = CONFIG["rope_scaling"]
+    no_factor = {key: value for key, value in scaling.items() if key != "factor"}
+    for name, rope, words in (
+        ("no rope", None, ["rope_parameters", "an object"]),
+        ("rope that is a list", [1], ["rope_scaling", "an object"]),
+        ("rope that says nothing", {}, ["rope_type", "missing"]),
+        ("no factor", no_factor, ["factor", "missing", "above 0"]),
+        ("a context of 0", {**scaling, "original_max_position_embeddings": 0}, ["1 to"]),
+        ("a ramp of nothing", {**scaling, "beta_fast": 1}, ["beta_fast", "more than"]),
+        ("positions without end", {**scaling, "attention_factor": 1e308}, ["at most 1000"]),
+    ):
+        checks.report(name, folder.convert(MXFP4, rope_scaling=rope).refusal(4, *words))
+    refused = folder.convert(MXFP4, rope_theta=None)
+    checks.report("no base", refused.refusal(4, "rope_theta", "missing"))
+    refused = folder.convert(MXFP4, layer_types=["other"] * LAYERS, sliding_window=None)
+    checks.report("layers of no type", refused.refusal(4, "layer_types", "full_attention"))
     refused = folder.convert(MXFP4, sliding_window=None)
     checks.report("no window", refused.refusal(4, "sliding_window", "a number"))
     refused = folder.convert(MXFP4, swiglu_limit=0)
@@ -336,6 +350,10 @@ def check_refusals(checks, folder):
 
 def check_plain_refusals(checks, folder):
     at = "model.layers.1.mlp.experts.down_proj"
+    for name, shape in ((at, (1 << 20, 0, 1 << 20)), (at + "_bias", (1 << 40, 0))):
+        none = np.empty(0, np.float32).reshape(shape)
+        refused = folder.convert(None, tensors={**folder.tensors, name: none})
+        checks.report("no numbers in " + name, refused.refusal(5, "one with numbers"))
     turned = folder.tensors[at].swapaxes(1, 2).copy()
     refused = folder.convert(None, tensors={**folder.tensors, at: turned})
     checks.report("turned", refused.refusal(5, "down_proj' is [5, 96, 64], expected [5, 64, 96]"))
@@ -357,6 +375,10 @@ def check_gguf_refusals(checks, ingot, packed):
     def set_sinks(_, tensors):
         tensors["blk.1.attn_sinks.weight"] = np.ones((2, 4), np.float32)
 
+    for key in ("attention.sliding_window", "rope.freq_base", "rope.scaling.type",
+                "rope.scaling.factor"):  # fmt: skip
+        refused = refusal(lambda m, _, key=key: m.pop("gpt-oss." + key), 4, key, "is missing")
+        checks.report(f"no {key} in a GGUF file", refused)
     refused = refusal(set_sinks, 5, "'blk.1.attn_sinks.weight' is [2, 4], expected [4]")
     checks.report("sinks of two dimensions", refused)
     refused = refusal(lambda _, t: t.pop("blk.0.attn_sinks.weight"), 5, "attn_sinks", "is missing")
@@ -401,6 +423,8 @@ def check_sources(checks, ingot, folder, name, how, tensors, bits=None):
     checks.check(error < 2e-5, f"{name}: logits of GGUF", f"{error:.1e}")
     same = np.array_equal(Run(ingot, "gguf-" + name)(TOKENS), whole)
     checks.check(same, f"{name}: GGUF has the bits of the folder")
+    if name == "f32":
+        checks.report("ingot compare", ingot("compare", source).error)
     return source, wanted
 
 

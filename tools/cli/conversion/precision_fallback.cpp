@@ -148,7 +148,10 @@ void apply_precision_fallback(const PrecisionRequest& request, convert::ConvertO
            "--golden FILE.npz --device cuda tells on a GPU");
     }
   }
-  options->bf16_weights = options->precision == kBf16 && !options->keep_weights;
+  // Microcontrollers and GPUs have no use for them.
+  options->bf16_weights = options->precision == kBf16 && !options->keep_weights &&
+                          !options->storage.chosen &&
+                          options->targets == std::vector<std::string>{"cpu"};
   if (options->bf16_weights || options->precision == kExact)
     *result = request.convert(*options);  // with those, or with more Winograd
   else

@@ -360,8 +360,9 @@ void print_inspection(const Json& r, const InspectArguments& a) {
                  grouped(r["segment_alignment"].get<uint64_t>())});
   if (!r["storage"].is_null())
     bytes.row({"converted", grouped(r["storage"]["widened_bytes"].get<uint64_t>()),
-               "of weights as f32 in every session's arena, stored as " +
-                   text_of(r["storage"]["tensors"][0]["stored"]) + " in " +
+               std::string("of weights as f32 in every session's arena") +
+                   (r["precision"] == "bf16" ? " where a CPU does not read bf16" : "") +
+                   ", stored as " + text_of(r["storage"]["tensors"][0]["stored"]) + " in " +
                    grouped(r["storage"]["stored_bytes"].get<uint64_t>())});
   bytes.row({"metadata", grouped(r["metadata_bytes"].get<uint64_t>()), ""});
   bytes.row({"golden", grouped(r["golden_bytes"].get<uint64_t>()), ""});

@@ -19,7 +19,7 @@ Status traced(const KernelEntry& entry, const OpArguments& arguments, const Team
 }  // namespace
 
 TracedKernels::TracedKernels(const ingot_kernel_table* kernels, uint32_t instructions)
-    : hook_(kernels, traced) {
+    : hook_(kernels, traced, true) {
   for (std::vector<KernelSpan>& spans : g_spans) {
     spans.clear();
     spans.reserve(instructions);

@@ -22,8 +22,10 @@ using graph::Node;
 using graph::OperatorClass;
 using graph::ValueId;
 
-/// Of all nodes together: about a second of the scalar kernels.
-constexpr double kMaxSteps = double(1 << 28);
+/// Of all nodes together: about a second of the scalar kernels, and a few of products, which weights
+/// are often made by.
+constexpr double kMaxSteps = double(1 << 28), kMaxProducts = 8 * kMaxSteps;
+constexpr size_t kMaxAlone = 256;      // nodes that are run one by one where one of them fails
 constexpr uint64_t kStepsOfWork = 16;  // for one of tools/files/work_budget.h
 
 /// It makes the same outputs of the same inputs in every run, and how long that takes is in their
@@ -67,8 +69,9 @@ class ConstantNodes {
   }
   size_t count() const { return chosen_.size(); }
 
-  /// A program of these nodes alone, whose outputs are what others read of them.
-  Model alone() const {
+  const std::vector<Node*>& nodes() const { return chosen_; }
+  /// A program of these nodes alone, whose outputs are `results`.
+  Model alone(const std::vector<Node*>& nodes, const std::vector<ValueId>& results) const {
     Model made;
     made.source_nodes = model_.source_nodes;
     std::unordered_map<ValueId, ValueId> ids{{graph::kAbsent, graph::kAbsent}};
@@ -77,21 +80,17 @@ class ConstantNodes {
       if (is_new) made.values.push_back(model_.values[size_t(id)]);
       id = found->second;
     };
-    for (const Node* node : chosen_) {
+    for (const Node* node : nodes) {
       Node copy = *node;
       for (ValueId& id : copy.inputs) own(id);
       for (ValueId& id : copy.outputs) own(id);
       made.graph.nodes.push_back(std::move(copy));
     }
-    for (const ValueId id : results_) made.graph.outputs.push_back(ids.at(id));
+    for (const ValueId id : results) made.graph.outputs.push_back(ids.at(id));
     return made;
   }
-  /// In the order of the program's outputs.
+  /// What others read of all of them.
   const std::vector<ValueId>& results() const { return results_; }
-  void drop() {
-    for (Node* node : chosen_) node->dead = true;
-    model_.graph.compact();
-  }
 
  private:
   void choose(Graph& graph) {
@@ -122,10 +121,14 @@ class ConstantNodes {
       if (!count) return false;
       out += *count;
     }
-    const double steps = steps_of(node, double(in), double(out));
-    if (out > in + graph::kMaxGrowth || out > model_.fold_budget || steps > left_) return false;
+    const double products = multiply_adds(model_, node),
+                 steps = steps_of(node, double(in), double(out));
+    double& left = products > 0 ? products_left_ : left_;
+    if (out > in + graph::kMaxGrowth || out > model_.fold_budget || steps > left ||
+        steps > kMaxSteps)
+      return false;
     model_.fold_budget -= out;
-    left_ -= steps;
+    left -= steps;
     host::charge_work(uint64_t(steps) / kStepsOfWork);
     return true;
   }
@@ -164,7 +167,7 @@ class ConstantNodes {
   }
 
   Model& model_;
-  double left_ = kMaxSteps;
+  double left_ = kMaxSteps, products_left_ = kMaxProducts;
   std::unordered_set<ValueId> resolvers_, made_, known_results_;
   std::vector<Node*> chosen_;
   std::vector<ValueId> results_;
@@ -198,16 +201,31 @@ std::vector<graph::Constant> run_alone(Model&& model, const ConvertOptions& opti
 }  // namespace
 
 size_t fold_by_running(Model& model, const ConvertOptions& options) {
-  ConstantNodes nodes(model);
-  if (nodes.results().empty()) return 0;
-  std::vector<graph::Constant> made = run_alone(nodes.alone(), options);
-  if (made.empty()) return 0;
-  for (size_t i = 0; i < made.size(); i++)
-    model.values[size_t(nodes.results()[i])].constant =
-        std::make_shared<const graph::Constant>(std::move(made[i]));
-  nodes.drop();
+  const ConstantNodes all(model);
+  if (all.results().empty()) return 0;
+  size_t count = 0;
+  const auto run = [&](const std::vector<Node*>& nodes, const std::vector<ValueId>& results) {
+    std::vector<graph::Constant> made = run_alone(all.alone(nodes, results), options);
+    for (size_t i = 0; i < made.size(); i++)
+      model.values[size_t(results[i])].constant =
+          std::make_shared<const graph::Constant>(std::move(made[i]));
+    for (Node* node : nodes) node->dead = node->dead || !made.empty();
+    count += made.empty() ? 0 : nodes.size();
+    return !made.empty();
+  };
+  const auto is_known = [&](ValueId id) { return id < 0 || model.constant(id); };
+  // one by one those that fail, and what reads them, stay
+  if (!run(all.nodes(), all.results()) && all.nodes().size() <= kMaxAlone)
+    for (Node* node : all.nodes()) {
+      std::vector<ValueId> results;
+      for (const ValueId id : node->outputs)
+        if (id >= 0) results.push_back(id);
+      if (std::all_of(node->inputs.begin(), node->inputs.end(), is_known)) run({node}, results);
+    }
+  if (count == 0) return 0;
+  model.graph.compact();
   graph::fold_constants(model);
-  return nodes.count();
+  return count;
 }
 
 }  // namespace ingot::convert

@@ -117,7 +117,7 @@ MethodChoices choose_methods(const graph::Model& model, const ConvertOptions& op
     // Tensor cores, which fast and fp16 are for, read plain panels. A CPU's bf16 is twice as quick
     // as f32, and Winograd up to four times.
     const bool is_quicker =
-        options.precision == kBf16 &&
+        options.precision == kBf16 && options.targets == std::vector<std::string>{"cpu"} &&
         (stays_exact(*candidate.node, options) ||
          winograd_cost(candidate.shape) < direct_cost(candidate.shape, kBf16Speed));
     const bool needs_panels = !has_budget && options.precision && !is_quicker;

@@ -26,7 +26,7 @@ constexpr std::array<Kernel, kMaxHookedRows> kHooked =
 
 }  // namespace
 
-KernelHook::KernelHook(const ingot_kernel_table* kernels, Call call) {
+KernelHook::KernelHook(const ingot_kernel_table* kernels, Call call, bool as_it_is) {
   const auto* first = reinterpret_cast<const KernelTable*>(kernels);
   for (const KernelTable* table = first; table; table = table->fallback)
     rows_.insert(rows_.end(), table->entries, table->entries + table->entry_count);
@@ -37,6 +37,7 @@ KernelHook::KernelHook(const ingot_kernel_table* kernels, Call call) {
     rows_[row].run = kHooked[row];
   }
   table_ = {first->isa, rows_.data(), uint32_t(rows_.size()), nullptr, first->products_per_ns};
+  table_.takes_bf16_weights = as_it_is && first->takes_bf16_weights;
   g_call = std::move(call);
 }
 

@@ -18,7 +18,8 @@ class KernelHook {
                                     const Team& team)>;
 
   /// `kernels` and its fallbacks must outlive the hook, and the hook the sessions of its table.
-  KernelHook(const ingot_kernel_table* kernels, Call call);
+  /// `as_it_is`: weights of bf16 are given as they lie, which the oracle cannot read; else as f32.
+  KernelHook(const ingot_kernel_table* kernels, Call call, bool as_it_is = false);
   KernelHook(const KernelHook&) = delete;
   KernelHook& operator=(const KernelHook&) = delete;
   const ingot_kernel_table* table() const {

@@ -79,6 +79,11 @@ std::vector<Tensor> evaluate_attention(Evaluator& e, const graph::Node& node) {
       weights.push_back(score);
       top = std::max(top, score);
     }
+    if (e.has(node, attention::kSinks)) {
+      const double sink = std::min(e.in(node, attention::kSinks).at[size_t(at[1])],
+                                   double(std::numeric_limits<float>::max()));
+      top = std::max(top, sink), sum = std::exp(sink - top);
+    }
     for (double& w : weights) sum += w = std::exp(w - top);
     for (int64_t d = 0; d < v.dim(); d++) {
       double all = 0;

@@ -114,10 +114,19 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   keys.expect_text("rope.scaling.type", {"none", "linear", "yarn", "longrope"});
   const double factor = keys.number("rope.scaling.factor", keys.number("rope.scale_linear", 1));
   if (!(factor > 0)) keys.refuse("rope.scaling.factor", "is " + std::to_string(factor), "above 0");
+  const bool has_factor = keys.find("rope.scaling.factor") || keys.find("rope.scale_linear");
+  if ((kind == "linear" || kind == "yarn") && !has_factor)
+    keys.refuse("rope.scaling.factor", "is missing", "above 0");
+  if (n->row->has_sinks)  // whose defaults there are others
+    for (const char* key : {"rope.freq_base", "rope.scaling.type", "attention.sliding_window"})
+      if (!keys.find(key)) keys.refuse(key, "is missing", "what the model was trained with");
   r.original_context = double(
       keys.integer("rope.scaling.original_context_length", n->trained_context, 1, kMaxContext));
   r.beta_fast = keys.number("rope.scaling.yarn_beta_fast", 32);
   r.beta_slow = keys.number("rope.scaling.yarn_beta_slow", 1);
+  if (!(r.beta_slow > 0 && r.beta_fast > r.beta_slow))
+    keys.refuse("rope.scaling.yarn_beta_fast", "is " + std::to_string(r.beta_fast),
+                "more than yarn_beta_slow, and that above 0");
   r.magnitude = keys.number("rope.scaling.attn_factor", 1);
   if (keys.number("rope.scaling.yarn_ext_factor", 1) != 1)
     keys.refuse("rope.scaling.yarn_ext_factor", "is not 1", "1");
@@ -126,7 +135,7 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   keys.pass_over({"rope.scaling.finetuned"});
   if (kind != "none") r.divisor = factor;
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
-  if (r.is_yarn) r.magnitude *= 0.1 * std::log(factor) + 1;
+  if (r.is_yarn && factor > 1) r.magnitude *= 0.1 * std::log(factor) + 1;
   if (kind == "longrope") r.divisor = 1;
   n->window_rope = r;
   const double base = keys.number("rope.freq_base_swa", n->row->window_rope_base);

@@ -90,11 +90,17 @@ std::vector<double> llama3_divisors(Config& rope, const RopeNumbers& n, double f
   return out;
 }
 
+constexpr double kMaxMagnitude = 1000;  // of what positions multiply
+
 void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   const std::string kind = rope.text("rope_type", rope.text("type", "default"));
   const double factor = rope.number("factor", 1);
-  if (!(factor > 0)) rope.refuse("factor", "a number above 0");
-  n->original_context = rope.number("original_max_position_embeddings", n->original_context);
+  if (!(factor > 0) ||
+      ((kind == "linear" || kind == "llama3" || kind == "yarn") && !rope.find("factor")))
+    rope.refuse("factor", "a number above 0");
+  if (rope.find("original_max_position_embeddings"))
+    n->original_context =
+        double(rope.integer("original_max_position_embeddings", 0, 1, kMaxContext));
   if (kind == "default") return;
   if (kind == "linear") {
     n->divisor = factor;
@@ -106,7 +112,11 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
     n->splits_pairs = !rope.flag("truncate", true);
     n->is_yarn = factor != 1, n->divisor = factor;
     n->beta_fast = rope.number("beta_fast", 32), n->beta_slow = rope.number("beta_slow", 1);
-    n->magnitude = rope.number("attention_factor", 0.1 * std::log(factor) + 1);
+    if (!(n->beta_slow > 0)) rope.refuse("beta_slow", "a number above 0");
+    if (!(n->beta_fast > n->beta_slow)) rope.refuse("beta_fast", "more than beta_slow");
+    n->magnitude = rope.number("attention_factor", factor <= 1 ? 1 : 0.1 * std::log(factor) + 1);
+    if (!(n->magnitude > 0 && n->magnitude <= kMaxMagnitude))
+      rope.refuse("attention_factor", "a number above 0 and at most 1000");
   } else if (kind == "longrope") {
     n->divisors = rope.numbers(context > n->original_context ? "long_factor" : "short_factor");
     if (int64_t(n->divisors.size()) != n->width / 2)
@@ -121,18 +131,22 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   }
 }
 
-void read_rope(Config& config, DecoderNumbers* n) {
+void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
   n->rope.base = config.number("rope_theta", 10000);
   n->rope.width = n->key_width;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
   double part = config.number("partial_rotary_factor", 1);
   const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
-  const Json* scaling = config.find("rope_parameters");
-  if (!scaling) scaling = config.find("rope_scaling");
+  const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  const Json* scaling = config.find(key);
   const auto read = [&](const Json& json, RopeNumbers* rope) {
-    if (!json.is_object()) config.refuse("rope_parameters", "an object");
+    if (!json.is_object()) config.refuse(key, "an object");
     Config own(json, config.file());
+    if (says_all && !config.find("rope_theta") && !own.find("rope_theta"))
+      own.refuse("rope_theta", "a number");
+    if (says_all && !own.find("rope_type") && !own.find("type"))
+      own.refuse("rope_type", "default, linear, llama3, yarn or longrope");
     rope->base = own.number("rope_theta", rope->base);
     rope->width = int64_t(double(n->key_width) * own.number("partial_rotary_factor", part));
     if (!(rope->base > 1)) own.refuse("rope_theta", "more than 1");
@@ -159,11 +173,14 @@ void read_rope(Config& config, DecoderNumbers* n) {
 
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const int64_t window = config.integer("sliding_window", 0, 0, kMaxContext);
-  const bool counts = config.flag("use_sliding_window", row.has_window);
+  const bool counts = row.says_all || config.flag("use_sliding_window", row.has_window);
   const Json* types = config.find("layer_types");
   if (types && (!types->is_array() || types->size() != n->layers.size()))
     config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
   const auto is_windowed = [](const Json& type) { return type == "sliding_attention"; };
+  for (size_t i = 0; types && i < types->size(); i++)
+    if (!is_windowed((*types)[i]) && (*types)[i] != "full_attention")
+      config.refuse("layer_types", "full_attention or sliding_attention");
   if (row.says_all && (!types || std::any_of(types->begin(), types->end(), is_windowed)))
     (void)config.need("sliding_window", kMaxContext);
   if (window == 0 || !counts) return;
@@ -171,8 +188,6 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   for (size_t i = 0; i < n->layers.size(); i++) {
     const bool has_window =
         types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
-    if (types && !has_window && (*types)[i] != "full_attention")
-      config.refuse("layer_types", "full_attention or sliding_attention");
     if (has_window) n->layers[i].window = window;
   }
 }
@@ -295,7 +310,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = n.row->parallel == Parallel::kAlways;
   if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
     config.refuse("rope_parameters", "an object");
-  read_rope(config, &n);
+  read_rope(config, row.says_all, &n);
   read_windows(config, row, &n);
   config.note_unread(notes);
   return n;

@@ -123,6 +123,7 @@ SourceTensor ExpertsInOne::load_numbers(const std::string& name, const View& vie
   const std::string outputs = view.step == 2 ? "2 * outputs]" : "outputs]";
   if (tensor.dims.size() != (view.is_bias ? 2 : 3) || tensor.dims.back() % view.step)
     refuse(own, dims_text(tensor), (view.is_bias ? "[experts, " : "[experts, inputs, ") + outputs);
+  if (tensor.elements() == 0) refuse(own, dims_text(tensor), "one with numbers");
   const int64_t experts = tensor.dims[0], inputs = view.is_bias ? 1 : tensor.dims[1],
                 columns = tensor.dims.back();
   const uint64_t bytes = tensor.bytes() / uint64_t(view.step);
@@ -157,6 +158,7 @@ SourceTensor ExpertsInOne::load_blocks(const std::string& name, const View& view
         std::string("[experts, ") + (view.step == 2 ? "2 * " : "") + "outputs, inputs / 32, 16]");
   if (scales.dims != std::vector<int64_t>(blocks.dims.begin(), blocks.dims.end() - 1))
     refuse(scales_name, dims_text(scales), "one for each block of " + dims_text(blocks));
+  if (blocks.elements() == 0) refuse(blocks_name, dims_text(blocks), "one with blocks");
   const int64_t experts = blocks.dims[0], rows = blocks.dims[1], of_row = blocks.dims[2],
                 outputs = rows / view.step;
   const checkpoint::GgufBlock& block = *checkpoint::find_gguf_block(kMxfp4);
