@@ -245,12 +245,11 @@ TEST_CASE("fold_by_running: in a branch, whose reader stays") {
 
 TEST_CASE("fold_by_running: an index out of range is left to the run, which refuses it") {
   Network n;
-  n.model.graph.outputs = {
-      n.node(
-          op::ReduceMean,
-          {n.node(op::Gather, {n.floats({3}), n.integers({1}, {3})}, {{attr::axis, int64_t(0)}})},
-          {{attr::axes, Ints{0}}, {attr::keepdims, int64_t(0)}}),
-      n.node(op::Softmax, {n.floats({8})}, {{attr::axis, int64_t(-1)}})};
+  n.model.graph.outputs = {n.node(op::ReduceMean,
+                                  {n.node(op::Gather, {n.floats({3}), n.integers({1}, {3})},
+                                          {{attr::axis, int64_t(0)}})},
+                                  {{attr::axes, Ints{0}}, {attr::keepdims, int64_t(0)}}),
+                           n.node(op::Softmax, {n.floats({8})}, {{attr::axis, int64_t(-1)}})};
   n.import();
   CHECK(fold_by_running(n.model, {}) == 1);  // what does not read it
   CHECK(n.count(op::Softmax) == 0);
