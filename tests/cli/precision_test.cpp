@@ -262,6 +262,12 @@ TEST_CASE("precision: where bf16 misses by little, the products that cost most s
   CHECK(has(ran.err, std::to_string(3 - exact) + " constants are stored as bf16"));
   const Ran refused = convert(folder, source, "bf16", {"--precision-check", "refuse"});
   CHECK(refused.exit == 0);  // within the tolerance it is
+  // what stays f32 is in the file, whatever else is asked for
+  REQUIRE(convert(folder, source, "bf16", {"--dtype", "fp32"}).exit == 0);
+  const Json marked = inspected(folder);
+  REQUIRE(convert(folder, source, "bf16", {"--dtype", "fp32", "--precision-check", "off"}).exit ==
+          0);
+  CHECK(marked["program_bytes"] > inspected(folder)["program_bytes"]);
 }
 
 TEST_CASE(

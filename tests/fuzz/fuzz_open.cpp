@@ -40,8 +40,9 @@ size_t look_at(const FileView& file, const ProgramDef& program, const BoundProgr
       const PartEntry part = weight_part(file, v.segment);
       if (v.segment_offset > part.bytes || stored_bytes(v) > part.bytes - v.segment_offset) abort();
     }
-    if (is_widened(v) && kWidenedBlock * v.widened_block + v.constant_bytes > program.widened_bytes)
-      abort();
+    const uint64_t room = v.may_stay_bf16 ? program.widened_bytes : program.widened_beside_bf16;
+    if (is_widened(v) && kWidenedBlock * v.widened_block + v.constant_bytes > room) abort();
+    if (v.may_stay_bf16 && (v.stored != DType::kBF16 || v.packing != Packing::kPanels16)) abort();
   }
   for (const PortDef& port : program.inputs) sum += strlen(port.name) + strlen(port.layout);
   for (const StateDef& state : program.states) sum += strlen(state.name);
@@ -64,11 +65,11 @@ void open_and_bind(const Source& source) {
   const Aligned image(bytes);
   if (!read_head(source, {image.bytes, size_t(bytes)}, &file, &detail).ok()) return;
   (void)check_all_hashes(source, file, &detail);
-  if (!measure_program(file, test::contract_table(), &bytes, &detail).ok()) return;
+  KernelTable table = test::contract_table();
+  table.takes_bf16_weights = true;
+  if (!measure_program(file, table, &bytes, &detail).ok()) return;
   const Aligned block(bytes);
-  if (!open_program(file, test::contract_table(), {block.bytes, size_t(bytes)}, &program, &detail)
-           .ok())
-    return;
+  if (!open_program(file, table, {block.bytes, size_t(bytes)}, &program, &detail).ok()) return;
   const size_t need = size_t(binding_bytes(program));
   const Aligned memory(need);
   std::vector<int64_t> values;

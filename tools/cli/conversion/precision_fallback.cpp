@@ -152,7 +152,7 @@ void apply_precision_fallback(const PrecisionRequest& request, convert::ConvertO
   options->bf16_weights = options->precision == kBf16 && !options->keep_weights &&
                           !options->storage.chosen &&
                           options->targets == std::vector<std::string>{"cpu"};
-  if (options->bf16_weights || options->precision == kExact)
+  if (options->bf16_weights || !options->exact_sources.empty() || options->precision == kExact)
     *result = request.convert(*options);  // with those, or with more Winograd
   else
     result->file.program.precision = options->precision;
