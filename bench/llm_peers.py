@@ -52,7 +52,8 @@ or take one of its lifts. From the top one sees the river, the hills in the nort
 day the cathedral of Chartres, which is about seventy kilometres away.""".replace("\n", " ")
 APART = 2e-2  # mean divergence from llama.cpp; each is 2e-3 to 7e-3 from f32
 AIM = 1e-3  # which llama.cpp misses beside itself
-PERPLEXITY = 3e-3  # that Ingot's may differ from llama.cpp's
+PERPLEXITY = 3e-3  # that Ingot's may differ from llama.cpp's, of SCORED tokens of PROSE
+PROSE, SCORED = ROOT / "docs/decisions.md", 900
 
 
 def build_peer(work, builds=BUILDS, options=(), compiler="g++"):
@@ -174,12 +175,25 @@ def apart(wanted, found):
     return statistics.fmean(map(divergence, wanted, found))
 
 
-def perplexity(logits, followers):
-    """Of the tokens that follow the rows of logits."""
-    lost = []
-    for row, token in zip(logits.astype(np.float64), followers):
-        lost.append(np.log(np.exp(row - row.max()).sum()) + row.max() - row[token])
-    return float(np.exp(np.mean(lost)))
+def perplexities(args, model, peer):
+    """Of a text, each token given all before it: Ingot's, llama.cpp's, that token by token."""
+    file = args.work / f"{args.name}.ingot"
+    words = ["--text", PROSE, "--tokens", SCORED, "--json", "-q"]
+    report = json.loads(run(args.ingot, "perplexity", file, words).succeeded().stdout)
+    said = run(args.ingot, "tokenize", model, "--file", PROSE, "--ids").succeeded().stdout
+    ids = [int(word) for word in said.split()][:SCORED]
+
+    def of_peer(batch):
+        kept = args.work / "logits.bin"
+        vocabulary = peer.ask("logits", kept, batch, *ids)["vocabulary"]
+        logits, lost = np.fromfile(kept, np.float32).reshape(-1, vocabulary), 0.0
+        kept.unlink()
+        for row, token in zip(logits, ids[1:]):
+            row = row.astype(np.float64) - row.max()
+            lost += np.log(np.exp(row).sum()) - row[token]
+        return float(np.exp(lost / (len(ids) - 1)))
+
+    return [report["perplexity"], of_peer(len(ids)), of_peer(1)]
 
 
 def own_logits(args, model, fed, *options, ingot=None):
@@ -217,9 +231,8 @@ def compare_logits(args, model, program, peer):
         "error": largest_error(found, wanted, 1),
         "same": same,
     }
-    if not is_random(model):  # whose text is noise, and whose f32 takes gigabytes
-        followers = [ids[row + 1] for row in rows if row + 1 < len(ids)]
-        facts["perplexity"] = [perplexity(each, followers) for each in (found, wanted, alone)]
+    if not is_random(model):  # whose f32 takes gigabytes, and to whom a text is noise
+        facts["perplexity"] = perplexities(args, model, peer)
         exact = own_logits(args, model, fed, "--dtype", "fp32")
         facts["from f32"] = [apart(exact, found), apart(exact, wanted)]
     if not facts["divergence"] <= APART:
@@ -242,7 +255,7 @@ def logits_line(name, facts):
     ours, theirs, alone = facts["perplexity"]
     missed = " **missed**" if abs(ours / theirs - 1) > PERPLEXITY else ""
     return (
-        f"{line}; perplexity of the text {ours:.3f}{missed}, llama.cpp {theirs:.3f}, "
+        f"{line}; perplexity of {SCORED} tokens {ours:.3f}{missed}, llama.cpp {theirs:.3f}, "
         f"token by token {alone:.3f}"
     )
 
@@ -258,6 +271,7 @@ def compare(args, name, model, file, program, isa, threads):
     try:
         result = {"model": name, "isa": isa, "threads": threads, "system": peer.facts["system"]}
         if isa == "native" and threads == args.threads[0]:
+            args.name = name
             result["logits"] = compare_logits(args, model, program, peer)
         times = {"prompt": ([], []), "generate": ([], [])}
         for _ in range(args.rounds):

@@ -22,8 +22,8 @@ using graph::Node;
 using graph::OperatorClass;
 using graph::ValueId;
 
-/// Of all nodes together: about a second of the scalar kernels, and a few of products, which weights
-/// are often made by.
+/// Of all nodes together: about a second of the scalar kernels, and a few seconds of products, by
+/// which weights are often made.
 constexpr double kMaxSteps = double(1 << 28), kMaxProducts = 8 * kMaxSteps;
 constexpr size_t kMaxAlone = 256;      // nodes that are run one by one where one of them fails
 constexpr uint64_t kStepsOfWork = 16;  // for one of tools/files/work_budget.h
