@@ -13,6 +13,8 @@ dev_show() {
     memory) show_needs numpy onnx==1.23.2 onnxruntime; need_python "LiteRT beside it" ai-edge-litert || true; "$python" tests/figures/memory_table.py --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md --table bench/results/memory.tsv ;;
     dynamic) show_needs numpy onnx==1.23.2; dev_build_tests >/dev/null; "$python" tests/figures/dynamic.py --full --ingot build/gcc/bin/ingot --work build/models --write docs/memory.md ;;
     threads) dev_test tsan ;;
+    shared-processor) dev_build_gcc >/dev/null
+      python3 bench/shared_processor.py --ingot build/gcc/bin/ingot "${@:2}" ;; # FILE.ingot
     tflite-files) show_needs numpy; dev_build_gcc >/dev/null
       "$python" tests/models/tflite_files.py --ingot build/gcc/bin/ingot --work build/models --write build/tables/tflite-files.md ;;
     model-files) show_needs numpy; dev_build_gcc >/dev/null
