@@ -95,6 +95,24 @@ Status validate_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index,
   return {};
 }
 
+/// The rule of what it uses and the file does not name as required; null where there is none.
+const char* lacks_feature(const ProgramDef& p, const InstructionDef& i) {
+  if (i.op == OpCode::kImageInput && !p.has_images)
+    return "instructions[]: ImageInput without the feature \"picture\"";
+  if (i.op == OpCode::kLinear && i.input_count > linear_weights::kScales &&
+      !p.has_quantized_weights)
+    return "instructions[]: Linear with scales without the feature \"quantized_weights\"";
+  if (i.op != OpCode::kAttention) return nullptr;
+  const EmptyRows empty = static_cast<const AttentionAttributes*>(i.attributes)->empty_rows;
+  if (empty != EmptyRows::kZero && !p.has_empty_rows)
+    return "instructions[]: Attention.empty_rows without the feature \"empty_rows\"";
+  if (has_input(i, attention::kKeyBatches) && !p.has_key_batches)
+    return "instructions[]: Attention.key_batches without the feature \"key_batches\"";
+  if (has_input(i, attention::kSinks) && !p.has_attention_sinks)
+    return "instructions[]: Attention.sinks without the feature \"attention_sinks\"";
+  return nullptr;
+}
+
 }  // namespace
 
 Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
@@ -105,34 +123,9 @@ Status validate_instructions(ProgramDef* program, InstructionDef* instructions,
       return fail_instruction(detail, Code::kUnsupportedOperator, "instructions[].version", index,
                               i->contract->version, i->version,
                               program->program_offset + i->table_offset);
-    if (i->op == OpCode::kImageInput && !program->has_images)
-      return fail_instruction(detail, Code::kMeaningInvalid,
-                              "instructions[]: ImageInput without the feature \"picture\"", index,
-                              0, 0, program->program_offset + i->table_offset);
-    if (i->op == OpCode::kAttention && !program->has_empty_rows &&
-        static_cast<const AttentionAttributes*>(i->attributes)->empty_rows != EmptyRows::kZero)
-      return fail_instruction(
-          detail, Code::kMeaningInvalid,
-          "instructions[]: Attention.empty_rows without the feature \"empty_rows\"", index, 0, 0,
-          program->program_offset + i->table_offset);
-    if (i->op == OpCode::kAttention && has_input(*i, attention::kKeyBatches) &&
-        !program->has_key_batches)
-      return fail_instruction(
-          detail, Code::kMeaningInvalid,
-          "instructions[]: Attention.key_batches without the feature \"key_batches\"", index, 0, 0,
-          program->program_offset + i->table_offset);
-    if (i->op == OpCode::kAttention && has_input(*i, attention::kSinks) &&
-        !program->has_attention_sinks)
-      return fail_instruction(
-          detail, Code::kMeaningInvalid,
-          "instructions[]: Attention.sinks without the feature \"attention_sinks\"", index, 0, 0,
-          program->program_offset + i->table_offset);
-    if (i->op == OpCode::kLinear && i->input_count > linear_weights::kScales &&
-        !program->has_quantized_weights)
-      return fail_instruction(detail, Code::kMeaningInvalid,
-                              "instructions[]: Linear with scales without the feature "
-                              "\"quantized_weights\"",
-                              index, 0, 0, program->program_offset + i->table_offset);
+    if (const char* rule = lacks_feature(*program, *i))
+      return fail_instruction(detail, Code::kMeaningInvalid, rule, index, 0, 0,
+                              program->program_offset + i->table_offset);
     INGOT_TRY(validate_inputs(*program, index, detail));
     INGOT_TRY(validate_outputs(*program, index, detail));
     INGOT_TRY(validate_carried(*program, index, detail));

@@ -99,7 +99,7 @@ std::optional<PrecisionLoss> PrecisionCheck::loss_in(GpuPrecision precision,
 
 std::vector<PrecisionCheck::Product> PrecisionCheck::products(GpuPrecision precision) {
   products_.clear();
-  if (is_straight_ && obstacle_.empty()) (void)run(precision, std::vector<bool>(steps_), 1);
+  if (runs_in_order_ && obstacle_.empty()) (void)run(precision, std::vector<bool>(steps_), 1);
   return products_;
 }
 
@@ -135,8 +135,8 @@ std::vector<PrecisionCheck::Outputs> PrecisionCheck::run(
     const Span<const StepDef> steps = view.program().steps;
     has_loops_ = std::any_of(steps.data, steps.data + steps.size,
                              [](const StepDef& step) { return step.kind == StepKind::kLoop; });
-    is_straight_ = std::all_of(steps.data, steps.data + steps.size,
-                               [](const StepDef& step) { return step.kind == StepKind::kRun; });
+    runs_in_order_ = std::all_of(steps.data, steps.data + steps.size,
+                                 [](const StepDef& step) { return step.kind == StepKind::kRun; });
     work_ = work, steps_ = steps.size;
     runs_ = question_.golden ? 1
             : !question_.inputs.empty()

@@ -75,7 +75,7 @@ class PrecisionCheck {
   std::string obstacle_;
   size_t runs_ = 0;
   std::vector<bool> left_out_;  // by drawn run; before it is settled: inputs are larger than 1
-  bool has_loops_ = false, is_straight_ = false;
+  bool has_loops_ = false, runs_in_order_ = false;
   double work_ = 0;
   size_t steps_ = 0;
   std::vector<Product> products_;  // that the last run rounded
