@@ -220,6 +220,8 @@ Answers, whole networks
   unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this
                     one: the same bytes, and each runs the other's file with the same bits
   speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
+  shared-processor FILE.ingot [--seconds S --rounds N]  two threads where another program takes half of
+                    one of two processors, over one thread's time by 1.5 (45 s)
 
 Memory and time
   memory            every model: arena against the lower bound, resident memory compared with onnxruntime and
