@@ -287,17 +287,6 @@ ProgramArrays take_arrays(Block* block, const fb::Program& program, const Progra
   return a;
 }
 
-/// Strings in Program.required_features that this reader honours.
-static bool is_known_feature(const char* name, ProgramDef* program) {
-  if (strcmp(name, "widened") == 0) return program->widens = true;
-  if (strcmp(name, "picture") == 0) return program->has_images = true;
-  if (strcmp(name, "empty_rows") == 0) return program->has_empty_rows = true;
-  if (strcmp(name, "quantized_weights") == 0) return program->has_quantized_weights = true;
-  if (strcmp(name, "key_batches") == 0) return program->has_key_batches = true;
-  if (strcmp(name, "attention_sinks") == 0) return program->has_attention_sinks = true;
-  return strcmp(name, "measured") == 0;
-}
-
 Status decode_program(const FileView& file, const fb::Program& program, const KernelTable& table,
                       const ProgramCounts& counts, const ProgramArrays& a, ProgramDef* out,
                       ErrorDetail* d) {
@@ -306,7 +295,7 @@ Status decode_program(const FileView& file, const fb::Program& program, const Ke
   out->program_offset = file.program_offset;
   for (uint32_t i = 0; i < vector_size(program.required_features()); i++) {
     const flatbuffers::String* feature = program.required_features()->Get(i);
-    if (is_known_feature(feature->c_str(), out)) continue;
+    if (out->features.add(feature->c_str())) continue;
     const Status bad = fail(d, Code::kUnsupportedFeature, "program.required_features", 0, i,
                             file_offset_of(file, feature));
     name_detail(d, feature->c_str());

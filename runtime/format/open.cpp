@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/format/open.cpp - measure and open: the order in which the checks may rely on each other.
 #include "runtime/base/checked_math.h"
+#include "runtime/base/os/platform.h"
 #include "runtime/format/validate.h"
 
 namespace ingot {
@@ -90,7 +91,8 @@ Status open_program(const FileView& file, const KernelTable& table, Span<uint8_t
   // placed anew, what is widened may end a block a value later
   p.widened_beside_bf16 = p.widened_bytes;
   const bool has_room = p.widened_bytes / kWidenedBlock < UINT32_MAX - p.values.size;
-  if (table.takes_bf16_weights && p.widened_bytes && has_room) find_bf16_weights(a.values, &p);
+  if (os::kHasBf16Weights && table.takes_bf16_weights && p.widened_bytes && has_room)
+    find_bf16_weights(a.values, &p);
   *out = p;
   return {};
 }

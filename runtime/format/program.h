@@ -6,6 +6,7 @@
 // Threads  immutable once decoded.
 #pragma once
 #include "runtime/base/span.h"
+#include "runtime/format/features.h"
 #include "runtime/op/contract.h"
 
 namespace ingot {
@@ -155,13 +156,8 @@ struct ProgramDef {
   uint64_t plan_lower_bound = 0;
   uint32_t alignment = 64;  // of values in the activation region
   uint32_t symbolic_attribute_count = 0;
-  uint8_t precision = 0;               // of products: GpuPrecision
-  bool widens = false;                 // feature "widened"
-  bool has_images = false;             // feature "picture"
-  bool has_empty_rows = false;         // feature "empty_rows"
-  bool has_quantized_weights = false;  // feature "quantized_weights"
-  bool has_key_batches = false;        // feature "key_batches"
-  bool has_attention_sinks = false;    // feature "attention_sinks"
+  uint8_t precision = 0;  // of products: GpuPrecision
+  FeatureSet features;    // that the file requires
   // of the constants that are stored smaller than the kernels want them, each at a block
   uint64_t widened_bytes = 0;
   uint64_t widened_beside_bf16 = 0;        // of those that may not stay bf16, which lie first

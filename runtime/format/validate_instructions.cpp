@@ -97,18 +97,18 @@ Status validate_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index,
 
 /// The rule of what it uses and the file does not name as required; null where there is none.
 const char* lacks_feature(const ProgramDef& p, const InstructionDef& i) {
-  if (i.op == OpCode::kImageInput && !p.has_images)
+  if (i.op == OpCode::kImageInput && !p.features.has(Feature::kPicture))
     return "instructions[]: ImageInput without the feature \"picture\"";
   if (i.op == OpCode::kLinear && i.input_count > linear_weights::kScales &&
-      !p.has_quantized_weights)
+      !p.features.has(Feature::kQuantizedWeights))
     return "instructions[]: Linear with scales without the feature \"quantized_weights\"";
   if (i.op != OpCode::kAttention) return nullptr;
   const EmptyRows empty = static_cast<const AttentionAttributes*>(i.attributes)->empty_rows;
-  if (empty != EmptyRows::kZero && !p.has_empty_rows)
+  if (empty != EmptyRows::kZero && !p.features.has(Feature::kEmptyRows))
     return "instructions[]: Attention.empty_rows without the feature \"empty_rows\"";
-  if (has_input(i, attention::kKeyBatches) && !p.has_key_batches)
+  if (has_input(i, attention::kKeyBatches) && !p.features.has(Feature::kKeyBatches))
     return "instructions[]: Attention.key_batches without the feature \"key_batches\"";
-  if (has_input(i, attention::kSinks) && !p.has_attention_sinks)
+  if (has_input(i, attention::kSinks) && !p.features.has(Feature::kAttentionSinks))
     return "instructions[]: Attention.sinks without the feature \"attention_sinks\"";
   return nullptr;
 }

@@ -85,7 +85,7 @@ Status validate_constant(const FileView& file, const ProgramDef& program, ValueD
     return fail_value(d, program, "values[].dims: too large, or not what the packing needs", index,
                       uint64_t(kMaxElements), 0);
   if (is_widened(*v)) {
-    if (!program.widens)
+    if (!program.features.has(Feature::kWidened))
       return fail_value(d, program, "values[].stored without the feature \"widened\"", index, 0,
                         uint64_t(v->stored));
     if (v->stored != DType::kF16 && v->stored != DType::kBF16)

@@ -399,8 +399,8 @@ Status prepare(const OpenModel& model, const SessionRequest& request, Preparatio
   INGOT_TRY(choose_device(model, request, &p, detail));
   INGOT_TRY(plan_program(model, request, p.split ? nullptr : &p.device, &p.planned, detail));
   // Contracts have f32 there, and are asked again where data decide extents.
-  p.planned.bound.has_bf16_weights = model.kernels->takes_bf16_weights && !p.split &&
-                                     p.device.interface->host_memory &&
+  p.planned.bound.has_bf16_weights = os::kHasBf16Weights && model.kernels->takes_bf16_weights &&
+                                     !p.split && p.device.interface->host_memory &&
                                      model.program.symbols.size == model.program.free_symbols;
   INGOT_TRY(choose_threads(model, request, &p, detail));
   p.ignores_tunings = request.ignore_tunings;

@@ -120,7 +120,8 @@ struct Layout {
 
 /// Whether a constant is f32 there and 16 bits in the file.
 inline bool is_widened_in(const Layout& layout, const ValueDef& value) {
-  return is_widened(value) && !(layout.has_bf16_weights && value.may_stay_bf16);
+  const bool is_bf16 = os::kHasBf16Weights && layout.has_bf16_weights && value.may_stay_bf16;
+  return is_widened(value) && !is_bf16;
 }
 
 struct Preparation {

@@ -141,7 +141,7 @@ Status rebind_session(RunSession* s, Span<const DimBinding> bindings, ErrorDetai
   BoundProgram bound;
   INGOT_TRY(bind_program(program, {r.candidates, program.free_symbols},
                          {r.binding, size_t(r.binding_bytes)}, &bound, detail));
-  bound.has_bf16_weights = s->layout.has_bf16_weights;
+  if (os::kHasBf16Weights) bound.has_bf16_weights = s->layout.has_bf16_weights;
   INGOT_TRY(check_capacities(*s, bound, detail));
   INGOT_TRY(check_ports(*s, bound, detail));
   const bool restart = states_changed(*s, bound);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/format/features.h"
 #include "tests/checkpoint/support.h"
 #include "tests/support/onnx_writer.h"
 #include "tools/checkpoint/flat/safetensors.h"
@@ -313,4 +314,16 @@ TEST_CASE("records that lie are refused") {
   CHECK(reading([](Record& r) { r.dtype = "int32"; }) == host::Exit::kCorrupt);
   CHECK(reading([](Record& r) { r.path.clear(); }) == host::Exit::kCorrupt);
   CHECK(reading([](Record& r) { r.value = -1; }) == host::Exit::kCorrupt);
+}
+
+TEST_CASE("weights of every known feature are read, of others none") {
+  const host::TemporaryPath source(".onnx"), file(".ingot");
+  write_file(source.path(), image_net().bytes());
+  convert::FileSpec spec = convert::convert_source(source.path(), {}).file;
+  spec.program.required_features.assign(std::begin(kFeatureNames), std::end(kFeatureNames));
+  convert::write_file(spec, file.path());
+  CHECK(weights::read_weights(file.path()).tensors.size() == 8);
+  spec.program.required_features.push_back("of_a_newer_one");
+  convert::write_file(spec, file.path());
+  CHECK(exit_of([&] { weights::read_weights(file.path()); }) == host::Exit::kUnsupported);
 }

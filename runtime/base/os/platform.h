@@ -15,6 +15,8 @@ inline constexpr bool kIsHosted = false;
 inline constexpr bool kHasPages = kIsHosted;
 /// Devices beside the CPU can exist: GPUs, fake devices, splits over several.
 inline constexpr bool kHasOtherDevices = kIsHosted;
+/// Kernels can exist that read bf16 weights as the file has them.
+inline constexpr bool kHasBf16Weights = kIsHosted;
 /// Memory can be planned here; else the plan in the file is run as it is.
 inline constexpr bool kHasPlanner = kIsHosted;
 /// An error has a sentence; else the name of its code.

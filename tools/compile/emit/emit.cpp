@@ -117,12 +117,9 @@ class Emitter {
       if (state.init >= 0) state.init = index_[size_t(state.init)];
       program_.states.push_back(std::move(state));
     }
-    if (has_images_) program_.required_features.push_back("picture");
-    if (has_empty_rows_) program_.required_features.push_back("empty_rows");
-    if (has_key_batches_) program_.required_features.push_back("key_batches");
-    if (has_attention_sinks_) program_.required_features.push_back("attention_sinks");
-    if (has_quantized_weights_) program_.required_features.push_back("quantized_weights");
     emit_data_dependent();
+    for (size_t i = 0; i < std::size(kFeatureNames); i++)
+      if (features_.has(Feature(i))) program_.required_features.push_back(kFeatureNames[i]);
     if (program_.symbols.empty() || program_.symbols[0].resolved_by >= 0) emit_plan();
     return std::move(program_);
   }
@@ -172,23 +169,30 @@ class Emitter {
     program_.add_value(std::move(spec));
   }
 
+  void add_features(const LoweredInstruction& instruction) {
+    const auto add_if = [&](bool uses, Feature feature) {
+      if (uses) features_.add(feature);
+    };
+    const auto has_input = [&](int i) {
+      return int(instruction.inputs.size()) > i && instruction.inputs[size_t(i)] >= 0;
+    };
+    add_if(instruction.op() == OpCode::kImageInput, Feature::kPicture);
+    add_if(instruction.op() == OpCode::kLinear && has_input(linear_weights::kScales),
+           Feature::kQuantizedWeights);
+    const auto* const attention = std::get_if<AttentionAttributes>(&instruction.attributes);
+    if (!attention) return;
+    add_if(attention->empty_rows != EmptyRows::kZero, Feature::kEmptyRows);
+    add_if(has_input(attention::kKeyBatches), Feature::kKeyBatches);
+    add_if(has_input(attention::kSinks), Feature::kAttentionSinks);
+  }
+
   void emit_subprogram(const LoweredSubprogram& subprogram) {
     SubprogramSpec spec;
     spec.name = subprogram.name;
     for (const LoweredInstruction& instruction : subprogram.instructions) {
       InstructionSpec out;
       out.attributes = instruction.attributes;
-      has_images_ = has_images_ || std::holds_alternative<ImageInputAttributes>(out.attributes);
-      const auto has_input = [&](int i) {
-        return int(instruction.inputs.size()) > i && instruction.inputs[size_t(i)] >= 0;
-      };
-      if (const auto* a = std::get_if<AttentionAttributes>(&out.attributes))
-        has_empty_rows_ = has_empty_rows_ || a->empty_rows != EmptyRows::kZero,
-        has_key_batches_ = has_key_batches_ || has_input(attention::kKeyBatches),
-        has_attention_sinks_ = has_attention_sinks_ || has_input(attention::kSinks);
-      has_quantized_weights_ =
-          has_quantized_weights_ || (instruction.op() == OpCode::kLinear &&
-                                     instruction.inputs.size() > linear_weights::kScales);
+      add_features(instruction);
       int64_t* numbers = nullptr;
       if (auto* slice = std::get_if<SliceAttributes>(&out.attributes)) numbers = slice->starts;
       if (auto* pad = std::get_if<PadAttributes>(&out.attributes)) numbers = pad->before;
@@ -220,9 +224,7 @@ class Emitter {
         if ((program_.symbols[i].resolved_by >= 0) != depends) continue;
         place[i] = int64_t(sorted.size());
         sorted.push_back(program_.symbols[i]);
-        if (depends && !std::count(program_.required_features.begin(),
-                                   program_.required_features.end(), "measured"))
-          program_.required_features.push_back("measured");
+        if (depends) features_.add(Feature::kMeasured);
       }
     program_.symbols = std::move(sorted);
     for (DimExpr& expr : program_.dim_exprs)
@@ -241,8 +243,7 @@ class Emitter {
   const LoweredProgram& lowered_;
   ProgramSpec program_;
   DimWriter dims_;
-  bool has_images_ = false, has_empty_rows_ = false, has_quantized_weights_ = false,
-       has_key_batches_ = false, has_attention_sinks_ = false;
+  FeatureSet features_;
   std::vector<int32_t> index_;  // by program value: its place in the file
   std::vector<int32_t> order_;
 };

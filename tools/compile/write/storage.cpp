@@ -250,7 +250,7 @@ StorageReport store_constants(const StorageOptions& options, uint32_t segment_al
   }
   if (!options.allow_overflow) refuse_overflow(report);
   if (report.tensors.empty()) return report;
-  program->required_features.push_back("widened");
+  program->required_features.push_back(kFeatureNames[size_t(Feature::kWidened)]);
   if (others && (segment_alignment < 64 || report.bytes_after >= kWorthAPart))
     for (ValueSpec& value : program->values)
       if (value.stored != DType::kInvalid) value.segment = 1;

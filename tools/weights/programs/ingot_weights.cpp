@@ -147,11 +147,9 @@ class Reader {
   void refuse_features() const {
     if (!program_->required_features()) return;
     for (const flatbuffers::String* feature : *program_->required_features()) {
-      const std::string name = feature->str();
-      if (name != "measured" && name != "widened" && name != "picture" && name != "empty_rows" &&
-          name != "quantized_weights")
+      if (!FeatureSet().add(feature->c_str()))
         host::fail(host::Exit::kUnsupported,
-                   path_ + ": needs the feature '" + name +
+                   path_ + ": needs the feature '" + feature->str() +
                        "', which this ingot does not know; read it with a newer one");
     }
   }
