@@ -87,6 +87,34 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("recognize_norms: groups as channels of an InstanceNormalization are one node") {
+  struct Case {
+    Dimensions split;  // of [2, 6, 4, 5]
+    double scale;
+    bool is_group;
+  };
+  for (const Case& c :
+       {Case{{2, 3, 40}, 1, true}, Case{{2, 1, 6, 20}, 1, true}, Case{{2, 4, 30}, 1, false},
+        Case{{1, 6, 40}, 1, false}, Case{{2, 3, 40}, 2, false}}) {
+    CAPTURE(c.split[1]);
+    GraphBuilder g;
+    const ValueId x = g.node(op::Relu, {g.input("x", {2, 6, 4, 5})});
+    const int64_t groups = c.split[1];
+    const std::vector<double> ones(size_t(groups), c.scale), zeros(size_t(groups), 0);
+    ValueId y = g.node(op::Reshape, {x}, {}, c.split);
+    y = g.node(op::InstanceNormalization,
+               {y, g.constant({groups}, ones), g.constant({groups}, zeros)});
+    y = g.node(op::Reshape, {y}, {}, {2, 6, 4, 5});
+    g.output(g.node(op::Add, {g.node(op::Mul, {y, g.weights({6, 1, 1})}), g.weights({6, 1, 1})}));
+    double worst = INFINITY;
+    convert_and_compare(g, worst);
+    CHECK(worst <= 1e-5);
+    REQUIRE(g.count("Normalize") == 1);
+    CHECK((g.find("Normalize")->text(attr::kind, "") == "group") == c.is_group);
+    if (c.is_group) CHECK(g.count("Elementwise") == 1);  // the Relu
+  }
+}
+
 TEST_CASE("recognize_norms: RMSNormalization has no mean") {
   GraphBuilder g;
   ValueId x = g.input("x", {2, 5, 8});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean,
-// difference, squares, root, quotient.
+// difference, squares, root, quotient. GroupNormalization as PyTorch's: groups as the channels of an
+// InstanceNormalization.
 #include <algorithm>
 
 #include "tools/compile/passes/common/match.h"
@@ -147,6 +148,28 @@ std::optional<Norm> match(const Editor& e, Node& node) {
   return Norm{q->numerator, false, *q, &node};
 }
 
+// Behind `y`, a scale and a bias of the channels; y becomes the last value, the nodes come first in
+// `inside`.
+struct ChannelParameters {
+  ValueId scale = kAbsent, bias = kAbsent;
+};
+ChannelParameters channel_parameters(Editor& e, const Dims& dims, ValueId* y,
+                                     std::vector<Node*>* inside) {
+  ChannelParameters found;
+  const auto take = [&](graph::Operator op) {
+    Node* node = nullptr;
+    const ValueId id =
+        channel_parameter(e, parameter(e, *y, op, dims, dims.size() - 1, node), dims);
+    if (id < 0) return id;
+    *y = node->outputs[0];
+    inside->insert(inside->begin(), node);
+    return id;
+  };
+  found.scale = take(op::Mul);
+  found.bias = take(op::Add);
+  return found;
+}
+
 // mean and variance over height and width with one scale a channel: InstanceNormalization.
 bool as_instance(Editor& e, const Norm& n) {
   const Dims& dims = e.dims(n.x);
@@ -156,20 +179,45 @@ bool as_instance(Editor& e, const Norm& n) {
     return false;
   // LayerNormalization over the last dimension says the same and asks for no layout
   if (rank == 3) return false;
-  Node *mul = nullptr, *add = nullptr;
   ValueId y = n.root->outputs[0];
-  ValueId scale = channel_parameter(e, parameter(e, y, op::Mul, dims, rank - 1, mul), dims);
-  if (scale >= 0) y = mul->outputs[0];
-  ValueId bias = channel_parameter(e, parameter(e, y, op::Add, dims, rank - 1, add), dims);
-  if (bias >= 0) y = add->outputs[0];
   std::vector<Node*> inside = {n.root};
-  if (mul && y != n.root->outputs[0]) inside.insert(inside.begin(), mul);
-  if (add && y == add->outputs[0]) inside.insert(inside.begin(), add);
+  const ChannelParameters found = channel_parameters(e, dims, &y, &inside);
   for (Node* node : inside) e.kill(*node);
-  Node& made = e.add(op::InstanceNormalization, {n.x, scale, bias}, {y}, *inside[0],
+  Node& made = e.add(op::InstanceNormalization, {n.x, found.scale, found.bias}, {y}, *inside[0],
                      {{attr::epsilon, n.q.epsilon}});
   for (Node* node : inside) e.merge_sources(made, *node);
   retire(e, n.q.inside, made);
+  return true;
+}
+
+// [N, C, ...] as [N, groups, ...], an InstanceNormalization without parameters, and back.
+bool as_group(Editor& e, Node& instance) {
+  Node* const split = e.producer_if(instance.inputs[0], op::Reshape);
+  ValueId y = instance.outputs[0];
+  if (!split || !e.read_once(y) || !e.read_once(instance.inputs[0])) return false;
+  Node* const joined = e.readers(y)[0];
+  const ValueId x = split->inputs[0];
+  const Dims dims = e.dims(x), groups = e.dims(instance.inputs[0]);
+  if (joined->op != op::Reshape || joined->inputs[0] != y || dims.size() < 3 ||
+      e.value(x).dtype != DType::kF32 || !same(e.dims(joined->outputs[0]), dims) ||
+      groups[0] != dims[0] || !dims[1].value() || !groups[1].value() || *groups[1].value() < 1 ||
+      *dims[1].value() % *groups[1].value() != 0)
+    return false;
+  for (size_t i = 1; i < 3; i++) {
+    const ValueId id = i < instance.inputs.size() ? instance.inputs[i] : kAbsent;
+    const Constant* const constant = e.constant(id);
+    if (id >= 0 && (!constant || uniform(*constant) != std::optional<double>(i == 1 ? 1 : 0)))
+      return false;
+  }
+  std::vector<Node*> inside = {joined};
+  y = joined->outputs[0];
+  const ChannelParameters found = channel_parameters(e, dims, &y, &inside);
+  for (Node* node : inside) e.kill(*node);
+  Node& made = e.add(op::GroupNormalization, {x, found.scale, found.bias}, {y}, *inside[0],
+                     {{attr::epsilon, instance.number(attr::epsilon, 1e-5)},
+                      {attr::num_groups, *groups[1].value()}});
+  for (Node* node : inside) e.merge_sources(made, *node);
+  retire(e, {&instance, split}, made);
   return true;
 }
 
@@ -225,6 +273,7 @@ uint32_t recognize_norms(Editor& e, Remarks&) {
   uint32_t changed = 0;
   for (Node* node : e.nodes()) {
     if (node->dead) continue;
+    if (node->op == op::InstanceNormalization) changed += as_group(e, *node);
     auto n = match(e, *node);
     if (!n) continue;
     size_t rank = e.rank(n->x);
