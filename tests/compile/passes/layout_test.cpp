@@ -186,6 +186,55 @@ TEST_CASE("recognize_strided_slices: a shuffle that splits is two slices of ever
   CHECK(g.count("Slice") == 2);
 }
 
+TEST_CASE(
+    "recognize_box_writes: indices that are a grid of ranges are cuts of what is written to") {
+  struct Case {
+    const char* what;
+    Dimensions starts;  // of the box [2, 3, 4] in [3, 4, 5]
+    bool is_constant;
+    size_t scatters;
+    const char* reduction = "none";
+    int64_t shuffled = 0;
+  };
+  for (const Case& c :
+       {Case{"the end", {1, 1, 1}, false, 0}, Case{"a constant", {1, 1, 1}, true, 0},
+        Case{"the beginning", {0, 0, 0}, true, 0}, Case{"a sum", {1, 1, 1}, true, 1, "add"},
+        Case{"another order", {1, 1, 1}, true, 1, "none", 1},
+        Case{"another order of parts", {1, 1, 1}, false, 1, "none", 1}}) {
+    CAPTURE(c.what);
+    const Dimensions box = {2, 3, 4};
+    GraphBuilder g;
+    ValueId indices;
+    if (c.is_constant) {
+      std::vector<int64_t> all;
+      for (int64_t i = 0; i < 24; i++)
+        for (const int64_t at : {i / 12, i / 4 % 3, c.shuffled ? 3 - i % 4 : i % 4})
+          all.push_back(at + c.starts[all.size() % 3]);
+      indices = g.indices({2, 3, 4, 3}, all);
+    } else {
+      std::vector<ValueId> parts;
+      for (size_t k = 0; k < 3; k++) {
+        std::vector<int64_t> range;
+        Dimensions dims = {1, 1, 1};
+        dims[k] = box[k];
+        for (int64_t i = 0; i < box[k]; i++) range.push_back(i + c.starts[k]);
+        if (c.shuffled && k == 2) std::swap(range[0], range[1]);
+        const ValueId whole = g.node(op::Expand, {g.indices(dims, range)}, {}, box, DType::kI64);
+        parts.push_back(g.node(op::Reshape, {whole}, {}, {2, 3, 4, 1}));
+      }
+      indices = g.node(op::Concat, parts, {{attr::axis, int64_t(3)}});
+    }
+    const ValueId x = g.node(op::Relu, {g.input("x", {3, 4, 5})});
+    const ValueId y = g.node(op::ScatterND, {x, indices, g.input("y", box)},
+                             {{attr::reduction, std::string(c.reduction)}});
+    g.output(g.node(op::Relu, {y}));
+    double worst = INFINITY;
+    convert_and_compare(g, worst);
+    CHECK(worst == 0);
+    CHECK(g.count("ScatterNd") == c.scatters);
+  }
+}
+
 TEST_CASE("hoist_unary: an activation behind a Reshape still goes into its producer") {
   GraphBuilder g;
   ValueId mean = g.node(op::ReduceMean, {g.input("x", {2, 6, 4, 5})},

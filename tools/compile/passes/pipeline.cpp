@@ -44,6 +44,7 @@ const Named kCorePasses[] = {
     {"simplify", simplify},
     {"merge equal nodes", merge_equal},
     {"recognize strided slices", recognize_strided_slices},
+    {"recognize box writes", recognize_box_writes},
     {"simplify", simplify},
     {"recognize attention", recognize_attention},
     {"simplify", simplify},

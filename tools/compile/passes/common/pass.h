@@ -32,6 +32,7 @@ uint32_t recognize_channel_shuffle(Editor& editor, Remarks& remarks);
 uint32_t simplify(Editor& editor, Remarks& remarks);
 uint32_t merge_equal(Editor& editor, Remarks& remarks);  // common subexpressions
 uint32_t recognize_strided_slices(Editor& editor, Remarks& remarks);
+uint32_t recognize_box_writes(Editor& editor, Remarks& remarks);
 uint32_t recognize_attention(Editor& editor, Remarks& remarks);
 uint32_t choose_layout(Editor& editor, Remarks& remarks);
 uint32_t absorb_flattening(Editor& editor, Remarks& remarks);
