@@ -14,6 +14,10 @@ namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kMaxFastTaps = 5;
+template <int R>
+struct Pixels {
+  static constexpr int value = R;
+};
 // of an input that is gone through once for every sixteen channels
 #if defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_AVX512)
 constexpr int64_t kHeldBytes = 4 << 20;
@@ -32,6 +36,7 @@ struct DepthwiseLine {
   int64_t out_w, out_stride;
   const float* residual;
   int64_t lanes;  // channels left, may exceed a vector
+  int64_t first_channel;
 };
 
 template <class V, bool whole>
@@ -162,40 +167,58 @@ DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
   return kKernels[k == 5][t.stride_w == 2][whole];
 }
 
-/// One output row of one vector of channels for any window: four pixels at a time hide the latency
-/// of the chain.
-template <class V>
-void depthwise_any(const ConvJob& j, int64_t y, int64_t channel, int64_t padded) {
+/// R output pixels from column x of any window. Columns outside of the image read zeros; `inside`:
+/// there are none.
+template <class V, int R, bool whole, bool inside>
+void depthwise_window(const ConvJob& j, const DepthwiseLine& l, int64_t y, typename V::F bias,
+                      int64_t x) {
   using F = typename V::F;
   const Conv2dAttributes& t = *j.t;
-  const int64_t lanes = min_of(min_of(j.in.c, j.out.c) - channel, V::kLanes);
-  const F bias = V::load(j.bias ? j.bias + channel : kZeros);
-  for (int64_t x = 0; x < j.out.w; x += 4) {
-    const int64_t n = min_of(4, j.out.w - x);
-    F acc[4] = {bias, bias, bias, bias};
-    for (int64_t ky = 0; ky < t.kernel_h; ky++) {
-      const int64_t iy = y * t.stride_h - t.pad_top + ky * t.dilation_h;
-      if (iy < 0 || iy >= j.in.h) continue;
-      const float* row = j.in.row(iy) + channel;
-      for (int64_t kx = 0; kx < t.kernel_w; kx++) {
-        const F tap = V::load(j.weights + (ky * t.kernel_w + kx) * padded + channel);
-        const int64_t first = x * t.stride_w - t.pad_left + kx * t.dilation_w;
-        for (int64_t i = 0; i < n; i++) {
-          const int64_t ix = first + i * t.stride_w;
-          const F v = ix < 0 || ix >= j.in.w ? V::zero()
-                                             : V::load_partial(row + ix * j.in.pixel_stride, lanes);
-          acc[i] = V::fma(v, tap, acc[i]);
-        }
+  const int64_t step = t.stride_w * l.pixel_stride, top = y * t.stride_h - t.pad_top;
+  F acc[R];
+  INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = bias;
+  for (int64_t ky = 0; ky < t.kernel_h; ky++) {
+    const int64_t iy = top + ky * t.dilation_h;
+    if (iy < 0 || iy >= j.in.h) continue;
+    const float* const row = j.in.row(iy) + l.first_channel;
+    const float* tap = l.taps + ky * t.kernel_w * l.tap_stride;
+    int64_t column = x * t.stride_w - l.pad;
+    for (int64_t kx = 0; kx < t.kernel_w; kx++, column += t.dilation_w, tap += l.tap_stride) {
+      const F w = V::load(tap);
+      const float* const p = row + column * l.pixel_stride;
+      INGOT_UNROLL for (int i = 0; i < R; i++) {
+        const bool is_in = inside || uint64_t(column + i * t.stride_w) < uint64_t(l.w);
+        acc[i] = V::fma(load_lanes<V, whole>(is_in ? p + i * step : kZeros, l.lanes), w, acc[i]);
       }
     }
-    alignas(64) float tile[4][V::kLanes];
-    for (int64_t i = 0; i < n; i++) V::store(tile[i], acc[i]);
-    finish_tile<V>(*j.epilogue, tile[0], V::kLanes, n, lanes,
-                   j.out.row(y) + x * j.out.pixel_stride + channel, j.out.pixel_stride,
-                   j.residual
-                       ? j.residual + (y * j.out.w + x) * j.epilogue->residual_stride + channel
-                       : nullptr);
   }
+  depthwise_store<V, R, whole>(l, acc, x);
+}
+
+/// One output row of one vector of channels for any window.
+template <class V, bool whole>
+void depthwise_any(const ConvJob& j, const DepthwiseLine& l, int64_t y, const float* bias) {
+  constexpr int kLong = V::kLanes == 1 ? 4 : 8;  // hides the latency of the chains
+  const Conv2dAttributes& t = *j.t;
+  const int64_t reach = int64_t(t.kernel_w - 1) * t.dilation_w;
+  const typename V::F b = V::load(bias);
+  const auto line = [&](auto pixels, int64_t x, int64_t least) {
+    constexpr int kPixels = decltype(pixels)::value;
+    for (; l.out_w >= kPixels && x + least <= l.out_w; x += kPixels) {
+      x = min_of(x, l.out_w - kPixels);
+      const int64_t first = x * t.stride_w - l.pad;
+      if (kPixels == kLong && first >= 0 && first + (kPixels - 1) * t.stride_w + reach < l.w)
+        depthwise_window<V, kPixels, whole, kPixels == kLong>(j, l, y, b, x);
+      else
+        depthwise_window<V, kPixels, whole, false>(j, l, y, b, x);
+    }
+    return x;
+  };
+  // a residual may be the output: no column is done twice
+  const bool once = V::kLanes == 1 || l.residual;
+  int64_t x = line(Pixels<kLong>(), 0, once ? kLong : kLong / 2 + 1);
+  if constexpr (kLong > 4) x = line(Pixels<4>(), x, once ? 4 : 2);
+  line(Pixels<1>(), x, 1);
 }
 
 /// Output columns r, r + d, r + 2d, .. of a row with dilation d read the columns of one remainder
@@ -218,23 +241,26 @@ inline void depthwise_dilated(DepthwiseKernel kernel, const DepthwiseLine& row, 
 template <class V>
 void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
   const Conv2dAttributes& t = *j.t;
-  const int64_t padded = round_up(j.out.c, kPanel), channels = min_of(j.in.c, j.out.c);
-  const DepthwiseKernel kernel = depthwise_kernel<V>(t, channel + V::kLanes <= channels);
-  if (!kernel || (t.dilation_w > 1 && j.residual)) return depthwise_any<V>(j, y, channel, padded);
-  const float* lines[kMaxFastTaps];
-  const int64_t top = y * t.stride_h - t.pad_top, down = t.dilation_h;
+  const int64_t channels = min_of(j.in.c, j.out.c);
+  const bool whole = channel + V::kLanes <= channels;
   DepthwiseLine l;
-  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, ceil_div(-top, down)))),
-  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, ceil_div(j.in.h - top, down))));
-  for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k * down) + channel;
   l.w = j.in.w, l.pixel_stride = j.in.pixel_stride, l.pad = t.pad_left,
-  l.taps = j.weights + channel, l.tap_stride = padded;
+  l.taps = j.weights + channel, l.tap_stride = round_up(j.out.c, kPanel);
   l.epilogue = j.epilogue, l.out = j.out.row(y) + channel, l.out_w = j.out.w,
   l.out_stride = j.out.pixel_stride;
   l.residual =
       j.residual ? j.residual + y * j.out.w * j.epilogue->residual_stride + channel : nullptr;
-  l.lanes = channels - channel;
-  const float* bias = j.bias ? j.bias + channel : kZeros;
+  l.lanes = channels - channel, l.first_channel = channel;
+  const float* const bias = j.bias ? j.bias + channel : kZeros;
+  const DepthwiseKernel kernel = depthwise_kernel<V>(t, whole);
+  if (!kernel || (t.dilation_w > 1 && j.residual))
+    return whole ? depthwise_any<V, true>(j, l, y, bias)
+                 : depthwise_any<V, V::kLanes == 1>(j, l, y, bias);
+  const float* lines[kMaxFastTaps];
+  const int64_t top = y * t.stride_h - t.pad_top, down = t.dilation_h;
+  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, ceil_div(-top, down)))),
+  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, ceil_div(j.in.h - top, down))));
+  for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k * down) + channel;
   if (t.dilation_w == 1) return kernel(l, bias);
   depthwise_dilated(kernel, l, bias, t.dilation_w);
 }
