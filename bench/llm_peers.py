@@ -52,8 +52,9 @@ or take one of its lifts. From the top one sees the river, the hills in the nort
 day the cathedral of Chartres, which is about seventy kilometres away.""".replace("\n", " ")
 APART = 2e-2  # mean divergence from llama.cpp; each is 2e-3 to 7e-3 from f32
 AIM = 1e-3  # which llama.cpp misses beside itself
-PERPLEXITY = 3e-3  # that Ingot's may differ from llama.cpp's, of SCORED tokens of PROSE
-PROSE, SCORED = ROOT / "docs/decisions.md", 900
+PERPLEXITY = 3e-3  # that Ingot's may differ from llama.cpp's, of SCORED tokens of each of PROSE
+PROSE = [ROOT / "docs" / f"{name}.md" for name in ("decisions", "cuda", "serve", "api")]
+SCORED = 900
 
 
 def build_peer(work, builds=BUILDS, options=(), compiler="g++"):
@@ -176,11 +177,18 @@ def apart(wanted, found):
 
 
 def perplexities(args, model, peer):
-    """Of a text, each token given all before it: Ingot's, llama.cpp's, that token by token."""
+    """Of the first tokens of each text, a token given all before it: Ingot's, llama.cpp's, that
+    token by token."""
+    lost = np.array([losses(args, model, peer, text) for text in PROSE])
+    return [float(p) for p in np.exp(lost.mean(axis=0))]
+
+
+def losses(args, model, peer, text):
+    """Nats a token of one text, in the order of perplexities()."""
     file = args.work / f"{args.name}.ingot"
-    words = ["--text", PROSE, "--tokens", SCORED, "--json", "-q"]
+    words = ["--text", text, "--tokens", SCORED, "--json", "-q"]
     report = json.loads(run(args.ingot, "perplexity", file, words).succeeded().stdout)
-    said = run(args.ingot, "tokenize", model, "--file", PROSE, "--ids").succeeded().stdout
+    said = run(args.ingot, "tokenize", model, "--file", text, "--ids").succeeded().stdout
     ids = [int(word) for word in said.split()][:SCORED]
 
     def of_peer(batch):
@@ -191,9 +199,9 @@ def perplexities(args, model, peer):
         for row, token in zip(logits, ids[1:]):
             row = row.astype(np.float64) - row.max()
             lost += np.log(np.exp(row).sum()) - row[token]
-        return float(np.exp(lost / (len(ids) - 1)))
+        return float(lost / (len(ids) - 1))
 
-    return [report["perplexity"], of_peer(len(ids)), of_peer(1)]
+    return [float(np.log(report["perplexity"])), of_peer(len(ids)), of_peer(1)]
 
 
 def own_logits(args, model, fed, *options, ingot=None):
@@ -255,8 +263,8 @@ def logits_line(name, facts):
     ours, theirs, alone = facts["perplexity"]
     missed = " **missed**" if abs(ours / theirs - 1) > PERPLEXITY else ""
     return (
-        f"{line}; perplexity of {SCORED} tokens {ours:.3f}{missed}, llama.cpp {theirs:.3f}, "
-        f"token by token {alone:.3f}"
+        f"{line}; perplexity of {len(PROSE) * SCORED} tokens {ours:.3f}{missed}, llama.cpp "
+        f"{theirs:.3f}, token by token {alone:.3f}"
     )
 
 
