@@ -14,9 +14,9 @@ best peer's: the median of the paired rounds with the smallest and the largest. 
 stopped, so that no spinning pool disturbs the one that is measured; N threads run on the first N
 processors, and Ingot on as many of these as it finds worth waking. "again" is a second run of
 ourselves, the noise; "prototype" the measured design study of shared material. Peers that are not
-installed or do not run a network are named. The table is written
-to RESULTS/<date>.tsv with the processor's name, unless only some networks were asked for. --json
-FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
+installed or do not run a network are named. The table is written to RESULTS/<date>.tsv with the
+processor's name, unless only some networks were asked for. A model may be an ONNX file with static
+shapes: its inputs are random and onnxruntime's outputs expected. --json FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
 measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
 to see that the harness works. --integers: int8 networks instead (integer_rows.py); a call of each
 peer through Python is measured as a row and stays in the others. --isa avx2: Ingot and OpenVINO,
@@ -40,7 +40,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from integer_rows import CALLS, INTEGERS, NEAR, plain_of, prepare_integers  # noqa: E402
 from integer_rows import WRONG as WRONG_INTEGERS  # noqa: E402
 from processors import pin, processor_name  # noqa: E402
-from rows import QUICK, ROOT, ROWS, SHARED, TFLITE, Unavailable, call, prepare  # noqa: E402
+from rows import QUICK, ROOT, ROWS, SHARED, TFLITE  # noqa: E402
+from rows import Unavailable, call, prepare, write_golden  # noqa: E402
 
 PROTOTYPE = SHARED / "prototypes" / "whole_model"
 PEERS = ["onnxruntime", "openvino", "ncnn", "MNN", "litert"]
@@ -63,7 +64,8 @@ class Row:
 
     def __init__(self, args, name):
         work = pathlib.Path(args.work)
-        self.name, self.converted = name, work / f"{name}.ingot"
+        self.name = getattr(name, "stem", name)
+        self.converted = work / f"{self.name}.ingot"
         self.error = None
         check = [args.ingot, "check", self.converted]
         if args.integers:
@@ -72,11 +74,17 @@ class Row:
             self.plain = plain_of(name, work)
             check += [] if self.tflite or name in CALLS else ["--rtol", NEAR]
         else:
-            self.limit, self.wrong = ROWS[name][0], WRONG
-            self.onnx, self.npz = prepare(name, work)
+            self.limit, self.wrong = 1.0, WRONG
+            if name in ROWS:
+                self.limit = ROWS[name][0]
+                self.onnx, self.npz = prepare(name, work)
+            else:
+                self.onnx, self.npz = name.resolve(), work / f"{self.name}.npz"
+                if not self.npz.exists():
+                    write_golden(self.onnx, self.npz)
             self.tflite, self.plain = SHARED / TFLITE[name] if name in TFLITE else None, None
         if args.precision == "bf16":
-            self.wrong, self.converted = WRONG_ROUNDED, work / f"{name}-bf16.ingot"
+            self.wrong, self.converted = WRONG_ROUNDED, work / f"{self.name}-bf16.ingot"
             call(
                 [args.ingot, "convert", self.onnx, "-o", self.converted, "--precision", "bf16"]
             )
@@ -335,7 +343,10 @@ def arguments():
     if not args.tables and not (args.ingot and args.work):
         parser.error("--ingot and --work say what to measure and where its files go")
     rows = {**CALLS, **INTEGERS} if args.integers else ROWS
-    unknown = set(args.models) - set(rows)
+    args.models = [
+        pathlib.Path(m) if m.endswith(".onnx") and not args.integers else m for m in args.models
+    ]
+    unknown = {m for m in args.models if isinstance(m, str)} - set(rows)
     if unknown:
         parser.error(f"no row {', '.join(sorted(unknown))}; rows: {', '.join(rows)}")
     if args.isa:
@@ -410,7 +421,7 @@ def main():
             row = Row(args, name)
         except (Unavailable, RuntimeError) as why:
             notes.setdefault(("not measured", str(why).strip().splitlines()[-1][:200]), set()).add(
-                name
+                str(name)
             )
             print(f"{name}: not measured: {str(why).strip()[-300:]}", flush=True)
             continue

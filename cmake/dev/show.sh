@@ -169,12 +169,26 @@ dev_show() {
       "$python" tests/weights/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
     unchanged) show_needs numpy onnx==1.23.2; show_before "${2:?a commit}"
       "$python" tests/models/unchanged.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" --work build/unchanged "${@:3}" ;;
+    instructions) # [COMMIT [NETWORK ..]]
+      need_ingot raw_runner; need_packages "counted instructions" qemu-user
+      if [ $# -gt 1 ]; then
+        show_before "$2"
+        cmake -DINGOT_TESTS=ON "build/before/$before/build/gcc" >build/logs/before.log
+        ninja -C "build/before/$before/build/gcc" raw_runner >>build/logs/before.log || return 1
+        instruction_counts --before "build/before/$before/build/gcc/tests/support/raw_runner" "${@:3}"
+      else
+        instruction_counts
+      fi ;;
     speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     integer-speed) shift; dev_bench_integers "$@" ;;
     block-speed) configure_and_build gcc ingot_block_bench -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       build/gcc/kernels/cpu/ingot_block_bench "${@:2}" ;;
+    lot) show_needs torch torchvision timm onnx==1.23.2 # [SEED [OPTION OF bench ..]]
+      local lot=build/bench/lot-${2:-2026-11-29}
+      "$python" bench/lot.py "${2:-2026-11-29}" "$lot"
+      dev_bench --json "$lot.json" "${@:3}" "$lot"/*.onnx ;;
     llm-peers) show_needs numpy # [--models NAME,..]
       "$python" bench/llm_peers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
@@ -219,6 +233,8 @@ Answers, whole networks
   compare           faults planted in passes, kernels, the import and files, each located at its node
   unchanged COMMIT [--except NAME ..] [NAME ..]  every model converted by the build of that commit and by this
                     one: the same bytes, and each runs the other's file with the same bits
+  instructions [COMMIT [NAME ..]]  instructions of a run of the models stage's networks, counted by QEMU on
+                    AVX2: under their ceilings, or beside the build of that commit
   speed-before COMMIT FILE..  what a run of .ingot files takes beside the build of that commit, interleaved
   shared-processor FILE.ingot [--seconds S --rounds N]  two threads where another program takes half of
                     one of two processors, over one thread's time by 1.5 (45 s)
@@ -289,6 +305,8 @@ Quantized networks
   integer-speed     every int8 network compared with OpenVINO, onnxruntime, LiteRT and ExecuTorch, and
                     transformers of quantize_dynamic with onnxruntime: interleaved, outputs compared first,
                     one table (./dev bench --integers, dynamic-speed)
+  lot [SEED]        20 networks of timm and torchvision that a seed draws, random weights, compared with
+                    other runtimes as ./dev bench compares its own
   block-speed [ISA] products with weights in blocks of GGUF, by type and shape: multiply-adds a second of 512
                     and of 4 rows, GB of weights a second of one row from memory and from the cache
   llm-peers [--models NAME,.. --isas native,avx2 --threads 1,2 --rounds N --json FILE]  language models

@@ -199,7 +199,19 @@ stage_quick() {
   run_ctest gcc -L quick
 }
 
-stage_sizes() { need_ingot; python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes; }
+stage_sizes() {
+  need_ingot raw_runner
+  local failed=0
+  python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes || failed=1
+  (need_packages "counted instructions" qemu-user) || true
+  instruction_counts || failed=1
+  return $failed
+}
+
+instruction_counts() { # [OPTION ..]
+  python3 tests/figures/instruction_counts.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/support/raw_runner \
+    --models build/models --work build/instructions "$@"
+}
 
 stage_models() {
   need_ingot "${model_runners[@]}" micro_runner
