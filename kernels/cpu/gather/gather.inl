@@ -34,6 +34,39 @@ inline int64_t extent_of(const TensorType& t, int first, int last) {
   return n;
 }
 
+/// Slices of `bytes` (a constant where kBytes is not 0) that n indices name, `step` bytes between
+/// the place of one index and the next. False where an index is bad.
+template <class Index, int64_t kBytes>
+bool gather_slices(const Index* indices, int64_t n, int64_t extent, const char* from, int64_t step,
+                   int64_t stride, char* to, int64_t bytes) {
+  const int64_t size = kBytes ? kBytes : bytes;
+  bool good = true;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = indices[i];
+    at += at < 0 ? extent : 0;
+    if (uint64_t(at) < uint64_t(extent))
+      std::memcpy(to + i * size, from + i * step + at * stride, size_t(size));
+    else
+      good = false;
+  }
+  return good;
+}
+
+using GatherSlices = bool (*)(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
+                              const char* from, int64_t step, int64_t stride, char* to,
+                              int64_t bytes);
+template <class Index, int64_t kBytes>
+bool gather_at(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
+               const char* from, int64_t step, int64_t stride, char* to, int64_t bytes) {
+  return gather_slices<Index, kBytes>(indices.as<const Index>() + first, n, extent, from, step,
+                                      stride, to, bytes);
+}
+inline GatherSlices gather_of(DType index, int64_t bytes) {
+  const bool is_wide = index == DType::kI64;
+  if (bytes == 4) return is_wide ? gather_at<int64_t, 4> : gather_at<int32_t, 4>;
+  return is_wide ? gather_at<int64_t, 0> : gather_at<int32_t, 0>;
+}
+
 template <class V>
 Status gather(const OpArguments& a, const Team& team) {
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
@@ -43,14 +76,13 @@ Status gather(const OpArguments& a, const Team& team) {
   const int64_t bytes = extent_of(data, axis + 1, data.rank) * dtype_bytes(data.dtype);
   if (bytes == 0 || outer == 0) return {};
   bool good = true;
+  const GatherSlices slices = gather_of(indices.dtype, bytes);
   const Part mine = part_of(team, outer * count, 1, most_of(1, 16384 / bytes));
-  for (int64_t i = mine.begin; i < mine.end; i++) {
-    const int64_t at = index_at(indices, i % count, extent);
-    if (at < 0)
-      good = false;
-    else
-      copy_slice(y.as<char>() + i * bytes,
-                 data.as<const char>() + (i / count * extent + at) * bytes, bytes);
+  for (int64_t i = mine.begin, n; i < mine.end; i += n) {
+    const int64_t first = i % count;
+    n = least_of(count - first, mine.end - i);
+    good &= slices(indices, first, n, extent, data.as<const char>() + i / count * extent * bytes, 0,
+                   bytes, y.as<char>() + i * bytes, bytes);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }
@@ -58,24 +90,24 @@ Status gather(const OpArguments& a, const Team& team) {
 template <class V>
 Status gather_elements(const OpArguments& a, const Team& team) {
   const TensorView &data = a.inputs[0], &indices = a.inputs[1], &y = a.outputs[0];
-  const int axis = int(a.as<GatherElementsAttributes>().axis);
+  const int axis = int(a.as<GatherElementsAttributes>().axis), last = data.rank - 1;
   const int64_t bytes = dtype_bytes(data.dtype), inner = extent_of(data, axis + 1, data.rank),
-                extent = data.dims[axis];
+                extent = data.dims[axis], row = indices.dims[last];
+  const GatherSlices slices = gather_of(indices.dtype, bytes);
   bool good = true;
   const Part mine = part_of(team, indices.elements(), 16, 2048);
-  for (int64_t i = mine.begin; i < mine.end; i++) {
-    int64_t rest = i, stride = 1, base = 0;  // of the element with position 0 along the axis
-    for (int d = data.rank - 1; d >= 0; d--) {
+  for (int64_t i = mine.begin, n; i < mine.end; i += n) {
+    const int64_t column = i % row;
+    n = least_of(row - column, mine.end - i);
+    int64_t rest = i / row, stride = data.dims[last];
+    int64_t base = axis == last ? 0 : column;  // of the element with position 0 along the axis
+    for (int d = last - 1; d >= 0; d--) {
       if (d != axis) base += rest % indices.dims[d] * stride;
       rest /= indices.dims[d];
       stride *= data.dims[d];
     }
-    const int64_t at = index_at(indices, i, extent);
-    if (at < 0)
-      good = false;
-    else
-      copy_slice(y.as<char>() + i * bytes, data.as<const char>() + (base + at * inner) * bytes,
-                 bytes);
+    good &= slices(indices, i, n, extent, data.as<const char>() + base * bytes,
+                   axis == last ? 0 : bytes, inner * bytes, y.as<char>() + i * bytes, bytes);
   }
   return good ? Status() : Status(Code::kBadIndexValue);
 }
