@@ -172,6 +172,8 @@ struct Model {
 
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);
   ValueId add_constant(const std::string& name, Constant constant);
+  /// For elements that the source has: a weight is often made of another in ten steps.
+  void allow_folding(int64_t elements) { fold_budget += 16 * elements; }
   const Constant* constant(ValueId id) const {
     return id < 0 ? nullptr : values[size_t(id)].constant.get();
   }

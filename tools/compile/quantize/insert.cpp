@@ -226,7 +226,7 @@ class Inserter {
   ValueId dequantized(const Node& node, const Layer& layer, const Constant& weights,
                       const ByteWeights& rounded) {
     const std::string name = model_.values[size_t(layer.weights)].name;
-    model_.fold_budget += 16 * weights.elements();
+    model_.allow_folding(weights.elements());
     const ValueId bytes = constant(
         name + "/bytes", graph::make_constant(DType::kI8, weights.dims, rounded.bytes.data()));
     const ValueId scales = constant(

@@ -206,7 +206,7 @@ graph::Model Network::finish(std::vector<std::pair<std::string, ValueId>> output
   if (!b.unsupported.empty()) throw graph::refusal(file_, b.unsupported);
   if (model.graph.outputs.empty()) fail_corrupt(file_, "the model has no outputs");
   for (const graph::Value& value : model.values)
-    if (value.constant) model.fold_budget += 8 * value.constant->elements();
+    if (value.constant) model.allow_folding(value.constant->elements());
   graph::fold_constants(model);
   graph::lower_runtime_shapes(model);
   return std::move(model);

@@ -229,7 +229,7 @@ std::optional<graph::Undecided> infer_translated(graph::Model& model, const Grap
                                                  const std::vector<graph::BranchGuard>& guards,
                                                  std::vector<graph::ForcedEqual>* forced) {
   for (const graph::Value& value : model.values) {
-    if (value.constant) model.fold_budget += 8 * value.constant->elements();
+    if (value.constant) model.allow_folding(value.constant->elements());
   }
   try {
     if (auto undecided = graph::infer_shapes_or_ask(model, unsupported, guards, forced))

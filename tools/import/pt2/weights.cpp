@@ -53,7 +53,7 @@ graph::ValueId Weights::load(graph::Model& model, const std::string& name) {
     for (uint8_t& b : bytes) b = b != 0;
   if (!bytes.empty())
     constant.bytes = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-  model.fold_budget += 8 * constant.elements();
+  model.allow_folding(constant.elements());
   const graph::ValueId id = model.add_constant(name, std::move(constant));
   loaded_[key] = id;
   return id;

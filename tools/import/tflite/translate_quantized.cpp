@@ -215,7 +215,7 @@ ValueId Translator::read_floats(Scope& scope, int64_t index) {
     const std::vector<float> values = file_->quantization(t).is_blockwise
                                           ? read_blocks(*file_, *scope.graph, t, name)
                                           : read_dequantized(*file_, t, name);
-    net.model.fold_budget += 8 * int64_t(values.size());
+    net.model.allow_folding(int64_t(values.size()));
     return floats_[key] = net.model.add_constant(
                name, graph::make_constant(DType::kF32, ModelFile::shape(t), values.data()));
   }

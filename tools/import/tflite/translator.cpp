@@ -238,7 +238,7 @@ ValueId Translator::read(Scope& scope, int64_t index) {
   }
   graph::Constant constant =
       quant_params_of(*file_, t) ? read_bytes(*file_, t, name) : read_constant(*file_, t, name);
-  net.model.fold_budget += 8 * constant.elements();
+  net.model.allow_folding(constant.elements());
   at.id = net.model.add_constant(name, std::move(constant));
   constants_[key] = at.id;
   return at.id;

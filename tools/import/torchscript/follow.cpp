@@ -321,7 +321,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
     // no state_dict has the others
     options.replace_weights(pass.model, {data.constants(), {}, {}, {}});
   for (const ValueId id : weights)
-    pass.model.fold_budget += 8 * pass.model.constant(id)->elements();
+    pass.model.allow_folding(pass.model.constant(id)->elements());
 
   const Library::Found type = library.find(module->type);
   if (!type.type)
