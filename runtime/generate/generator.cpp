@@ -100,6 +100,10 @@ Status SlotRuns::compute(uint64_t deadline_ns, ErrorDetail* detail) {
   int64_t row = 0;
   for (int64_t i = 0; i < run.slots(); i++) {
     RunGenerator& g = generators[i];
+    if (g.part_ > 0) {
+      g.write_snapshots(g.position_ + g.part_ + g.ahead_);
+      if (!status.ok()) g.go_back(g.position_);
+    }
     if (status.ok() && g.part_ > 0) {
       g.position_ += g.part_;
       if (g.position_ == g.count_) {
@@ -177,12 +181,25 @@ Status RunGenerator::check_cancel(ErrorDetail* detail) const {
              : Status();
 }
 
+bool RunGenerator::can_go_on_from(int64_t position) const {
+  return runs().snapshots() == 0 || position == 0 || position >= oldest_;
+}
+void RunGenerator::go_back(int64_t position) {
+  position_ = can_go_on_from(position) ? position : 0;
+  if (position_ == 0) oldest_ = 0;
+}
+/// A run wrote those of its last positions, up to this one, over the oldest.
+void RunGenerator::write_snapshots(int64_t position) {
+  const int64_t oldest = position - runs().snapshots() + 1;
+  if (oldest_ < oldest) oldest_ = oldest;
+}
+
 /// Of a prompt, from its beginning, in the caches; the last token is computed, for its logits.
 int64_t RunGenerator::count_common(Span<const int32_t> prompt) const {
   const int64_t most = int64_t(prompt.size) - 1;
   int64_t same = 0;
   while (same < position_ && same < most && ids_[same] == prompt[size_t(same)]) same++;
-  return same;
+  return can_go_on_from(same) ? same : 0;
 }
 
 /// The slot whose caches hold most of a prompt gives what this one's lack: rows are the same bits
@@ -209,6 +226,7 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
   drafter_.begin(options.lookup < 0 ? checked : options.lookup);
   const int64_t own = count_common(prompt), same = take_prefix(prompt, own);
   position_ = same;
+  if (same > own || same == 0) oldest_ = same;  // of a copy, the newest snapshot alone
   is_restored_ = is_restored_ && own > 0;
   count_ = int64_t(prompt.size);
   std::memmove(ids_, prompt.data, prompt.size * sizeof *ids_);  // it may be sequence()
@@ -221,7 +239,7 @@ Status RunGenerator::begin(Span<const int32_t> prompt, const AnswerOptions& opti
 
 /// Tokens that are not computed, the last one again where its logits are lost.
 int64_t RunGenerator::find_behind() {
-  if (position_ == count_ && position_ > 0 && logits_.empty()) position_--;
+  if (position_ == count_ && position_ > 0 && logits_.empty()) go_back(position_ - 1);
   return count_ - position_;
 }
 
@@ -406,7 +424,7 @@ Status RunGenerator::restore(Span<const uint8_t> saved, ErrorDetail* detail) {
   INGOT_TRY(
       restore_state(runs().session(), saved.data + at, saved.size - at, detail, state_part()));
   for (uint64_t i = 0; i < tokens; i++) ids_[i] = id_at(i);
-  position_ = count_ = int64_t(tokens);
+  position_ = count_ = oldest_ = int64_t(tokens);
   is_restored_ = true;
   answer_.stop();
   return {};

@@ -10,7 +10,8 @@
 // The sequence is the prompt and the answer so far. A token that was chosen is computed when the
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
 // it differs from the tokens in the caches, and computes what follows. Where the caches of another
-// slot hold more of it, and are the host's memory, their rows are copied.
+// slot hold more of it, and are the host's memory, their rows are copied. A model with snapshots
+// (session.h) goes back by their number, or to the beginning.
 //
 // Proposed tokens (drafter.h) stand behind the sequence and are part of its run. Each row of logits
 // is chosen from as if it had been computed alone; the first token that is another than the
@@ -26,7 +27,8 @@
 //          session is run through it alone.
 // Errors   those of TokenRun and Answer; kInvalidArgument (no token, one that is none of the
 //          vocabulary's, more than the context), kCancelled, kDeadlineExceeded. After an error of a
-//          run the caches hold what they held before it, and a later call goes on from there.
+//          run the caches hold what they held before it, and a later call goes on from there;
+//          where its tokens were as many as there are snapshots, from the beginning.
 // Threads  one at a time for all generators of a session, except cancel(): any. After step(), each
 //          slot that has nothing left may have a thread of its own for next(), logits() and
 //          queries, until another function is called.
@@ -109,6 +111,9 @@ class RunGenerator {
   Status check_cancel(ErrorDetail* detail) const;
   bool takes_part() const;
   int64_t find_behind();
+  bool can_go_on_from(int64_t position) const;
+  void go_back(int64_t position);
+  void write_snapshots(int64_t position);
   int64_t count_common(Span<const int32_t> prompt) const;
   int64_t take_prefix(Span<const int32_t> prompt, int64_t same);
   Status advance(int64_t behind, uint64_t deadline_ns, uint64_t* left, ErrorDetail* detail);
@@ -127,6 +132,7 @@ class RunGenerator {
   Drafter drafter_;
   int32_t* ids_ = nullptr;  // of context + 1
   int64_t count_ = 0, position_ = 0;
+  int64_t oldest_ = 0;  // position that a snapshot is of
   int64_t ahead_ = 0;   // proposed tokens behind the sequence, in the next run or of the last one
   int64_t row_ = 0;     // of the run's logits
   Span<float> logits_;  // none: not computed

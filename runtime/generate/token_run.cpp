@@ -53,20 +53,22 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   INGOT_TRY(check_ports(detail));
   vocabulary_ = logits_->view.row_length();
   most_ = tokens_->view.row_length();
-  context_ = 0, slots_ = most_rows_ = 1;
+  context_ = snapshots_ = 0, slots_ = most_rows_ = 1;
   for (size_t i = 0; i < program.states.size; i++) {  // rows of the largest cache
     const TensorType& type = session->tables.states[i].view;
-    const bool has_slots = slot_ && type.rank == 3;
+    const bool has_slots = slot_ && type.rank == 3, is_snapshots = has_snapshots(program.states[i]);
     const int64_t slots = has_slots ? int64_t{type.dims[0]} : 1,
                   rows = type.rank ? int64_t{type.dims[has_slots]} : 0;
-    if (slot_ && i > 0 && (slots != slots_ || rows != context_)) {
+    int64_t* const most = is_snapshots ? &snapshots_ : &context_;
+    if ((is_snapshots && (*most ? rows != *most : rows < 1)) ||
+        (slot_ && i > 0 && (slots != slots_ || (*most && rows != *most)))) {
       const Status status = fail(detail, Code::kShapeMismatch, "slots of a language model's caches",
                                  uint64_t(slots_), uint64_t(slots));
       name_error(detail, program.states[i].name);
       return status;
     }
     slots_ = slots;
-    if (rows > context_) context_ = rows;
+    if (rows > *most) *most = rows;
   }
   if (context_ == 0)
     return fail(detail, Code::kNotFound, "a language model has caches, which are state");
@@ -83,6 +85,7 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   if (rows_ && r.binding_bytes)
     most_rows_ = int64_t(r.capacities[logits_->value] / (uint64_t(vocabulary_) * sizeof(float)));
   if (most_rows_ > most_) most_rows_ = most_;
+  if (snapshots_ && most_rows_ >= snapshots_) most_rows_ = snapshots_ - 1;
   if (most_rows_ < 1) most_rows_ = 1;
   if (most_ < slots_)
     return fail(detail, Code::kShapeMismatch, "tokens of a run: one for each slot at least",

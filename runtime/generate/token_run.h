@@ -28,6 +28,9 @@ class TokenRun {
   int64_t most() const { return most_; }              // tokens of a run
   int64_t vocabulary() const { return vocabulary_; }  // logits
   int64_t rows() const { return most_rows_; }         // of them, of a run
+  /// A slot goes on from so many of its last positions, the newest among them, or from 0. 0: from
+  /// any.
+  int64_t snapshots() const { return snapshots_; }
   RunSession* session() const { return session_; }
 
   /// The session is bound to runs of so many tokens.
@@ -47,6 +50,7 @@ class TokenRun {
   const Port* slot_ = nullptr;  // null: one sequence
   const Port* rows_ = nullptr;  // null: logits of the last token
   int64_t context_ = 0, slots_ = 1, most_ = 1, vocabulary_ = 0, most_rows_ = 1;
+  int64_t snapshots_ = 0;
 };
 
 }  // namespace ingot

@@ -124,8 +124,12 @@ Status save_state(RunSession* session, uint8_t* out, uint64_t capacity, uint64_t
 /// All or nothing, unless the device fails.
 Status restore_state(RunSession* session, const uint8_t* bytes, uint64_t size, ErrorDetail* detail,
                      StatePart part = {});
+/// A variable "snapshots.NAME" [.., rows, n]: what a language model needs to go on behind p tokens
+/// is in row p % rows.
+bool has_snapshots(const StateDef& state);
 /// Of every variable [slots, rows, ...]: rows [begin, end) of slot `from` become those of slot `to`
-/// too. False, and nothing is copied, where the device's memory is not the host's.
+/// too; of snapshots the one of `end`. False, and nothing is copied, where the device's memory is
+/// not the host's.
 bool copy_state_rows(RunSession* session, int64_t from, int64_t to, int64_t begin, int64_t end);
 /// kBadStateValue: an element is not a number.
 Status check_state(RunSession* session, ErrorDetail* detail);

@@ -200,15 +200,21 @@ Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDe
   return {};
 }
 
+bool has_snapshots(const StateDef& state) {
+  constexpr char kPrefix[] = "snapshots.";
+  return std::strncmp(state.name, kPrefix, sizeof kPrefix - 1) == 0;
+}
+
 bool copy_state_rows(RunSession* s, int64_t from, int64_t to, int64_t begin, int64_t end) {
   if (!s->device.interface->host_memory) return false;
   for (size_t i = 0; i < s->model->program.states.size; i++) {
     const StateSlot& slot = s->tables.states[i];
     const int64_t rows = slot.view.dims[1];
     const uint64_t bytes = slot.bytes / uint64_t(slot.view.dims[0] * rows);
-    std::memcpy(slot.home + uint64_t(to * rows + begin) * bytes,
-                slot.home + uint64_t(from * rows + begin) * bytes,
-                size_t(uint64_t(end - begin) * bytes));
+    const bool is_one = has_snapshots(s->model->program.states[i]);
+    const int64_t first = is_one ? end % rows : begin, count = is_one ? 1 : end - begin;
+    std::memcpy(slot.home + uint64_t(to * rows + first) * bytes,
+                slot.home + uint64_t(from * rows + first) * bytes, size_t(uint64_t(count) * bytes));
   }
   return true;
 }
