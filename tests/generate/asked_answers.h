@@ -25,8 +25,9 @@ struct AskedChat {
   Generator generator;
 
   explicit AskedChat(int32_t lookup = kChecked, int threads = 1, int32_t slots = 0,
-                     const gguf::Source& source = chat_source(), int64_t context = kAskedContext)
-      : bytes(chat_model(source, context, slots, lookup)),
+                     const gguf::Source& source = chat_source(), int64_t context = kAskedContext,
+                     int64_t most = kChatRun)
+      : bytes(chat_model(source, context, slots, lookup, most)),
         model(open_bytes_or_fail(bytes)),
         session(chat_session(model, threads)),
         text(*Text::open(model)),

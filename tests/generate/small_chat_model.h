@@ -33,8 +33,7 @@ inline void set_vocabulary(gguf::Source* s, const std::vector<std::string>& cont
   s->metadata["tokenizer.ggml.scores"] = gguf::list(scores);
 }
 
-inline gguf::Source chat_source(int padding = 0) {
-  gguf::Source s = gguf::llama();
+inline gguf::Source chat_source(int padding = 0, gguf::Source s = gguf::llama()) {
   s.is_random = true;
   std::vector<std::string> pieces;
   for (char c = 'a'; c <= 'z'; c++) pieces.push_back(std::string(1, c));
@@ -57,11 +56,11 @@ inline gguf::Source chat_source(int padding = 0) {
 
 inline convert::FileSpec chat_model(const gguf::Source& source = chat_source(),
                                     int64_t context = kChatContext, int32_t slots = 0,
-                                    int32_t lookup = 0) {
+                                    int32_t lookup = 0, int64_t most = kChatRun) {
   const Scratch scratch;
   convert::ConvertOptions options;
   options.context = context, options.slots = slots, options.lookup = lookup;
-  options.dims = {"T=1.." + std::to_string(kChatRun)};
+  options.dims = {"T=1.." + std::to_string(most)};
   return convert::convert_source(scratch.write("chat.gguf", source.bytes()), options).file;
 }
 

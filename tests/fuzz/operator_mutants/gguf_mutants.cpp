@@ -20,7 +20,7 @@ using test::little_endian;
 using test::gguf::list, test::gguf::real, test::gguf::text, test::gguf::whole, test::gguf::word;
 
 constexpr int64_t kWidth = 32, kHeads = 2, kHead = kWidth / kHeads, kHidden = 64, kContext = 64,
-                  kTokens = 12, kExperts = 4;
+                  kTokens = 12, kExperts = 4, kTaps = 3;
 
 struct Value {
   std::string key, bytes;  // the type, then the value
@@ -51,7 +51,7 @@ uint64_t bytes_of(const Tensor& tensor) {
 /// A type that the tensor can have: its rows are whole blocks of 32.
 uint32_t fitting_type(const Tensor& tensor, Dice* dice) {
   static constexpr uint32_t kTypes[] = {0, 1, 30, 2, 3, 6, 7, 8, 20, 39};
-  return tensor.dims.size() < 2 ? 0 : dice->one_of(kTypes);
+  return tensor.dims.size() < 2 || tensor.dims.back() % 32 ? 0 : dice->one_of(kTypes);
 }
 
 class Form {
@@ -80,7 +80,12 @@ class Form {
     own("context_length", whole(kContext)), own("embedding_length", whole(kWidth));
     own("block_count", whole(2)), own("feed_forward_length", whole(kHidden));
     own("attention.head_count", whole(kHeads));
-    own("attention.head_count_kv", whole(row_.is_encoder ? kHeads : 1));
+    if (row_.has_convolutions) {
+      own("attention.head_count_kv", list(std::vector<uint32_t>{0, 1}));
+      own("shortconv.l_cache", whole(kTaps));
+    } else {
+      own("attention.head_count_kv", whole(row_.is_encoder ? kHeads : 1));
+    }
     own(row_.norm == decoder::NormKind::kRms ? "attention.layer_norm_rms_epsilon"
                                              : "attention.layer_norm_epsilon",
         real(1e-5f));
@@ -127,27 +132,37 @@ class Form {
     add("token_embd.weight", {kTokens, kWidth});
     if (row_.has_positions) add("position_embd.weight", {kContext, kWidth});
     if (row_.norms_embedding) norm("token_embd_norm");
-    if (!sums) norm("output_norm");
+    if (!sums) norm(row_.final_norm);
     if (row_.biases & kHeadBias) linear("output", kTokens, kWidth, kHeadBias);
     for (const std::string layer : {"blk.0.", "blk.1."}) {
       const bool before = !sums && row_.places != NormPlaces::kAfter;
       if (before && !(row_.skips_first_norm && layer == "blk.0.")) norm(layer + "attn_norm");
-      const int64_t keys = row_.is_encoder ? kWidth : kHead;
-      linear(layer + "attn_q", kWidth, kWidth, kQkvBias);
-      linear(layer + "attn_k", keys, kWidth, kQkvBias);
-      linear(layer + "attn_v", keys, kWidth, kQkvBias);
-      if (row_.head_norm != HeadNorm::kNone) {
-        const bool each = row_.head_norm == HeadNorm::kEachHead;
-        norm(layer + "attn_q_norm", each ? kHead : kWidth);
-        norm(layer + "attn_k_norm", each ? kHead : keys);
+      if (row_.has_convolutions && layer == "blk.0.") {
+        add(layer + "shortconv.in_proj.weight", {3 * kWidth, kWidth});
+        add(layer + "shortconv.conv.weight", {kWidth, kTaps});
+        add(layer + "shortconv.out_proj.weight", {kWidth, kWidth});
+      } else {
+        attention(layer);
       }
-      linear(layer + "attn_output", kWidth, kWidth, kOutBias);
       if (after || sums) norm(layer + (sums ? "attn_output_norm" : "post_attention_norm"));
       if (row_.has_sinks) add(layer + "attn_sinks.weight", {kHeads});
       if (before && row_.parallel != Parallel::kAlways) norm(layer + row_.feed_forward_norm);
       feed_forward(layer);
       if (after || sums) norm(layer + (sums ? "layer_output_norm" : "post_ffw_norm"));
     }
+  }
+  void attention(const std::string& layer) {
+    using namespace decoder;
+    const int64_t keys = row_.is_encoder ? kWidth : kHead;
+    linear(layer + "attn_q", kWidth, kWidth, kQkvBias);
+    linear(layer + "attn_k", keys, kWidth, kQkvBias);
+    linear(layer + "attn_v", keys, kWidth, kQkvBias);
+    if (row_.head_norm != HeadNorm::kNone) {
+      const bool each = row_.head_norm == HeadNorm::kEachHead;
+      norm(layer + "attn_q_norm", each ? kHead : kWidth);
+      norm(layer + "attn_k_norm", each ? kHead : keys);
+    }
+    linear(layer + "attn_output", kWidth, kWidth, kOutBias);
   }
   void feed_forward(const std::string& layer) {
     using namespace decoder;
@@ -251,6 +266,7 @@ void add_value(File* f, Dice* dice) {
                                       "expert_feed_forward_length",
                                       "expert_shared_feed_forward_length",
                                       "expert_gating_func",
+                                      "shortconv.l_cache",
                                       "embedding_scale",
                                       "residual_scale",
                                       "logit_scale",

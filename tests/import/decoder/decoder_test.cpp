@@ -132,6 +132,104 @@ TEST_CASE("decoder: caches may be f16; what is computed stays f32") {
   CHECK(refusal(llama(), options).find("--cache q8: heads are 4 wide") != std::string::npos);
 }
 
+TEST_CASE("decoder: layers of convolutions keep snapshots of the last positions") {
+  importer::ImportOptions options;
+  importer::Program program = import(lfm2().bytes());
+  CHECK(program.states.size() == 5);
+  CHECK(named(program.model, "snapshots.0").dims == Dims{Dim(16), Dim(16)});  // two rows of 8
+  CHECK(named(program.model, "snapshots.2").dtype == DType::kF32);
+  CHECK(named(program.model, "snapshots.positions").dims == Dims{Dim(16), Dim(1)});
+  CHECK(named(program.model, "keys.1").dims == Dims{Dim(64), Dim(4)});
+  CHECK(count(program.model, op::Attention) == 1);
+  CHECK(count(program.model, op::ScatterND) == 5);
+  std::string notes;
+  for (const std::string& note : program.model.notes) notes += note + "\n";
+  CHECK(notes.find("kept as state, 2176 bytes") != std::string::npos);
+  options.slots = 3, options.cache = DType::kF16;
+  program = import(lfm2().bytes(), options);
+  CHECK(named(program.model, "snapshots.2").dims == Dims{Dim(3), Dim(16), Dim(16)});
+  CHECK(named(program.model, "snapshots.2").dtype == DType::kF32);
+  CHECK(named(program.model, "snapshots.positions").dims == Dims{Dim(3), Dim(16), Dim(1)});
+  options.slots = 0, options.lookup = 20;  // so many tokens are gone back by
+  CHECK(named(import(lfm2().bytes(), options).model, "snapshots.0").dims == Dims{Dim(22), Dim(16)});
+  Source source = lfm2();
+  source.metadata["lfm2.shortconv.l_cache"] = whole(1);  // nothing is behind
+  for (const char* layer : {"blk.0.", "blk.2."})
+    source.tensors[layer + std::string("shortconv.conv.weight")] = {8, 1};
+  CHECK(import(source.bytes()).states.size() == 2);
+}
+
+TEST_CASE("decoder: a convolution that does not fit is refused by its name") {
+  struct Case {
+    const char* name;
+    void (*change)(Source&);
+    std::vector<const char*> words;
+  };
+  const Case cases[] = {
+      {"no length",
+       [](Source& s) { s.metadata.erase("lfm2.shortconv.l_cache"); },
+       {"4 ", "'lfm2.shortconv.l_cache' is missing"}},
+      {"a length of 0",
+       [](Source& s) { s.metadata["lfm2.shortconv.l_cache"] = whole(0); },
+       {"4 ", "l_cache' is 0, expected 1 to 32"}},
+      {"a length beyond reason",
+       [](Source& s) { s.metadata["lfm2.shortconv.l_cache"] = whole(4000000000u); },
+       {"4 ", "l_cache' is 4000000000"}},
+      {"heads of fewer layers",
+       [](Source& s) {
+         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 1});
+       },
+       {"4 ", "head_count_kv' has 2 numbers, expected 3"}},
+      {"heads of more layers",
+       [](Source& s) {
+         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 1, 0, 0});
+       },
+       {"4 ", "head_count_kv' has 4 numbers, expected 3"}},
+      {"no attention",
+       [](Source& s) {
+         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 0, 0});
+       },
+       {"4 ", "0 for all layers", "one layer of attention"}},
+      {"no heads where none is known",
+       [](Source& s) {
+         s = llama();
+         s.metadata["llama.attention.head_count_kv"] = list(std::vector<uint32_t>{1, 0});
+       },
+       {"4 ", "head_count_kv' is 0, expected 1"}},
+      {"missing taps",
+       [](Source& s) { s.tensors.erase("blk.2.shortconv.conv.weight"); },
+       {"5 ", "'blk.2.shortconv.conv.weight' is missing, expected [8, 3]"}},
+      {"a missing product",
+       [](Source& s) { s.tensors.erase("blk.0.shortconv.in_proj.weight"); },
+       {"5 ", "'blk.0.shortconv.in_proj.weight' is missing, expected [24, 8]"}},
+      {"taps of another length",
+       [](Source& s) {
+         s.tensors["blk.0.shortconv.conv.weight"] = {8, 4};
+       },
+       {"5 ", "'blk.0.shortconv.conv.weight' is [8, 4], expected [8, 3]"}},
+      {"a product of two parts",
+       [](Source& s) {
+         s.tensors["blk.0.shortconv.in_proj.weight"] = {16, 8};
+       },
+       {"5 ", "in_proj.weight' is [16, 8], expected [24, 8]"}},
+      {"attention at a convolution",
+       [](Source& s) {
+         s.tensors["blk.0.attn_q.weight"] = {8, 8};
+       },
+       {"5 ", "'blk.0.attn_q.weight' is not expected"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Source source = lfm2();
+    c.change(source);
+    const std::string said = refusal(source);
+    CAPTURE(said);
+    CHECK(said.find('\n') == std::string::npos);
+    CHECK(said.find(c.words[0]) == 0);
+    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("decoder: rows of neighbors are put in the order of halves") {
   using decoder::halves_of_neighbors;
   CHECK(halves_of_neighbors(0, 1, 4, 4) == std::vector<int64_t>{0, 2, 1, 3});
@@ -279,9 +377,9 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
   }
 }
 
-TEST_CASE("decoder: every cut of a file and every byte of its head is a graph or a refusal") {
-  Source source = llama();
-  source.metadata["llama.context_length"] = whole(8);  // tables of so many rows are made each time
+namespace {
+
+void check_hostile(Source source) {
   const std::string whole_file = source.bytes();
   const size_t head = whole_file.find("blk.0.ffn_gate.weight");
   for (size_t cut = 0; cut < head; cut += 7) {
@@ -305,4 +403,15 @@ TEST_CASE("decoder: every cut of a file and every byte of its head is a graph or
         CHECK(failure.exit() != host::Exit::kInternal);
       }
     }
+}
+
+}  // namespace
+
+TEST_CASE("decoder: every cut of a file and every byte of its head is a graph or a refusal") {
+  Source source = llama();
+  source.metadata["llama.context_length"] = whole(8);  // tables of so many rows are made each time
+  check_hostile(source);
+  source = lfm2();
+  source.metadata["lfm2.context_length"] = whole(8);
+  check_hostile(source);
 }

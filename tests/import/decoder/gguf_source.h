@@ -100,4 +100,32 @@ inline Source llama() {
   return s;
 }
 
+/// LFM2 of the same widths: a convolution of three tokens in front of attention, and one behind it.
+inline Source lfm2() {
+  Source s;
+  s.metadata = {{"general.architecture", word("lfm2")},
+                {"lfm2.block_count", whole(3)},
+                {"lfm2.context_length", whole(64)},
+                {"lfm2.embedding_length", whole(8)},
+                {"lfm2.feed_forward_length", whole(12)},
+                {"lfm2.attention.head_count", whole(2)},
+                {"lfm2.attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0})},
+                {"lfm2.attention.layer_norm_rms_epsilon", real(1e-5f)},
+                {"lfm2.shortconv.l_cache", whole(3)}};
+  s.tensors = {{"token_embd.weight", {10, 8}},    {"token_embd_norm.weight", {8}},
+               {"blk.1.attn_q.weight", {8, 8}},   {"blk.1.attn_k.weight", {4, 8}},
+               {"blk.1.attn_v.weight", {4, 8}},   {"blk.1.attn_output.weight", {8, 8}},
+               {"blk.1.attn_q_norm.weight", {4}}, {"blk.1.attn_k_norm.weight", {4}}};
+  for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
+    s.tensors[layer + "attn_norm.weight"] = s.tensors[layer + "ffn_norm.weight"] = {8};
+    s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
+    s.tensors[layer + "ffn_down.weight"] = {8, 12};
+    if (layer == "blk.1.") continue;
+    s.tensors[layer + "shortconv.in_proj.weight"] = {24, 8};
+    s.tensors[layer + "shortconv.conv.weight"] = {8, 3};
+    s.tensors[layer + "shortconv.out_proj.weight"] = {8, 8};
+  }
+  return s;
+}
+
 }  // namespace ingot::test::gguf

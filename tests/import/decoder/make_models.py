@@ -28,6 +28,9 @@ def make_model(row, seed=0):
             center -= 1 if center and row.change is nemotron_norm else 0
             spread = 0.2 if is_vector else 1.5 / value.shape[-1] ** 0.5
             value.copy_(center + spread * torch.randn_like(value))
+        for name, value in model.named_buffers():
+            if name.endswith(".expert_bias"):
+                value.copy_(0.2 * torch.randn_like(value))
     return model.eval().float()
 
 
@@ -73,6 +76,7 @@ def as_gguf(row, model):
     metadata = {k: v for k, v in metadata.items() if k not in row.drop}
     tensors = {}
     parameters = dict(model.named_parameters())
+    parameters.update((n, v) for n, v in model.named_buffers() if n.endswith(".expert_bias"))
     for name, value in parameters.items():
         array = value.detach().numpy()
         if row.quantized and array.ndim == 2:
@@ -101,7 +105,8 @@ def as_gguf(row, model):
         if row.permuted and ".attn_k." in to:
             array = permuted(array, metadata["attention.head_count_kv"])
         array = np.ascontiguousarray(array, np.float32)
-        tensors[to] = ("Q8_0", array) if row.quantized and array.ndim == 2 else array
+        in_blocks = row.quantized and array.ndim == 2 and array.shape[1] % 32 == 0
+        tensors[to] = ("Q8_0", array) if in_blocks else array
     tensors.update(row.tensors)
     if row.options.get("rope_parameters") is LLAMA3:
         tensors["rope_freqs.weight"] = llama3_divisors(config)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`MIXTURES`: the rows of random_models.py that are mixtures of experts."""
 
-from random_models import Row
+from random_models import Row, lfm2
 
 
 def gpt_oss_parts(name, array):
@@ -27,6 +27,32 @@ GPT_OSS_ROPE = {
     "truncate": False,
     "original_max_position_embeddings": 64,
 }
+
+LFM2_MOE = Row(
+    "lfm2moe",
+    "Lfm2Moe",
+    **lfm2(
+        "ccac",
+        3,
+        num_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=32,
+        num_dense_layers=1,
+        routed_scaling_factor=1.0,
+    ),
+)
+LFM2_MOE.metadata.update(
+    {
+        "expert_count": 6,
+        "expert_used_count": 2,
+        "expert_feed_forward_length": 32,
+        "expert_gating_func": 2,
+        "leading_dense_block_count": 1,
+    }
+)
+LFM2_MOE.split = lambda name, array: (
+    {"exp_probs_b.bias": array} if name.endswith(".expert_bias") else None
+)
 
 MIXTURES = {
     "mixtral": Row(
@@ -71,6 +97,7 @@ MIXTURES = {
         {"num_experts": 4, "num_experts_per_tok": 2},
         metadata={"expert_count": 4, "expert_used_count": 2},
     ),
+    "lfm2moe": LFM2_MOE,
     "gpt-oss": Row(
         "gpt-oss",
         "GptOss",

@@ -135,6 +135,51 @@ NEOX_LAYER = {
     "mlp.dense_4h_to_h": "ffn_down",
 }
 
+LFM2_NAMES = {"model.embedding_norm.weight": "token_embd_norm.weight"}
+LFM2_LAYER = {
+    "operator_norm": "attn_norm",
+    "self_attn.q_layernorm": "attn_q_norm",
+    "self_attn.k_layernorm": "attn_k_norm",
+    "self_attn.out_proj": "attn_output",
+    "conv.in_proj": "shortconv.in_proj",
+    "conv.conv": "shortconv.conv",
+    "conv.out_proj": "shortconv.out_proj",
+    "ffn_norm": "ffn_norm",
+    "feed_forward.w1": "ffn_gate",
+    "feed_forward.w3": "ffn_up",
+    "feed_forward.w2": "ffn_down",
+    "feed_forward.gate": "ffn_gate_inp",
+    "feed_forward.experts.down_proj": "ffn_down_exps",
+}
+
+
+def lfm2_columns(name, array, config):
+    return array[:, 0] if name.endswith(".conv.conv.weight") else array
+
+
+def lfm2(layers, length, **options):
+    """Options of the configuration and metadata: `layers` has "a" where attention is, else "c"."""
+    types = {"a": "full_attention", "c": "conv"}
+    return {
+        "options": {
+            "layer_types": [types[layer] for layer in layers],
+            "num_hidden_layers": len(layers),
+            "conv_L_cache": length,
+            "tie_word_embeddings": True,
+            **options,
+        },
+        "layer": LFM2_LAYER,
+        "names": LFM2_NAMES,
+        "change": lfm2_columns,
+        "metadata": {
+            "attention.head_count_kv": [2 * (layer == "a") for layer in layers],
+            "attention.layer_norm_rms_epsilon": 1e-5,
+            "rope.freq_base": 1e6,
+            "shortconv.l_cache": length,
+        },
+    }
+
+
 MODELS = {
     "llama": Row("llama", "Llama", permuted=True),
     "llama, Q8_0": Row("llama", "Llama", permuted=True, quantized=True),
@@ -209,6 +254,14 @@ MODELS = {
         layer={"post_attention_layernorm": "ffn_norm"},
     ),
     "olmo2": Row("olmo2", "Olmo2", layer=AFTER),
+    "lfm2": Row("lfm2", "Lfm2", **lfm2("ccacca", 3, block_auto_adjust_ff_dim=False)),
+    "lfm2, long, biases": Row(
+        "lfm2", "Lfm2", **lfm2("acc", 12, conv_bias=True, block_auto_adjust_ff_dim=False)
+    ),
+    "lfm2, of one token": Row("lfm2", "Lfm2", **lfm2("cac", 1, block_auto_adjust_ff_dim=False)),
+    "lfm2, Q8_0": Row(
+        "lfm2", "Lfm2", **lfm2("cca", 4, block_auto_adjust_ff_dim=False), quantized=True
+    ),
     "phi3": Row("phi3", "Phi3", {"sliding_window": None}),
     "phi3, window": Row(
         "phi3", "Phi3", {"sliding_window": 8}, metadata={"attention.sliding_window": 8}

@@ -20,9 +20,9 @@ enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
 /// kGatedInOne: gate and up are the halves of one matrix, the gate first.
 enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 /// How the shares of a token's experts come from a softmax over all: as they are, or divided by
-/// their sum; or from one over the chosen. kNone: mixtures of experts are not known for this
-/// architecture.
-enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen };
+/// their sum; or from one over the chosen. kSigmoid: each is a sigmoid, and a bias may be added
+/// for the choice alone. kNone: mixtures of experts are not known for this architecture.
+enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
@@ -53,6 +53,7 @@ struct Architecture {
   uint8_t biases = kNoBias;
   Experts experts = Experts::kNone;
   const char* feed_forward_norm = "ffn_norm";  // what GGUF calls it
+  const char* final_norm = "output_norm";      // likewise
   bool has_sinks = false;                      // a score of each head that has no value
   bool splits_pairs = false;                   // YaRN's ramp begins and ends between pairs
   bool has_positions = false;     // a learned row for each position, added to the embedding
@@ -69,6 +70,7 @@ struct Architecture {
   bool is_encoder = false;  // each token sees all; a window reaches as far behind as before
   bool norms_embedding = false;
   bool skips_first_norm = false;  // that of the embedding is the first layer's
+  bool has_convolutions = false;  // layers without heads of keys have one instead of attention
 };
 
 /// Null where there is none of that name.
@@ -88,14 +90,15 @@ struct RopeNumbers {
   bool splits_pairs = false;  // the ramp between them begins and ends between pairs
 };
 
-constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24;
+constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24, kMaxConvolution = 32;
 
 /// Of layers that have a router; others are dense.
 struct ExpertNumbers {
   int64_t count = 0, used = 0, hidden = 0;
   int64_t shared_hidden = 0;  // of the expert that every token has; 0: none
   bool is_normalized = false;
-  double scale = 1;  // of all shares
+  bool has_choice_bias = false;  // it must be there; else it may
+  double scale = 1;              // of all shares
 };
 
 struct LayerNumbers {
@@ -103,6 +106,7 @@ struct LayerNumbers {
   // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
   int64_t window = 0;
   bool rotates = true;
+  bool is_convolution() const { return kv_heads == 0; }
 };
 
 struct DecoderNumbers {
@@ -114,6 +118,8 @@ struct DecoderNumbers {
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish
+  int64_t convolution = 0;                    // tokens that one sees, the newest included
+  bool has_convolution_bias = false;          // it must be there; else it may
   bool is_parallel = false;
   Pooling pooling = Pooling::kNone;
   bool is_normalized = false;  // the vector has the length 1

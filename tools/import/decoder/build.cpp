@@ -7,7 +7,7 @@
 #include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
-#include "tools/import/decoder/parts.h"
+#include "tools/import/decoder/convolutions.h"
 #include "tools/import/decoder/rope.h"
 
 namespace ingot::decoder {
@@ -50,13 +50,14 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
   return options;
 }
 
-class Decoder : Parts {
+class Decoder : Convolutions {
  public:
-  using Parts::Parts;
+  using Convolutions::Convolutions;
 
   importer::Program run() {
     begin("ports", "tokens");
     read_ports();
+    set_tokens({length_, options_.dims.at("T").high, rows_, slots_, is_pooled()});
     read_divisors();
     begin("embedding", "embedding");
     ValueId x = embed();
@@ -172,16 +173,18 @@ class Decoder : Parts {
   ValueId layer(ValueId x, int64_t i) {
     const bool is_last = size_t(i) + 1 == n_.layers.size();
     const std::string name = "layer." + std::to_string(i);
-    begin("attention", name + ".attention");
+    const bool is_convolution = n_.layers[size_t(i)].is_convolution();
+    begin("attention", name + (is_convolution ? ".convolution" : ".attention"));
     const bool is_raw = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kOfSum;
     ValueId in = is_raw || (i == 0 && row_.skips_first_norm)
                      ? x
                      : norm(x, Role::kAttentionNorm, i, n_.width);
-    ValueId a = attention(in, i);
+    ValueId a = is_convolution ? convolution(in, i) : attention(in, i);
     if (is_last)
       a = chosen(a), in = chosen(in), x = chosen(x);  // the others feed keys and values alone
-    a = linear(a, Role::kAttentionOut, i, n_.width, n_.layers[size_t(i)].heads * n_.value_width,
-               kOutBias);
+    a = is_convolution ? convolution_out(a, i)
+                       : linear(a, Role::kAttentionOut, i, n_.width,
+                                n_.layers[size_t(i)].heads * n_.value_width, kOutBias);
     const bool has_out_norm = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kBoth;
     if (has_out_norm) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
     a = scaled(a, n_.residual_scale);
@@ -202,108 +205,6 @@ class Decoder : Parts {
     return norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x;
   }
 
-  ValueId feed_forward(ValueId x, int64_t i) {
-    // A layer without a router is dense. If no layer has one, the last names what is missing.
-    const bool has_router = weights_.has(Role::kRouter, Part::kWeight, i);
-    any_router_ |= has_router;
-    const bool is_last = i + 1 == int64_t(n_.layers.size());
-    if (n_.experts.count && (has_router || (is_last && !any_router_))) return experts(x, i);
-    const int64_t hidden = n_.layers[size_t(i)].hidden;
-    ValueId y;
-    if (row_.feed_forward == FeedForward::kPlain) {
-      y = activated(linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias));
-    } else if (row_.feed_forward == FeedForward::kGatedInOne) {
-      const ValueId both = linear(x, Role::kUp, i, 2 * hidden, n_.width, kFeedForwardBias);
-      y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
-                            b_.slice(both, 1, Dim(hidden), Dim(2 * hidden))});
-    } else {
-      y = gated(x, Role::kGate, Role::kUp, i, hidden);
-    }
-    return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
-  }
-  /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
-  struct Routing {
-    ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
-    ValueId owners = kAbsent;                // expert of each pair
-    ValueId back = kAbsent;                  // place of each pair, tokens in their order
-    ValueId shares = kAbsent;                // [T, 1, used]
-  };
-  /// The `count` first of a sort along the last dimension, and where they were.
-  std::vector<ValueId> first_of(ValueId x, const Dim& count, bool largest) {
-    return b_.emit_many(op::TopK, {x},
-                        {{attr::k, Dims{count}},
-                         {attr::axis, b_.rank(x) - 1},
-                         {attr::largest, int64_t(largest)},
-                         {attr::sorted, int64_t(1)}},
-                        2);
-  }
-  ValueId scattered(ValueId into, ValueId places, ValueId values, const char* reduction) {
-    return b_.emit(op::ScatterElements, {into, places, values},
-                   {{attr::axis, int64_t(0)}, {attr::reduction, std::string(reduction)}});
-  }
-  Routing routing(ValueId x, int64_t i) {
-    const ExpertNumbers& e = n_.experts;
-    const Dim tokens = b_.dims(x)[0], pairs = tokens * Dim(e.used);
-    const auto softmax = [&](ValueId of) {
-      return b_.emit(op::Softmax, {of}, {{attr::axis, int64_t(-1)}});
-    };
-    const bool of_chosen = row_.experts == Experts::kOfChosen;
-    const ValueId scores = linear(x, Role::kRouter, i, e.count, n_.width, kExpertBias);
-    const std::vector<ValueId> chosen =
-        first_of(of_chosen ? scores : softmax(scores), Dim(e.used), true);
-    ValueId shares = of_chosen ? softmax(chosen[0]) : chosen[0];
-    if (e.is_normalized)
-      shares = b_.emit(op::Div, {shares, b_.reduce(op::ReduceSum, shares, {1}, true)});
-    const ValueId owner = b_.reshape(chosen[1], {pairs});
-    const std::vector<ValueId> sorted = first_of(owner, pairs, false);
-    const ValueId order = sorted[1];
-    const ValueId none = b_.expand(whole(DType::kI64, 0), {Dim(e.count)}),
-                  one = b_.expand(whole(DType::kI64, 1), {pairs}), all = b_.counting(pairs);
-    return {
-        b_.emit(op::Div, {order, whole(DType::kI64, e.used)}),
-        b_.emit(
-            op::CumSum, {scattered(none, owner, one, "add")},
-            {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}),
-        sorted[0], scattered(all, order, all, "none"),
-        b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
-  }
-  ValueId taken(ValueId x, ValueId rows) {
-    return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});
-  }
-  /// `rows` of x, or all in their order, times the matrices of their experts.
-  ValueId grouped(ValueId x, ValueId rows, ValueId ends, const Matrix& matrix) {
-    if (matrix.blocks) x = quantized(x, *matrix.blocks);
-    if (rows != kAbsent) x = taken(x, rows);
-    return b_.emit(op::GroupedLinear, {x, matrix.id, ends},
-                   matrix.blocks ? typed(*matrix.blocks) : graph::Attributes());
-  }
-  ValueId experts(ValueId x, int64_t i) {
-    const ExpertNumbers& e = n_.experts;
-    const Dim tokens = b_.dims(x)[0];
-    const Routing r = routing(x, i);
-    const auto product = [&](ValueId of, ValueId rows, Role role, int64_t out, int64_t in) {
-      const ValueId y = grouped(of, rows, r.ends, weights_.experts(role, i, e.count, out, in));
-      if (!(row_.biases & kExpertBias) && !weights_.has(role, Part::kBias, i)) return y;
-      const ValueId biases = weights_.table(role, Part::kBias, i, e.count, out);
-      return b_.emit(op::Add, {y, taken(biases, r.owners)});
-    };
-    const ValueId gate = product(x, r.rows, Role::kExpertGate, e.hidden, n_.width),
-                  up = product(x, r.rows, Role::kExpertUp, e.hidden, n_.width),
-                  down = product(opened(activated(gate), up), kAbsent, Role::kExpertDown, n_.width,
-                                 e.hidden);
-    const ValueId parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(n_.width)});
-    const ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(n_.width)});
-    return e.shared_hidden ? b_.emit(op::Add, {y, shared_expert(x, i)}) : y;
-  }
-  ValueId shared_expert(ValueId x, int64_t i) {
-    const int64_t hidden = n_.experts.shared_hidden;
-    const ValueId y = linear(gated(x, Role::kSharedGate, Role::kSharedUp, i, hidden),
-                             Role::kSharedDown, i, n_.width, hidden, kNoBias);
-    if (!weights_.has(Role::kSharedRouter, Part::kWeight, i)) return y;
-    const ValueId row = b_.reshape(weights_.vector(Role::kSharedRouter, Part::kWeight, i, n_.width),
-                                   {Dim(1), Dim(n_.width)});
-    return b_.emit(op::Mul, {y, b_.emit(op::Sigmoid, {product(x, {row, std::nullopt}, kAbsent)})});
-  }
   /// q, k and v of one layer: [T, heads * width].
   struct Projected {
     ValueId q, k, v;
@@ -456,6 +357,9 @@ class Decoder : Parts {
               std::to_string(n_.context) + " tokens are kept as state in " +
               cache_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
               trained_on);
+    if (snapshot_bytes())
+      b_.note("what convolutions need of the last tokens is kept as state, " +
+              std::to_string(snapshot_bytes()) + " bytes");
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +
@@ -479,7 +383,6 @@ class Decoder : Parts {
   Angles angles_[2];
   std::map<int64_t, ValueId> masks_;
   int64_t cache_bytes_ = 0;
-  bool any_router_ = false;
 };
 
 }  // namespace

@@ -49,16 +49,17 @@ class Keys {
                                             "it again");
     return integer(key, 0, 1, high);
   }
-  /// One number for all layers, or one for each.
-  std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high) {
+  /// One number for all layers, or one for each. `low`: of those in a list, which then has no
+  /// more than one for each.
+  std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high, int64_t low = 1) {
     const GgufValue* value = find(key);
     if (!value || value->type != GgufType::kArray)
       return std::vector<int64_t>(size_t(layers), need(key, high));
     const std::vector<int64_t> all = file_.integers(full(key));
-    if (int64_t(all.size()) < layers)
+    if (int64_t(all.size()) < layers || (low == 0 && int64_t(all.size()) > layers))
       refuse(key, "has " + std::to_string(all.size()) + " numbers",
              std::to_string(layers) + ", one for each layer");
-    for (int64_t i = 0; i < layers; i++) in_bounds(key, all[size_t(i)], 1, high);
+    for (int64_t i = 0; i < layers; i++) in_bounds(key, all[size_t(i)], low, high);
     return {all.begin(), all.begin() + layers};
   }
   /// Known, and of no consequence for what is computed.
@@ -173,14 +174,18 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
 void read_layers(Keys& keys, DecoderNumbers* n, int64_t count) {
   const std::vector<int64_t> heads = keys.each("attention.head_count", count, kMaxHeads),
                              hidden = keys.each("feed_forward_length", count, kMaxWidth);
-  const std::vector<int64_t> kv_heads = keys.find("attention.head_count_kv")
-                                            ? keys.each("attention.head_count_kv", count, kMaxHeads)
-                                            : heads;
+  const std::vector<int64_t> kv_heads =
+      keys.find("attention.head_count_kv")
+          ? keys.each("attention.head_count_kv", count, kMaxHeads, n->row->has_convolutions ? 0 : 1)
+          : heads;
+  if (std::count(kv_heads.begin(), kv_heads.end(), 0) == count)
+    keys.refuse("attention.head_count_kv", "is 0 for all layers",
+                "one layer of attention at least");
   for (int64_t i = 0; i < count; i++) {
     LayerNumbers layer;
     layer.heads = heads[size_t(i)], layer.kv_heads = kv_heads[size_t(i)];
     layer.hidden = hidden[size_t(i)];
-    if (layer.heads % layer.kv_heads)
+    if (!layer.is_convolution() && layer.heads % layer.kv_heads)
       keys.refuse("attention.head_count_kv", "is " + std::to_string(layer.kv_heads),
                   "a divisor of the " + std::to_string(layer.heads) + " heads");
     const int64_t period = n->row->plain_period;
@@ -192,6 +197,10 @@ void read_layers(Keys& keys, DecoderNumbers* n, int64_t count) {
                 "at most the width " + std::to_string(n->width));
   n->key_width = keys.integer("attention.key_length", n->width / heads[0], 1, 4096);
   n->value_width = keys.integer("attention.value_length", n->key_width, 1, 4096);
+  if (n->row->has_convolutions) {
+    if (!keys.find("shortconv.l_cache")) keys.refuse("shortconv.l_cache", "is missing", "a number");
+    n->convolution = keys.integer("shortconv.l_cache", 0, 1, kMaxConvolution);
+  }
 }
 
 void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
@@ -228,11 +237,15 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
   e.used = keys.need("expert_used_count", e.count);
   e.hidden = keys.integer("expert_feed_forward_length", n->layers[0].hidden, 1, kMaxWidth);
   e.shared_hidden = keys.integer("expert_shared_feed_forward_length", 0, 0, kMaxWidth);
-  e.is_normalized = keys.flag("expert_weights_norm", n->row->experts == Experts::kNormalized);
+  e.is_normalized = keys.flag("expert_weights_norm", n->row->experts == Experts::kNormalized ||
+                                                         n->row->experts == Experts::kSigmoid);
+  if (n->row->experts == Experts::kSigmoid) keys.pass_over({"leading_dense_block_count"});
   e.scale = keys.number("expert_weights_scale", 0);
   if (e.scale == 0) e.scale = 1;
-  constexpr int64_t kSoftmax = 1, kSoftmaxOfChosen = 3;
-  const int64_t own = n->row->experts == Experts::kOfChosen ? kSoftmaxOfChosen : kSoftmax;
+  constexpr int64_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
+  const int64_t own = n->row->experts == Experts::kOfChosen  ? kSoftmaxOfChosen
+                      : n->row->experts == Experts::kSigmoid ? kSigmoid
+                                                             : kSoftmax;
   const int64_t gating = keys.integer("expert_gating_func", own, 0, own);
   if (gating != 0 && gating != own)
     keys.refuse("expert_gating_func", "is " + std::to_string(gating), std::to_string(own));

@@ -44,6 +44,31 @@ constexpr HuggingFaceRow kRows[] = {
      .experts = "mlp.experts.",
      .has_experts_in_one = true,
      .says_all = true},
+    {.model_type = "lfm2",
+     .architecture = "lfm2",
+     .gate = "feed_forward.w1",
+     .up = "feed_forward.w3",
+     .down = "feed_forward.w2",
+     .feed_forward_norm = "ffn_norm",
+     .attention_norm = "operator_norm",
+     .attention_out = "self_attn.out_proj",
+     .query_norm = "self_attn.q_layernorm",
+     .key_norm = "self_attn.k_layernorm",
+     .final_norm = "model.embedding_norm"},
+    {.model_type = "lfm2_moe",
+     .architecture = "lfm2moe",
+     .gate = "feed_forward.w1",
+     .up = "feed_forward.w3",
+     .down = "feed_forward.w2",
+     .feed_forward_norm = "ffn_norm",
+     .attention_norm = "operator_norm",
+     .attention_out = "self_attn.out_proj",
+     .query_norm = "self_attn.q_layernorm",
+     .key_norm = "self_attn.k_layernorm",
+     .final_norm = "model.embedding_norm",
+     .router = "feed_forward.gate",
+     .experts = "feed_forward.experts.",
+     .expert_parts = {"w1", "w3", "w2"}},
     {.model_type = "seed_oss", .architecture = "seed_oss"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
@@ -132,7 +157,7 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
 }
 
 void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
-  n->rope.base = config.number("rope_theta", 10000);
+  n->rope.base = config.number("rope_theta", n->row->has_convolutions ? 1e6 : 10000);
   n->rope.width = n->key_width;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
@@ -171,12 +196,45 @@ void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
   n->window_rope.width = n->rope.width;
 }
 
+/// Null where there is none.
+const Json* find_layer_types(Config& config, size_t layers) {
+  const Json* types = config.find("layer_types");
+  if (types && (!types->is_array() || types->size() != layers))
+    config.refuse("layer_types", "a list of " + std::to_string(layers) + " texts");
+  return types;
+}
+
+/// Which layers have a convolution in place of attention.
+void read_convolutions(Config& config, DecoderNumbers* n) {
+  if (!n->row->has_convolutions) return;
+  n->convolution = config.need("conv_L_cache", kMaxConvolution);
+  n->has_convolution_bias = config.flag("conv_bias", false);
+  for (const char* key : {"block_dim", "conv_dim", "conv_dim_out"})
+    if (config.integer(key, n->width, 1, 1 << 24) != n->width)
+      config.refuse(key, std::to_string(n->width) + ", the hidden_size");
+  const Json* types = find_layer_types(config, n->layers.size());
+  const std::vector<double> attends = config.numbers("full_attn_idxs");
+  if (!types && attends.empty())
+    config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
+  bool any = false;
+  for (size_t i = 0; i < n->layers.size(); i++) {
+    const Json own = types ? (*types)[i] : Json();
+    if (types && own != "full_attention" && own != "conv")
+      config.refuse("layer_types", "full_attention or conv");
+    const bool is_attention = types ? own == "full_attention"
+                                    : std::count(attends.begin(), attends.end(), double(i)) != 0;
+    if (!is_attention) n->layers[i].kv_heads = 0;
+    any |= is_attention;
+  }
+  if (!any)
+    config.refuse(types ? "layer_types" : "full_attn_idxs", "one layer of attention at least");
+}
+
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const int64_t window = config.integer("sliding_window", 0, 0, kMaxContext);
   const bool counts = row.says_all || config.flag("use_sliding_window", row.has_window);
-  const Json* types = config.find("layer_types");
-  if (types && (!types->is_array() || types->size() != n->layers.size()))
-    config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
+  if (n->row->has_convolutions) return;  // read_convolutions()
+  const Json* types = find_layer_types(config, n->layers.size());
   const auto is_windowed = [](const Json& type) { return type == "sliding_attention"; };
   for (size_t i = 0; types && i < types->size(); i++)
     if (!is_windowed((*types)[i]) && (*types)[i] != "full_attention")
@@ -192,11 +250,30 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   }
 }
 
+/// LFM2 counts the gate's share out of it: two thirds, times a factor, in whole multiples.
+int64_t read_hidden(Config& config, const DecoderNumbers& n) {
+  constexpr int64_t kMaxHidden = 1 << 24;
+  const char* const key = config.find("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
+  if (!n.row->has_convolutions) return config.need("intermediate_size", kMaxHidden);
+  const int64_t hidden = config.need(key, kMaxHidden);
+  const bool is_dense = n.row->experts == Experts::kNone;
+  const int64_t multiple = config.integer("block_multiple_of", 256, 1, kMaxHidden);
+  const double factor = config.number("block_ffn_dim_multiplier", 1);
+  if (!config.flag("block_auto_adjust_ff_dim", is_dense) || !is_dense) return hidden;
+  const double adjusted = std::floor(factor * std::floor(2 * double(hidden) / 3));
+  if (!(adjusted >= 1 && adjusted <= double(kMaxHidden)))
+    config.refuse("block_ffn_dim_multiplier",
+                  "a factor that leaves 1 to " + std::to_string(kMaxHidden));
+  return (int64_t(adjusted) + multiple - 1) / multiple * multiple;
+}
+
 void read_layers(Config& config, DecoderNumbers* n) {
   const int64_t layers = config.need("num_hidden_layers", 1024),
                 heads = config.need("num_attention_heads", 1 << 16),
-                kv_heads = config.integer("num_key_value_heads", heads, 1, heads),
-                hidden = config.need("intermediate_size", 1 << 24);
+                kv_heads = n->row->has_convolutions  // whose default is a number of its own
+                               ? config.need("num_key_value_heads", heads)
+                               : config.integer("num_key_value_heads", heads, 1, heads),
+                hidden = read_hidden(config, *n);
   if (heads % kv_heads)
     config.refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
   n->key_width = n->value_width = config.integer("head_dim", n->width / heads, 1, 4096);
@@ -211,6 +288,7 @@ void read_layers(Config& config, DecoderNumbers* n) {
     n->layers.push_back(
         {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
   }
+  read_convolutions(config, n);
 }
 
 /// Layers without a router are dense, whatever the configuration says of them.
@@ -223,8 +301,14 @@ void read_experts(Config& config, DecoderNumbers* n) {
   e.hidden = config.integer("moe_intermediate_size", n->layers[0].hidden, 1, 1 << 24);
   e.shared_hidden = config.integer("shared_expert_intermediate_size", 0, 1, 1 << 24);
   if (n->row->experts == Experts::kOfChosen) return;
+  if (n->row->experts == Experts::kSigmoid) {
+    e.scale = config.number("routed_scaling_factor", 1);
+    e.has_choice_bias = config.flag("use_expert_bias", true);
+    (void)config.find("num_dense_layers");
+  }
   // which Mixtral does not say
-  e.is_normalized = config.flag("norm_topk_prob", n->row->rope == Rope::kNeighbors);
+  e.is_normalized = config.flag(
+      "norm_topk_prob", n->row->rope == Rope::kNeighbors || n->row->experts == Experts::kSigmoid);
   for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
 }
 
@@ -342,29 +426,33 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kPositions: return "model.positions";
       case Role::kTypes: return "model.types";
       case Role::kEmbeddingNorm: return "model.embedding_norm";
-      case Role::kFinalNorm: return "model.norm";
+      case Role::kFinalNorm: return row.final_norm;
       case Role::kHead: return "lm_head";
       case Role::kRopeDivisors: return "model.rope_divisors";
       case Role::kRopeDivisorsShort: return "model.rope_divisors_short";
       case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
-      case Role::kAttentionNorm: return "input_layernorm";
+      case Role::kAttentionNorm: return row.attention_norm;
       case Role::kQ: return "self_attn.q_proj";
       case Role::kK: return "self_attn.k_proj";
       case Role::kV: return "self_attn.v_proj";
       case Role::kQkv: return "self_attn.qkv_proj";
-      case Role::kQNorm: return "self_attn.q_norm";
-      case Role::kKNorm: return "self_attn.k_norm";
+      case Role::kQNorm: return row.query_norm;
+      case Role::kKNorm: return row.key_norm;
       case Role::kSinks: return "self_attn.sinks";
-      case Role::kAttentionOut: return "self_attn.o_proj";
+      case Role::kAttentionOut: return row.attention_out;
       case Role::kAttentionOutNorm: return row.attention_out_norm;
+      case Role::kConvolutionIn: return "conv.in_proj";
+      case Role::kConvolution: return "conv.conv";
+      case Role::kConvolutionOut: return "conv.out_proj";
       case Role::kFeedForwardNorm:
         if (row.feed_forward_norm) return row.feed_forward_norm;
         return is_before ? "post_attention_layernorm" : "pre_feedforward_layernorm";
-      case Role::kGate: return "mlp.gate_proj";
+      case Role::kGate: return row.gate;
       case Role::kUp: return row.up;
       case Role::kDown: return row.down;
       case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
+      case Role::kExpertChoice: return "feed_forward.expert";
       case Role::kExpertGate:
       case Role::kExpertUp:
       case Role::kExpertDown: return expert_module(row, role, "*");
@@ -377,9 +465,10 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   };
   if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
     return experts_in_one_name(role, part, layer);
-  const std::string name = own() + (role == Role::kSinks    ? ""
-                                    : part == Part::kWeight ? ".weight"
-                                                            : ".bias");
+  const std::string name = own() + (role == Role::kSinks          ? ""
+                                    : role == Role::kExpertChoice ? "_bias"
+                                    : part == Part::kWeight       ? ".weight"
+                                                                  : ".bias");
   return role < Role::kAttentionNorm ? name : "model.layers." + std::to_string(layer) + "." + name;
 }
 

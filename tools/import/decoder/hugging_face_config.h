@@ -17,10 +17,15 @@ namespace ingot::decoder {
 struct HuggingFaceRow {
   const char* model_type;
   const char* architecture;  // a row of architectures.cpp
+  const char* gate = "mlp.gate_proj";
   const char* up = "mlp.up_proj";
   const char* down = "mlp.down_proj";
   // null: as the places of the architecture's norms have it
   const char* feed_forward_norm = nullptr;
+  const char* attention_norm = "input_layernorm";
+  const char* attention_out = "self_attn.o_proj";
+  const char *query_norm = "self_attn.q_norm", *key_norm = "self_attn.k_norm";
+  const char* final_norm = "model.norm";
   const char* attention_out_norm = "post_attention_layernorm";
   const char* feed_forward_out_norm = "post_feedforward_layernorm";
   // of mixtures of experts; null: the architecture has none here

@@ -37,12 +37,16 @@ const char* role_name(Role role) {
     case Role::kSinks: return "attn_sinks";
     case Role::kAttentionOut: return "attn_output";
     case Role::kAttentionOutNorm: return "post_attention_norm";
+    case Role::kConvolutionIn: return "shortconv.in_proj";
+    case Role::kConvolution: return "shortconv.conv";
+    case Role::kConvolutionOut: return "shortconv.out_proj";
     case Role::kFeedForwardNorm: return "ffn_norm";
     case Role::kGate: return "ffn_gate";
     case Role::kUp: return "ffn_up";
     case Role::kDown: return "ffn_down";
     case Role::kFeedForwardOutNorm: return "post_ffw_norm";
     case Role::kRouter: return "ffn_gate_inp";
+    case Role::kExpertChoice: return "exp_probs_b";
     case Role::kExpertGate: return "ffn_gate_exps";
     case Role::kExpertUp: return "ffn_up_exps";
     case Role::kExpertDown: return "ffn_down_exps";
@@ -73,6 +77,7 @@ class GgufTensors : public TensorSource {
   std::string name(Role role, Part part, int64_t layer) const override {
     const char* stem = role_name(role);
     if (role == Role::kFeedForwardNorm) stem = row_.feed_forward_norm;
+    if (role == Role::kFinalNorm) stem = row_.final_norm;
     if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
     if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
     const std::string own = std::string(stem) + (part == Part::kWeight ? ".weight" : ".bias");

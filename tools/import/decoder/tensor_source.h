@@ -33,13 +33,17 @@ enum class Role : uint8_t {
   kSinks,  // of query heads
   kAttentionOut,
   kAttentionOutNorm,
+  kConvolutionIn,
+  kConvolution,
+  kConvolutionOut,
   kFeedForwardNorm,
   kGate,
   kUp,
   kDown,
   kFeedForwardOutNorm,
   kRouter,
-  kExpertGate,  // of all experts
+  kExpertChoice,  // added to scores of experts for the choice alone
+  kExpertGate,    // of all experts
   kExpertUp,
   kExpertDown,
   kSharedRouter,

@@ -117,6 +117,23 @@ class Weights {
     const SourceTensor tensor = fetch(source_.name(role, part, layer), {rows, columns});
     return tensor.bytes.data ? constant(tensor, {rows, columns}, {}) : zeros({rows, columns});
   }
+  /// f32 [length, rows] of weights [rows, length] or [rows, 1, length].
+  graph::ValueId taps(Role role, int64_t layer, int64_t rows, int64_t length) {
+    const std::string name = source_.name(role, Part::kWeight, layer);
+    const bool has_middle = source_.has(name) && source_.load(name).dims.size() == 3;
+    const SourceTensor tensor = fetch(name, has_middle ? std::vector<int64_t>{rows, 1, length}
+                                                       : std::vector<int64_t>{rows, length});
+    if (!tensor.bytes.data) return zeros({length, rows});
+    const std::vector<uint8_t> bytes = widen(source_, tensor, length, {});
+    const auto* const from = reinterpret_cast<const float*>(bytes.data());
+    std::vector<float> turned(size_t(rows) * size_t(length));
+    for (size_t i = 0; i < turned.size(); i++)
+      turned[i % size_t(length) * size_t(rows) + i / size_t(length)] = from[i];
+    const graph::ValueId id =
+        b_.constant(graph::make_constant(DType::kF32, {length, rows}, turned.data()));
+    b_.model.values[size_t(id)].name = name;
+    return id;
+  }
   /// Row 0 of a matrix of any number of rows: f32 [length].
   graph::ValueId first_row(Role role, int64_t length) {
     const std::string name = source_.name(role, Part::kWeight, 0);

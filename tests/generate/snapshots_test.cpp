@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that keep snapshots of their last positions (convolutions in place of attention): however
+// a conversation goes on, back or in another slot, answers are those of one that began anew.
+#include "tests/generate/asked_answers.h"
+
+using namespace ingot;
+using namespace ingot::test;
+
+namespace {
+
+constexpr int64_t kSnapshots = 16;
+
+gguf::Source source_of_convolutions(uint32_t seed = 1) {
+  gguf::Source source = chat_source(0, gguf::lfm2());
+  source.seed = seed;
+  return source;
+}
+/// A session of such a model.
+struct SnapshotChat : AskedChat {
+  explicit SnapshotChat(int32_t lookup = 0, int threads = 1, int32_t slots = 0, uint32_t seed = 1,
+                        int64_t most = kChatRun)
+      : AskedChat(lookup, threads, slots, source_of_convolutions(seed), kAskedContext, most) {}
+};
+
+Ids first_of(const Ids& ids, size_t count, const Ids& more = {}) {
+  Ids all(ids.begin(), ids.begin() + ptrdiff_t(count));
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+Found anew(const Asked& asked) {
+  SnapshotChat chat;
+  return answer(chat, asked, 0);
+}
+Found goes_on(SlotGenerator slot, const Asked& asked, uint64_t* reused) {
+  Found found;
+  const auto begun = slot.begin(asked.prompt, asked.options(0));
+  REQUIRE(begun.ok());
+  *reused = *begun;
+  while (found.end == INGOT_END_NONE) {
+    while (*slot.prefill() > 0) continue;
+    take(slot, &found);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("snapshots: a prompt goes back by the last positions, else to the beginning") {
+  SnapshotChat chat;
+  const Ids prompt = repeated(1, 100, 60), tail = repeated(2, 100, 9);
+  for (const size_t back : {0, 1, 2, 14, 15, 16, 17, 40}) {
+    CAPTURE(back);
+    REQUIRE(chat.generator.begin(first_of(prompt, 1)).ok());
+    while (*chat.generator.prefill() > 0) continue;
+    const Asked whole{prompt, {}, 0, 1}, other{first_of(prompt, 60 - back, tail), {}, 0, 12};
+    (void)answer(chat, whole, 0);
+    REQUIRE(chat.generator.summary().cached == 60);
+    uint64_t reused = 0;
+    const Found found = goes_on(chat.generator.slot(0), other, &reused);
+    CHECK(reused == (back < size_t(kSnapshots) ? 60 - back : 0));
+    CHECK(found == anew(other));
+  }
+}
+
+TEST_CASE("snapshots: once back, none of what was further is left to go back to") {
+  SnapshotChat chat;
+  const Ids prompt = repeated(1, 100, 40);
+  uint64_t reused = 0;
+  (void)answer(chat, {prompt, {}, 0, 1}, 0);
+  const Asked near{first_of(prompt, 27, {9}), {}, 0, 1}, far{first_of(prompt, 20, {8}), {}, 0, 5};
+  CHECK(goes_on(chat.generator.slot(0), near, &reused) == anew(near));
+  CHECK(reused == 27);
+  CHECK(goes_on(chat.generator.slot(0), far, &reused) == anew(far));
+  CHECK(reused == 0);  // 25 is the oldest
+  CHECK(goes_on(chat.generator.slot(0), near, &reused) == anew(near));
+  CHECK(reused == 20);
+}
+
+TEST_CASE("snapshots: look-up and drafts give the answers of plain decoding") {
+  SnapshotChat plain;
+  std::vector<Found> expected;
+  for (const Asked& asked : questions()) expected.push_back(answer(plain, asked, -1));
+  for (const int threads : {1, 3}) {
+    SnapshotChat chat(kChecked, threads), drafted(kChecked, threads), draft(0, threads, 0, 2);
+    REQUIRE(drafted.generator.set_draft(&draft.generator).ok());
+    uint64_t accepted = 0, proposed = 0;
+    for (size_t i = 0; i < expected.size(); i++) {
+      CAPTURE(i);
+      const Found of_lookup = answer(chat, questions()[i], -1);
+      CHECK(of_lookup == expected[i]);
+      CHECK(answer(drafted, questions()[i], -1) == expected[i]);
+      accepted += of_lookup.accepted, proposed += of_lookup.proposed;
+    }
+    CHECK(accepted > 50);
+    CHECK(proposed > accepted);
+  }
+}
+
+TEST_CASE("snapshots: slots in turns have the bits of lone runs") {
+  constexpr uint32_t kSlots = 3;
+  for (const int threads : {1, 3}) {
+    SnapshotChat chat(0, threads, kSlots);
+    std::vector<Asked> asked;
+    for (size_t i = 0; i < 9; i++)
+      asked.push_back(
+          {repeated(uint32_t(i), 100, 1 + i * 13 % 37), {}, 0, uint32_t(4 + i * 5 % 30)});
+    std::vector<Found> found(asked.size());
+    size_t in_slot[kSlots], begun = 0, ended = 0;
+    std::fill_n(in_slot, kSlots, asked.size());
+    for (size_t step = 0; ended < asked.size(); step++) {
+      for (uint32_t i = 0; i < kSlots; i++)
+        if (in_slot[i] == asked.size() && begun < asked.size() && step >= 2 * begun) {
+          SlotGenerator slot = chat.generator.slot(i);
+          in_slot[i] = begun++;
+          REQUIRE(slot.begin(asked[in_slot[i]].prompt, asked[in_slot[i]].options(0)).ok());
+        }
+      REQUIRE(chat.generator.step().ok());
+      for (uint32_t i = 0; i < kSlots; i++) {
+        const ingot_generator_summary now = chat.generator.slot(i).summary();
+        if (in_slot[i] == asked.size() || now.cached != now.token_count) continue;
+        SlotGenerator slot = chat.generator.slot(i);
+        take(slot, &found[in_slot[i]]);
+        if (found[in_slot[i]].end == INGOT_END_NONE) continue;
+        in_slot[i] = asked.size(), ended++;
+      }
+    }
+    for (size_t i = 0; i < asked.size(); i++) {
+      CAPTURE(i);
+      CHECK(found[i] == anew(asked[i]));
+    }
+  }
+}
+
+TEST_CASE("snapshots: a slot takes what another has, where that can still go on from it") {
+  SnapshotChat chat(0, 1, 3);
+  const Ids prompt = repeated(1, 100, 40), tail = repeated(3, 100, 6);
+  uint64_t reused = 0;
+  (void)goes_on(chat.generator.slot(2), {prompt, {}, 0, 1}, &reused);
+  const Asked near{first_of(prompt, 30, tail), {}, 0, 7}, far{first_of(prompt, 20, tail), {}, 0, 7};
+  CHECK(goes_on(chat.generator.slot(0), near, &reused) == anew(near));
+  CHECK(reused == 30);
+  CHECK(goes_on(chat.generator.slot(1), far, &reused) == anew(far));
+  CHECK(reused == 0);
+  // Of what was taken there is the newest snapshot, and those of what came since.
+  const Asked less{first_of(prompt, 29, tail), {}, 0, 2};
+  CHECK(goes_on(chat.generator.slot(0), less, &reused) == anew(less));
+  CHECK(reused == 29);  // of slot 2, which has it still
+  (void)goes_on(chat.generator.slot(2), {repeated(9, 100, 30), {}, 0, 1}, &reused);
+  CHECK(goes_on(chat.generator.slot(0), {first_of(prompt, 28, tail), {}, 0, 2}, &reused) ==
+        anew({first_of(prompt, 28, tail), {}, 0, 2}));
+  CHECK(reused == 20);  // of slot 1
+}
+
+TEST_CASE("snapshots: a run that was late or cancelled leaves what goes on, or begins anew") {
+  for (const int64_t most : {kChatRun, int64_t{40}}) {
+    SnapshotChat chat(0, 1, 0, 1, most);
+    const Ids prompt = repeated(1, 100, 90);
+    const Asked asked{prompt, {}, 0, 6};
+    REQUIRE(chat.generator.begin(prompt, asked.options(0)).ok());
+    const uint64_t part = uint64_t(most);
+    REQUIRE(chat.generator.prefill().ok());
+    CHECK(chat.generator.summary().cached == part);
+    CHECK(chat.generator.prefill(1).error().code == INGOT_DEADLINE_EXCEEDED);
+    CHECK(chat.generator.summary().cached == (most < kSnapshots ? part : 0));
+    Found found;
+    while (*chat.generator.prefill() > 0) continue;
+    go_on(chat, &found);
+    const Found expected = anew(asked);
+    CHECK(found.ids == expected.ids);
+    CHECK(found.logits == expected.logits);
+  }
+}
+
+TEST_CASE("snapshots: a conversation that was saved goes on, and not back") {
+  SnapshotChat chat, other;
+  const Ids prompt = repeated(1, 100, 40);
+  (void)answer(chat, {prompt, {}, 0, 1}, 0);
+  const std::vector<uint8_t> saved = *chat.generator.save();
+  const Asked more{first_of(prompt, 40, {7, 8}), {}, 0, 5}, less{first_of(prompt, 39), {}, 0, 5};
+  for (const Asked& asked : {more, less}) {
+    REQUIRE(other.generator.restore(saved.data(), saved.size()).ok());
+    uint64_t reused = 0;
+    CHECK(goes_on(other.generator.slot(0), asked, &reused) == anew(asked));
+    CHECK(reused == (asked.prompt.size() > 40 ? 40 : 0));
+  }
+}
+
+TEST_CASE("snapshots: a run by hand goes on where it was, and nowhere else") {
+  SnapshotChat chat(0, 1, 3);
+  const auto run = [&](int64_t position, int64_t slot) {
+    chat.session.input<int32_t>("tokens").value()[0] = 5;
+    chat.session.input<int64_t>("position").value()[0] = position;
+    chat.session.input<int64_t>("slot").value()[0] = slot;
+    chat.session.input<int64_t>("rows").value()[0] = 0;
+    return chat.session.run().error().code;
+  };
+  const auto state_of = [&] { return chat.session.save_state().value(); };
+  for (int64_t at = 0; at < 3; at++) CHECK(run(at, 1) == INGOT_OK);
+  const std::vector<uint8_t> before = state_of();
+  for (const int64_t bad : {int64_t{-1}, int64_t{3}, INT64_MAX, INT64_MIN})
+    CHECK(run(0, bad) == INGOT_BAD_INDEX_VALUE);
+  for (const int64_t bad :
+       {int64_t{-1}, int64_t{4}, int64_t{19}, kAskedContext, INT64_MAX, INT64_MIN})
+    CHECK(run(bad, 1) == INGOT_BAD_INDEX_VALUE);
+  CHECK(run(3, 2) == INGOT_BAD_INDEX_VALUE);
+  CHECK(state_of() == before);
+  CHECK(run(3, 1) == INGOT_OK);
+}

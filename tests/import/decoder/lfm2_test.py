@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small LFM2, dense and of experts, as GGUF and as a folder of Hugging Face: logits of prompts
+and steps beside those that NumPy computes in f64, how far a conversation goes back, and refusals.
+
+  lfm2_test.py --ingot BIN
+"""
+
+import json
+import pathlib
+import sys
+
+try:
+    import numpy as np
+except ImportError:  # stage models has a Python with it
+    print("[skip] small LFM2: no numpy for Python")
+    sys.exit(0)
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from decoder_test import (  # noqa: E402
+    CONTEXT,
+    VOCABULARY,
+    Run,
+    check_bounds,
+    check_lookup,
+    check_parts,
+    check_slots,
+    write_safetensors,
+)
+from gguf_writer import RandomBlocks, write_gguf  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+
+WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, EXPERTS, USED, LENGTH = 128, 4, 2, 32, 96, 5, 2, 3
+LAYERS = ("conv", "full_attention", "conv", "conv")
+BASE, BACK = 1e6, 15  # tokens that a conversation goes back
+RUNS = [9, 1, 1, 1, 7, 1]
+TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
+CONFIG = {
+    "model_type": "lfm2",
+    "hidden_size": WIDTH,
+    "intermediate_size": HIDDEN,
+    "block_auto_adjust_ff_dim": False,
+    "num_hidden_layers": len(LAYERS),
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": KV_HEADS,
+    "max_position_embeddings": 512,
+    "norm_eps": 1e-5,
+    "vocab_size": VOCABULARY,
+    "tie_word_embeddings": True,
+    "conv_L_cache": LENGTH,
+    "conv_bias": False,
+    "layer_types": list(LAYERS),
+    "rope_theta": BASE,
+}
+MOE = {
+    "model_type": "lfm2_moe",
+    "num_experts": EXPERTS,
+    "num_experts_per_tok": USED,
+    "moe_intermediate_size": 64,
+    "num_dense_layers": 1,
+    "norm_topk_prob": True,
+    "use_expert_bias": True,
+    "routed_scaling_factor": 1.0,
+}
+METADATA = {
+    "block_count": len(LAYERS),
+    "context_length": 512,
+    "embedding_length": WIDTH,
+    "feed_forward_length": HIDDEN,
+    "attention.head_count": HEADS,
+    "attention.head_count_kv": [KV_HEADS * (kind != "conv") for kind in LAYERS],
+    "attention.layer_norm_rms_epsilon": 1e-5,
+    "rope.freq_base": BASE,
+    "shortconv.l_cache": LENGTH,
+    "vocab_size": VOCABULARY,
+}
+MOE_METADATA = {
+    "expert_count": EXPERTS,
+    "expert_used_count": USED,
+    "expert_feed_forward_length": 64,
+    "expert_gating_func": 2,
+    "leading_dense_block_count": 1,
+}
+NAMES = {
+    "operator_norm": "attn_norm",
+    "ffn_norm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.q_layernorm": "attn_q_norm",
+    "self_attn.k_layernorm": "attn_k_norm",
+    "self_attn.out_proj": "attn_output",
+    "conv.in_proj": "shortconv.in_proj",
+    "conv.conv": "shortconv.conv",
+    "conv.out_proj": "shortconv.out_proj",
+    "feed_forward.w1": "ffn_gate",
+    "feed_forward.w3": "ffn_up",
+    "feed_forward.w2": "ffn_down",
+    "feed_forward.gate": "ffn_gate_inp",
+}
+WHOLE = {"model.embed_tokens": "token_embd", "model.embedding_norm": "token_embd_norm"}
+
+
+def random_weights(is_moe):
+    """Tensors as a folder has them."""
+    rng = np.random.default_rng(1)
+    draw = lambda *dims: (rng.standard_normal(dims) * 1.5 / dims[-1] ** 0.5).astype(np.float32)
+    norm = lambda width=WIDTH: (1 + rng.standard_normal(width) / 5).astype(np.float32)
+    tensors = {
+        "model.embed_tokens.weight": draw(VOCABULARY, WIDTH),
+        "model.embedding_norm.weight": norm(),
+    }
+    for layer, kind in enumerate(LAYERS):
+        own = {"operator_norm": norm(), "ffn_norm": norm()}
+        if kind == "conv":
+            own["conv.in_proj"], own["conv.out_proj"] = draw(3 * WIDTH, WIDTH), draw(WIDTH, WIDTH)
+            own["conv.conv"] = draw(WIDTH, 1, LENGTH)
+        else:
+            for name, heads in (("q", HEADS), ("k", KV_HEADS), ("v", KV_HEADS)):
+                own[f"self_attn.{name}_proj"] = draw(heads * HEAD, WIDTH)
+            own["self_attn.out_proj"] = draw(WIDTH, HEADS * HEAD)
+            own["self_attn.q_layernorm"], own["self_attn.k_layernorm"] = norm(HEAD), norm(HEAD)
+        hidden = 64 if is_moe and layer else HIDDEN
+        parts = [f"experts.{e}." for e in range(EXPERTS)] if is_moe and layer else [""]
+        for part in parts:
+            own[f"feed_forward.{part}w1"] = draw(hidden, WIDTH)
+            own[f"feed_forward.{part}w3"] = draw(hidden, WIDTH)
+            own[f"feed_forward.{part}w2"] = draw(WIDTH, hidden)
+        at = f"model.layers.{layer}."
+        if is_moe and layer:
+            own["feed_forward.gate"] = draw(EXPERTS, WIDTH)
+            tensors[at + "feed_forward.expert_bias"] = norm(EXPERTS) - 1
+        tensors.update({f"{at}{name}.weight": array for name, array in own.items()})
+    return tensors
+
+
+def as_gguf(tensors, kind=None):
+    """`kind`: matrices are random blocks of that type, and the folder is not the same."""
+    architecture = "lfm2moe" if "model.layers.1.feed_forward.gate.weight" in tensors else "lfm2"
+    metadata = {**METADATA, **(MOE_METADATA if architecture == "lfm2moe" else {})}
+    out, experts = {}, {}
+    for name, array in tensors.items():
+        stem = name.removesuffix(".weight")
+        if stem in WHOLE:
+            out[WHOLE[stem] + ".weight"] = array
+            continue
+        _, _, layer, rest = stem.split(".", 3)
+        if rest == "feed_forward.expert_bias":
+            out[f"blk.{layer}.exp_probs_b.bias"] = array
+        elif ".experts." in rest:
+            part = {"w1": "gate", "w3": "up", "w2": "down"}[rest[-2:]]
+            experts.setdefault(f"blk.{layer}.ffn_{part}_exps.weight", []).append(array)
+        else:
+            array = array[:, 0] if rest == "conv.conv" else array
+            if kind and array.ndim == 2 and array.shape[1] % 32 == 0:
+                array = RandomBlocks(kind, array.shape, array.std(), len(out))
+            out[f"blk.{layer}.{NAMES[rest]}.weight"] = array
+    out.update({name: np.stack(all_of) for name, all_of in experts.items()})
+    named = {f"{architecture}.{key}": value for key, value in metadata.items()}
+    return {"general.architecture": architecture, **named}, out
+
+
+def reference(tensors):
+    """Logits of every token of TOKENS, in f64."""
+    w = {name: array.astype(np.float64) for name, array in tensors.items()}
+    count = len(TOKENS)
+    each = np.arange(count)[:, None] * BASE ** (-np.arange(0, HEAD, 2) / HEAD)
+    cos, sin = np.cos(each)[:, None], np.sin(each)[:, None]
+    linear = lambda x, name: x @ w[name + ".weight"].T
+    norm = lambda x, name: x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w[name + ".weight"]
+
+    def turned(x):
+        a, b = np.split(x, 2, -1)
+        return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def attend(x, at):
+        q, k, v = (linear(x, f"{at}{p}_proj").reshape(count, -1, HEAD) for p in "qkv")
+        q, k = turned(norm(q, at + "q_layernorm")), turned(norm(k, at + "k_layernorm"))
+        k, v = (np.repeat(each, HEADS // KV_HEADS, 1) for each in (k, v))
+        scores = np.einsum("qhd,khd->hqk", q, k) * HEAD**-0.5
+        scores = np.where(np.tri(count, dtype=bool), scores, -np.inf)
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        y = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v)
+        return linear(y.reshape(count, -1), at + "out_proj")
+
+    def convolve(x, at):
+        b, c, v = np.split(linear(x, at + "in_proj"), 3, -1)
+        padded = np.concatenate([np.zeros((LENGTH - 1, WIDTH)), b * v])
+        taps = w[at + "conv.weight"][:, 0].T
+        y = sum(padded[k : k + count] * taps[k] for k in range(LENGTH))
+        return linear(c * y, at + "out_proj")
+
+    def gated(x, at):
+        gate = linear(x, at + "w1")
+        return linear(gate / (1 + np.exp(-gate)) * linear(x, at + "w3"), at + "w2")
+
+    def feed_forward(x, at):
+        if at + "gate.weight" not in w:
+            return gated(x, at)
+        scores, y = 1 / (1 + np.exp(-linear(x, at + "gate"))), np.zeros_like(x)
+        for t in range(count):
+            chosen = np.argsort(-(scores[t] + w[at + "expert_bias"]))[:USED]
+            shares = scores[t, chosen] / (scores[t, chosen].sum() + 1e-6)
+            for e, share in zip(chosen, shares):
+                y[t] += share * gated(x[t], f"{at}experts.{e}.")
+        return y
+
+    x = w["model.embed_tokens.weight"][TOKENS]
+    for layer, kind in enumerate(LAYERS):
+        at = f"model.layers.{layer}."
+        mixed = norm(x, at + "operator_norm")
+        mix, part = (convolve, "conv.") if kind == "conv" else (attend, "self_attn.")
+        x = x + mix(mixed, at + part)
+        x = x + feed_forward(norm(x, at + "ffn_norm"), at + "feed_forward.")
+    return norm(x, "model.embedding_norm") @ w["model.embed_tokens.weight"].T
+
+
+class Folder:
+    def __init__(self, ingot, tensors, config):
+        self.ingot, self.tensors, self.config = ingot, tensors, config
+        self.path = pathlib.Path(ingot.folder) / "folder"
+        self.path.mkdir(exist_ok=True)
+
+    def convert(self, *words, tensors=None, **changed):
+        config = {k: v for k, v in {**self.config, **changed}.items() if v is not None}
+        (self.path / "config.json").write_text(json.dumps(config))
+        write_safetensors(self.path / "model.safetensors", tensors or self.tensors)
+        return self.ingot.convert(self.path, "--context", CONTEXT, *words)
+
+
+def largest_difference(ingot, wanted):
+    """Of the logits of all runs of one conversation."""
+    (pathlib.Path(ingot.folder) / "run.state").unlink(missing_ok=True)
+    run, at, errors = Run(ingot, "run"), 0, []
+    for count in RUNS:
+        found = run(TOKENS[at : at + count])
+        at += count
+        errors.append(largest_error(found[0], wanted[at - 1], 1e-3))
+    return max(errors)
+
+
+def check_sources(checks, ingot, folder, name):
+    """A folder and a GGUF file of the same weights: logits of NumPy, and the same bits."""
+    wanted = reference(folder.tensors)
+    checks.report(f"{name}: a folder", folder.convert("--dtype", "fp32").error)
+    error = largest_difference(ingot, wanted)
+    checks.check(error < 1e-5, f"{name}: a folder's logits", f"{error:.1e}")
+    whole = Run(ingot, "whole-" + name)(TOKENS)
+    source = pathlib.Path(ingot.folder) / f"{name}.gguf"
+    write_gguf(source, *as_gguf(folder.tensors))
+    done = ingot.convert(source, "--context", CONTEXT, "--dtype", "fp32")
+    checks.report(f"{name}: GGUF", done.error)
+    checks.check("convolutions" in done.output, "a note has the bytes of the state", done.output)
+    error = largest_difference(ingot, wanted)
+    checks.check(error < 1e-5, f"{name}: logits of GGUF", f"{error:.1e}")
+    same = np.array_equal(Run(ingot, "gguf-" + name)(TOKENS), whole)
+    checks.check(same, f"{name}: GGUF has the bits of the folder")
+    checks.report(f"{name}: ingot compare", ingot("compare", source).error)
+    check_threads(checks, ingot, whole)
+    return source, whole
+
+
+def check_threads(checks, ingot, whole):
+    fed = {"tokens": TOKENS[None].astype(np.int32), "position": np.zeros(1, np.int64)}
+    for threads in (1, 2, 3):
+        own = ingot.outputs(fed, "--threads", threads)["logits"]
+        checks.check(np.array_equal(own, whole), f"the same bits on {threads} threads")
+
+
+def check_splits(checks, ingot, whole):
+    """A prompt split at every size."""
+    for saved in pathlib.Path(ingot.folder).glob("*.state"):
+        saved.unlink()
+    for first in range(1, len(TOKENS)):
+        run = Run(ingot, f"split{first}")
+        run(TOKENS[:first])
+        same = np.array_equal(run(TOKENS[first:]), whole)
+        checks.check(same, f"split behind {first} tokens: the bits of one run")
+
+
+def check_ways(checks, ingot, source, whole, *words):
+    """The bits of one run, however tokens come."""
+    check_splits(checks, ingot, whole)
+    check_parts(checks, ingot, TOKENS)
+    check_bounds(checks, ingot)
+    check_slots(checks, ingot, source, TOKENS[:12], *words)
+    check_lookup(checks, ingot, source, TOKENS[:12], *words)
+
+
+def check_back(checks, ingot, source):
+    """A conversation goes back by so many tokens, and not by more; or begins anew."""
+    checks.report("convert", ingot.convert(source, "--context", 64).error)
+    tokens = np.random.default_rng(4).integers(0, VOCABULARY, 40)
+    run = Run(ingot, "back")
+    for at in range(40):
+        run(tokens[at : at + 1])
+    for at, back in ((40, BACK), (27, 2)):  # what was seen since does not reach further
+        run.at = at - back
+        found = run(tokens[run.at : run.at + 2])
+        wanted = Run(ingot, f"until{run.at}")(tokens[: run.at])
+        checks.check(np.array_equal(found, wanted), f"{back} tokens back from {at}")
+    fed = {"in:tokens": np.array([[1]], np.int32)}
+    path = pathlib.Path(ingot.folder) / "bad.npz"
+    for at in (11, 24, 41):
+        np.savez(path, **fed, **{"in:position": np.array([at], np.int64)})
+        files = ("--inputs", path, "--outputs", path.with_name("o.npz"), "--load-state", run.state)
+        done = ingot("run", ingot.file, "-q", *files)
+        checks.check(done.returncode != 0 and "index" in done.stderr,
+                     f"a position of {at}, which no row is for, is refused", done.output)
+    run.at = 0
+    checks.check(np.array_equal(run(tokens[:3]), Run(ingot, "anew")(tokens[:3])), "position 0")
+
+
+def check_caches(checks, ingot, source):
+    """Caches of another type; what convolutions keep stays f32."""
+    for kind, most in (("f16", 2e-3), ("q8", 4e-2)):
+        words = ("--context", CONTEXT, "--dtype", "fp32")
+        checks.report("convert", ingot.convert(source, *words).error)
+        wanted = Run(ingot, "f32" + kind)(TOKENS)
+        words = (*words, "--cache", kind)
+        checks.report(f"convert with {kind}", ingot.convert(source, *words).error)
+        whole = Run(ingot, "of" + kind)(TOKENS)
+        error = largest_error(whole, wanted, 1e-3)
+        checks.check(0 < error < most, f"{kind} differs by {error:.1e} of the largest logit")
+        check_splits(checks, ingot, whole)
+        check_slots(checks, ingot, source, TOKENS[:12], *words)
+
+
+def check_blocks(checks, ingot, tensors):
+    """Projections in blocks, of the source or as --weights makes them, near the same in f32."""
+    source = pathlib.Path(ingot.folder) / "blocks.gguf"
+    for kind in ("Q8_0", "Q4_0"):
+        write_gguf(source, *as_gguf(tensors, kind))
+        words = ("--context", CONTEXT)
+        checks.report("convert to f32", ingot.convert(source, *words, "--dtype", "fp32").error)
+        wanted = Run(ingot, "wide" + kind)(TOKENS)
+        checks.report("convert", ingot.convert(source, *words).error)
+        whole = Run(ingot, kind)(TOKENS)
+        error = largest_error(whole, wanted, 1e-3)
+        checks.check(0 < error < 5e-2, f"{kind} is near f32", f"{error:.1e}")
+        check_threads(checks, ingot, whole)
+        check_ways(checks, ingot, source, whole, *words)
+    write_gguf(source, *as_gguf(tensors))
+    for kind, most in (("q8", 5e-2), ("q4", 0.5)):
+        words = ("--context", CONTEXT, "--weights", kind)
+        done = ingot.convert(source, *words)
+        checks.report(f"--weights {kind}", done.error)
+        checks.check("shortconv.in_proj" in done.output, "its loss is named", done.output)
+        error = largest_error(Run(ingot, "as" + kind)(TOKENS)[0], reference(tensors)[-1], 1e-3)
+        checks.check(0 < error < most, f"--weights {kind} is near f32", f"{error:.1e}")
+
+
+def check_refusals(checks, folder):
+    """Each in one line: what, expected and found."""
+    own, at = folder.tensors, "model.layers.2.conv."
+    without = lambda name: {k: v for k, v in own.items() if k != name}
+    changed = lambda name, array: {**own, name: array}
+    turned = own[at + "conv.weight"].swapaxes(0, 2).copy()
+    some = ["conv", "full_attention", "conv"]
+    for name, tensors, code, words, keys in (
+        ("a type of no layer", None, 4, ["layer_types", "full_attention or conv"],
+         {"layer_types": [*some, "mamba"]}),
+        ("types of fewer layers", None, 4, ["layer_types", "a list of 4"], {"layer_types": some}),
+        ("no attention", None, 4, ["one layer of attention"], {"layer_types": ["conv"] * 4}),
+        ("neither types nor indices", None, 4, ["layer_types", "missing"], {"layer_types": None}),
+        ("a length of 0", None, 4, ["conv_L_cache", "1 to 32"], {"conv_L_cache": 0}),
+        ("a length beyond reason", None, 4, ["conv_L_cache", "1 to 32"], {"conv_L_cache": 1 << 40}),
+        ("no length", None, 4, ["conv_L_cache", "missing"], {"conv_L_cache": None}),
+        ("another length", None, 5, ["conv.conv.weight' is [128, 1, 3], expected [128, 1, 4]"],
+         {"conv_L_cache": 4}),
+        ("another width", None, 4, ["conv_dim", "128, the hidden_size"], {"conv_dim": 64}),
+        ("no heads of keys", None, 4, ["num_key_value_heads"], {"num_key_value_heads": None}),
+        ("a factor of 0", None, 4, ["block_ffn_dim_multiplier"],
+         {"block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 0}),
+        ("another factor", None, 5, ["w1.weight' is [96, 128], expected [256, 128]"],
+         {"block_auto_adjust_ff_dim": True}),
+        ("biases that are not there", None, 5, ["conv.in_proj.bias' is missing, expected [384]"],
+         {"conv_bias": True}),
+        ("no taps", without(at + "conv.weight"), 5, ["conv.conv.weight' is missing"], {}),
+        ("no first product", without(at + "in_proj.weight"), 5, ["in_proj.weight' is missing"], {}),
+        ("no last product", without(at + "out_proj.weight"), 5, ["out_proj.weight' is miss"], {}),
+        ("taps turned", changed(at + "conv.weight", turned), 5,
+         ["conv.conv.weight' is [3, 1, 128], expected [128, 1, 3]"], {}),
+        ("two thirds", changed(at + "in_proj.weight", own[at + "in_proj.weight"][:256]), 5,
+         ["in_proj.weight' is [256, 128], expected [384, 128]"], {}),
+        ("no norm of q", without("model.layers.1.self_attn.q_layernorm.weight"), 5,
+         ["q_layernorm.weight' is missing, expected [32]"], {}),
+    ):  # fmt: skip
+        checks.report(name, folder.convert(tensors=tensors, **keys).refusal(code, *words))
+    old = {"layer_types": None, "full_attn_idxs": [1], "intermediate_size": None,
+           "block_ff_dim": HIDDEN}  # fmt: skip
+    checks.report("indices of attention, as it was", folder.convert("--dtype", "fp32", **old).error)
+    wanted = reference(own)
+    error = largest_difference(folder.ingot, wanted)
+    checks.check(error < 1e-5, "they are the same model", f"{error:.1e}")
+
+
+def check_gguf_refusals(checks, ingot, tensors):
+    source = pathlib.Path(ingot.folder) / "bad.gguf"
+
+    def refusal(name, change, code, *words):
+        metadata, own = as_gguf(tensors)
+        change(metadata, own)
+        write_gguf(source, metadata, own)
+        checks.report(name, ingot.convert(source).refusal(code, *words))
+
+    heads, length = "lfm2.attention.head_count_kv", "lfm2.shortconv.l_cache"
+    set_to = lambda key, value: lambda m, _: m.update({key: value})
+    taps = "blk.2.shortconv.conv.weight"
+    refusal("heads of fewer layers", set_to(heads, [0, 2, 0]), 4, "has 3 numbers, expected 4")
+    refusal("heads of more layers", set_to(heads, [0, 2, 0, 0, 2]), 4, "has 5 numbers, expected 4")
+    refusal("heads of none", set_to(heads, [0, 0, 0, 0]), 4, "0 for all layers", "one layer of att")
+    refusal("heads that do not divide", set_to(heads, [0, 3, 0, 0]), 4, "head_count_kv", "divisor")
+    refusal("one number of heads for all", set_to(heads, 2), 5, "attn_q.weight' is missing")
+    refusal("a length of 0", set_to(length, 0), 4, "l_cache' is 0, expected 1 to 32")
+    refusal("a length beyond reason", set_to(length, 4000000000), 4, "l_cache", "1 to 32")
+    refusal("no length", lambda m, _: m.pop(length), 4, "l_cache' is missing")
+    refusal("no taps", lambda _, t: t.pop(taps), 5, "shortconv.conv.weight' is missing")
+    refusal("no last product", lambda _, t: t.pop("blk.0.shortconv.out_proj.weight"), 5,
+            "shortconv.out_proj.weight' is missing, expected [128, 128]")  # fmt: skip
+    refusal("taps turned", lambda _, t: t.update({taps: t[taps].T.copy()}), 5, "[3, 128], expected")
+    refusal("attention where a convolution is", set_to(heads, [2, 0, 0, 0]), 5, "attn_q.weight' is")
+    refusal("the norm of others", lambda _, t: t.update({"output_norm.weight": np.ones(WIDTH)
+            .astype(np.float32)}), 5, "'output_norm.weight' is not expected")  # fmt: skip
+
+
+def main():
+    args = ingot_parser(__doc__).parse_args()
+    checks = Checks("lfm2")
+    with work_folder() as work:
+        ingot = Ingot(args.ingot, work)
+        folder = Folder(ingot, random_weights(False), CONFIG)
+        source, whole = check_sources(checks, ingot, folder, "lfm2")
+        check_ways(checks, ingot, source, whole, "--context", CONTEXT, "--dtype", "fp32")
+        check_back(checks, ingot, source)
+        check_caches(checks, ingot, source)
+        check_blocks(checks, ingot, folder.tensors)
+        check_refusals(checks, folder)
+        check_gguf_refusals(checks, ingot, folder.tensors)
+        folder = Folder(ingot, random_weights(True), {**CONFIG, **MOE})
+        source, whole = check_sources(checks, ingot, folder, "lfm2moe")
+        check_ways(checks, ingot, source, whole, "--context", CONTEXT, "--dtype", "fp32")
+        bias = "model.layers.2.feed_forward.expert_bias"
+        folder.tensors.pop(bias)
+        refused = folder.convert()
+        checks.report("no bias of the choice", refused.refusal(5, "expert_bias' is missing"))
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

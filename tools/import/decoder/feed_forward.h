@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/import/decoder/feed_forward.h - the part of a layer behind attention: dense, or a mixture of
+// experts, each of which multiplies the rows of the tokens that chose it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/import/decoder/parts.h"
+
+namespace ingot::decoder {
+
+class FeedForwardParts : protected Parts {
+ public:
+  using Parts::Parts;
+
+ protected:
+  ValueId feed_forward(ValueId x, int64_t i) {
+    // A layer without a router is dense. If no layer has one, the last names what is missing.
+    const bool has_router = weights_.has(Role::kRouter, Part::kWeight, i);
+    any_router_ |= has_router;
+    const bool is_last = i + 1 == int64_t(n_.layers.size());
+    if (n_.experts.count && (has_router || (is_last && !any_router_))) return experts(x, i);
+    const int64_t hidden = n_.layers[size_t(i)].hidden;
+    ValueId y;
+    if (row_.feed_forward == FeedForward::kPlain) {
+      y = activated(linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias));
+    } else if (row_.feed_forward == FeedForward::kGatedInOne) {
+      const ValueId both = linear(x, Role::kUp, i, 2 * hidden, n_.width, kFeedForwardBias);
+      y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
+                            b_.slice(both, 1, Dim(hidden), Dim(2 * hidden))});
+    } else {
+      y = gated(x, Role::kGate, Role::kUp, i, hidden);
+    }
+    return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
+  }
+  ValueId taken(ValueId x, ValueId rows) {
+    return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});
+  }
+
+ private:
+  /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
+  struct Routing {
+    ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
+    ValueId owners = kAbsent;                // expert of each pair
+    ValueId back = kAbsent;                  // place of each pair, tokens in their order
+    ValueId shares = kAbsent;                // [T, 1, used]
+  };
+  /// The `count` first of a sort along the last dimension, and where they were.
+  std::vector<ValueId> first_of(ValueId x, const Dim& count, bool largest) {
+    return b_.emit_many(op::TopK, {x},
+                        {{attr::k, Dims{count}},
+                         {attr::axis, b_.rank(x) - 1},
+                         {attr::largest, int64_t(largest)},
+                         {attr::sorted, int64_t(1)}},
+                        2);
+  }
+  ValueId scattered(ValueId into, ValueId places, ValueId values, const char* reduction) {
+    return b_.emit(op::ScatterElements, {into, places, values},
+                   {{attr::axis, int64_t(0)}, {attr::reduction, std::string(reduction)}});
+  }
+  Routing routing(ValueId x, int64_t i) {
+    const ExpertNumbers& e = n_.experts;
+    const Dim tokens = b_.dims(x)[0], pairs = tokens * Dim(e.used);
+    const auto softmax = [&](ValueId of) {
+      return b_.emit(op::Softmax, {of}, {{attr::axis, int64_t(-1)}});
+    };
+    const bool of_chosen = row_.experts == Experts::kOfChosen,
+               of_sigmoid = row_.experts == Experts::kSigmoid;
+    const ValueId logits = linear(x, Role::kRouter, i, e.count, n_.width, kExpertBias);
+    const ValueId scores = of_sigmoid  ? b_.emit(op::Sigmoid, {logits})
+                           : of_chosen ? logits
+                                       : softmax(logits);
+    const ValueId added =
+        of_sigmoid ? weights_.bias(Role::kExpertChoice, i, e.count, e.has_choice_bias) : kAbsent;
+    const std::vector<ValueId> chosen =
+        first_of(added == kAbsent ? scores : b_.emit(op::Add, {scores, added}), Dim(e.used), true);
+    ValueId shares = of_chosen ? softmax(chosen[0]) : chosen[0];
+    if (added != kAbsent)
+      shares = b_.emit(op::GatherElements, {scores, chosen[1]}, {{attr::axis, int64_t(1)}});
+    if (e.is_normalized) {
+      ValueId sum = b_.reduce(op::ReduceSum, shares, {1}, true);
+      if (of_sigmoid) sum = b_.emit(op::Add, {sum, net_.scalar(1e-6)});
+      shares = b_.emit(op::Div, {shares, sum});
+    }
+    const ValueId owner = b_.reshape(chosen[1], {pairs});
+    const std::vector<ValueId> sorted = first_of(owner, pairs, false);
+    const ValueId order = sorted[1];
+    const ValueId none = b_.expand(whole(DType::kI64, 0), {Dim(e.count)}),
+                  one = b_.expand(whole(DType::kI64, 1), {pairs}), all = b_.counting(pairs);
+    return {
+        b_.emit(op::Div, {order, whole(DType::kI64, e.used)}),
+        b_.emit(
+            op::CumSum, {scattered(none, owner, one, "add")},
+            {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}),
+        sorted[0], scattered(all, order, all, "none"),
+        b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
+  }
+  /// `rows` of x, or all in their order, times the matrices of their experts.
+  ValueId grouped(ValueId x, ValueId rows, ValueId ends, const Matrix& matrix) {
+    if (matrix.blocks) x = quantized(x, *matrix.blocks);
+    if (rows != kAbsent) x = taken(x, rows);
+    return b_.emit(op::GroupedLinear, {x, matrix.id, ends},
+                   matrix.blocks ? typed(*matrix.blocks) : graph::Attributes());
+  }
+  ValueId experts(ValueId x, int64_t i) {
+    const ExpertNumbers& e = n_.experts;
+    const Dim tokens = b_.dims(x)[0];
+    const Routing r = routing(x, i);
+    const auto product = [&](ValueId of, ValueId rows, Role role, int64_t out, int64_t in) {
+      const ValueId y = grouped(of, rows, r.ends, weights_.experts(role, i, e.count, out, in));
+      if (!(row_.biases & kExpertBias) && !weights_.has(role, Part::kBias, i)) return y;
+      const ValueId biases = weights_.table(role, Part::kBias, i, e.count, out);
+      return b_.emit(op::Add, {y, taken(biases, r.owners)});
+    };
+    const ValueId gate = product(x, r.rows, Role::kExpertGate, e.hidden, n_.width),
+                  up = product(x, r.rows, Role::kExpertUp, e.hidden, n_.width),
+                  down = product(opened(activated(gate), up), kAbsent, Role::kExpertDown, n_.width,
+                                 e.hidden);
+    const ValueId parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(n_.width)});
+    const ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(n_.width)});
+    return e.shared_hidden ? b_.emit(op::Add, {y, shared_expert(x, i)}) : y;
+  }
+  ValueId shared_expert(ValueId x, int64_t i) {
+    const int64_t hidden = n_.experts.shared_hidden;
+    const ValueId y = linear(gated(x, Role::kSharedGate, Role::kSharedUp, i, hidden),
+                             Role::kSharedDown, i, n_.width, hidden, kNoBias);
+    if (!weights_.has(Role::kSharedRouter, Part::kWeight, i)) return y;
+    const ValueId row = b_.reshape(weights_.vector(Role::kSharedRouter, Part::kWeight, i, n_.width),
+                                   {Dim(1), Dim(n_.width)});
+    return b_.emit(op::Mul, {y, b_.emit(op::Sigmoid, {product(x, {row, std::nullopt}, kAbsent)})});
+  }
+
+  bool any_router_ = false;
+};
+
+}  // namespace ingot::decoder
