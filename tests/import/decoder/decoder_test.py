@@ -208,9 +208,10 @@ def write_safetensors(path, tensors):
 
 def folder_of(tensors):
     """Configuration and tensors, rows of q and k as halves."""
+    width = len(tensors["output_norm.weight"])
     config = {
         "model_type": "llama",
-        "hidden_size": WIDTH,
+        "hidden_size": width,
         "intermediate_size": HIDDEN,
         "num_hidden_layers": LAYERS,
         "num_attention_heads": HEADS,
@@ -240,7 +241,7 @@ def folder_of(tensors):
             continue
         _, layer, kind, _ = name.split(".")
         if kind in ("attn_q", "attn_k"):
-            halves = array.reshape(-1, WIDTH // HEADS // 2, 2, WIDTH).swapaxes(1, 2)
+            halves = array.reshape(-1, width // HEADS // 2, 2, width).swapaxes(1, 2)
             array = np.ascontiguousarray(halves.reshape(array.shape))
         out[f"model.layers.{layer}.{names[kind]}.weight"] = array
     return config, out

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/feed_forward.h - the part of a layer behind attention: dense, or a mixture of
-// experts, each of which multiplies the rows of the tokens that chose it.
+// tools/import/decoder/feed_forward.h - the part of a layer behind attention: dense, or a mixture
+// of experts, each of which multiplies the rows of the tokens that chose it.
 #pragma once
 #include <string>
 #include <vector>

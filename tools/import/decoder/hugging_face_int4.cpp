@@ -75,18 +75,24 @@ class Matrix4 {
     const std::vector<int64_t> by_output = {out_, groups_}, by_group = {groups_, out_};
     scales_.emplace(
         floats(is_compressed ? "weight_scale" : "scales", is_compressed ? by_output : by_group));
+    read_order(is_compressed ? "weight_g_idx" : "g_idx");
     if (is_compressed) {
       check_shape();
+      if (!how.has_zeros && parts_.count("weight_zero_point"))
+        refuse("it has zero points, expected none of a symmetric matrix");
+      if (how.has_zeros) zeros_.emplace(integers("weight_zero_point", {(out_ + 7) / 8, groups_}));
       return;
     }
     if (out_ % 8) refuse("it has " + std::to_string(out_) + " outputs, expected a multiple of 8");
     zeros_.emplace(integers("qzeros", {groups_, out_ / 8}));
-    check_order();
   }
 
   int64_t outputs() const { return out_; }
   int64_t inputs() const { return in_; }
-  int code(int64_t o, int64_t i) const {
+  /// Input of each column; empty: in their order.
+  const std::vector<int64_t>& order() const { return order_; }
+  int code(int64_t o, int64_t column) const {
+    const int64_t i = order_.empty() ? column : order_[size_t(column)];
     switch (how_.kind) {
       case Kind::kGptq: return four(codes_->word(i / 8 * out_ + o), i % 8);
       case Kind::kAwq: return four(codes_->word(i * (out_ / 8) + o / 8), awq_place(o % 8));
@@ -102,6 +108,8 @@ class Matrix4 {
   /// Of 4 bits too where one is added: 15 stands for 0.
   int zero(int64_t o, int64_t i) const {
     if (!zeros_) return 8;
+    if (how_.kind == Kind::kCompressed)
+      return four(zeros_->word(o / 8 * groups_ + i / group_), o % 8);
     const uint32_t word = zeros_->word(i / group_ * (out_ / 8) + o / 8);
     const int stored = four(word, how_.kind == Kind::kAwq ? awq_place(o % 8) : o % 8);
     return (stored + how_.added_zero) & 15;
@@ -158,7 +166,6 @@ class Matrix4 {
   }
   /// Rows that are filled up would have another length.
   void check_shape() const {
-    if (parts_.count("weight_zero_point")) refuse("it has zero points, expected none");
     const auto found = parts_.find("weight_shape");
     if (found == parts_.end()) return;
     const Tensor& shape = *found->second;
@@ -170,25 +177,42 @@ class Matrix4 {
              std::to_string(numbers.long_word(1)) + "], its codes are [" + std::to_string(out_) +
              ", " + std::to_string(in_) + "]");
   }
-  /// Groups of neighbors, which is what blocks can hold.
-  void check_order() const {
-    if (!parts_.count("g_idx")) {
-      if (how_.has_order) refuse("its g_idx is missing, which desc_act asks for");
+  /// Columns sorted by their groups, which are then of neighbors, as blocks have them.
+  void read_order(const char* which) {
+    if (!parts_.count(which)) {
+      if (how_.has_order)
+        refuse(std::string("its ") + which + " is missing, which " +
+               (how_.kind == Kind::kCompressed ? "actorder" : "desc_act") + " asks for");
       return;
     }
-    const Reader groups(integers("g_idx", {in_}));
-    for (int64_t i = 0; i < in_; i++)
-      if (int64_t(groups.word(i)) != i / group_)
-        graph::fail_unsupported(file_, "'" + name_ +
-                                           "' has its inputs in groups by activation "
-                                           "(desc_act), which is not built; take a model without, "
-                                           "or a GGUF file");
+    const Reader groups(integers(which, {in_}));
+    std::vector<int64_t> ends(size_t(groups_), 0);  // inputs of each group, then where they end
+    bool are_neighbors = true;
+    for (int64_t i = 0; i < in_; i++) {
+      const int64_t g = groups.word(i);
+      if (g >= groups_)
+        refuse(std::string("its ") + which + " has the group " + std::to_string(int32_t(g)) +
+               " for input " + std::to_string(i) + ", expected 0 to " +
+               std::to_string(groups_ - 1));
+      ends[size_t(g)]++;
+      are_neighbors &= g == i / group_;
+    }
+    if (are_neighbors) return;
+    for (int64_t g = 0; g < groups_; g++) {
+      if (ends[size_t(g)] != group_)
+        refuse(std::string("its ") + which + " has " + std::to_string(ends[size_t(g)]) +
+               " inputs in group " + std::to_string(g) + ", expected " + std::to_string(group_));
+      ends[size_t(g)] = g * group_;
+    }
+    order_.resize(size_t(in_));
+    for (int64_t i = 0; i < in_; i++) order_[size_t(ends[groups.word(i)]++)] = i;
   }
 
   const PackedInt4& how_;
   const std::string &name_, &file_;
   const PackedParts& parts_;
   int64_t out_ = 0, in_ = 0, group_ = 0, groups_ = 0;
+  std::vector<int64_t> order_;
   std::optional<Reader> codes_, scales_, zeros_;
 };
 
@@ -224,14 +248,15 @@ PackedInt4 read_compressed(const nlohmann::json& json, const std::string& file) 
   if (const nlohmann::json* other = how.find("sparsity_config"); other && !other->empty())
     if (!other->is_object() || other->value("format", nlohmann::json()) != "dense")
       how.refuse("sparsity_config", "none, or the format dense");
-  if (!own.flag("symmetric", true)) own.refuse("symmetric", "true");
   // "weight" and "static" order weights before they are cut into groups, which stay neighbors
   const nlohmann::json* const order = own.find("actorder");
-  if (order && *order != false && *order != "weight" && *order != "static")
-    own.refuse("actorder", "none, weight or static");
+  const bool has_order = order && (*order == "group" || *order == "dynamic" || *order == true);
+  if (order && !has_order && *order != false && *order != "weight" && *order != "static")
+    own.refuse("actorder", "none, weight, static, group or dynamic");
   const std::string strategy = own.text("strategy", "group");
   if (strategy != "group" && strategy != "channel") own.refuse("strategy", "group or channel");
   PackedInt4 made{Kind::kCompressed};
+  made.has_zeros = !own.flag("symmetric", true), made.has_order = has_order;
   if (strategy == "group") made.group = own.integer("group_size", 0, 1, 1 << 24);
   if (strategy == "group" && made.group == 0) own.refuse("group_size", "a number");
   return made;
@@ -275,9 +300,10 @@ std::optional<PackedInt4> read_packed_int4(const nlohmann::json& config, const s
 
 std::optional<std::pair<std::string, std::string>> packed_part(const PackedInt4& how,
                                                                const std::string& tensor) {
-  static constexpr const char* kParts[] = {"qweight", "qzeros", "scales", "g_idx"};
-  static constexpr const char* kCompressedParts[] = {"weight_packed", "weight_scale",
-                                                     "weight_shape", "weight_zero_point"};
+  static const std::vector<const char*> kParts = {"qweight", "qzeros", "scales", "g_idx"},
+                                        kCompressedParts = {"weight_packed", "weight_scale",
+                                                            "weight_shape", "weight_zero_point",
+                                                            "weight_g_idx"};
   const size_t dot = tensor.rfind('.');
   if (dot == std::string::npos || how.kind == PackedInt4::Kind::kMxfp4) return std::nullopt;
   const std::string last = tensor.substr(dot + 1);
@@ -326,7 +352,8 @@ SourceTensor unpack_int4(const PackedInt4& how, const std::string& name, const P
           {matrix.outputs(), matrix.inputs()},
           block,
           ElementType::kF32,
-          {made, made->data(), bytes}};
+          {made, made->data(), bytes},
+          matrix.order()};
 }
 
 }  // namespace ingot::decoder

@@ -2,7 +2,8 @@
 // tools/import/decoder/hugging_face_int4.h - matrices of 4 bits in folders of Hugging Face, as
 // GPTQ, AWQ and compressed-tensors write them: int32 words of eight codes, a scale and a zero for
 // each group of inputs. They become blocks of GGUF: Q4_0 where every zero is 8, else Q4_1, whose
-// minimum -scale * zero is rounded to f16.
+// minimum -scale * zero is rounded to f16. Where groups are not of neighbors (desc_act, actorder),
+// columns are sorted by their groups, and SourceTensor::inputs has their order.
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,15 +18,17 @@ namespace ingot::decoder {
 /// What config.json says of how codes are packed.
 struct PackedInt4 {
   enum class Kind : uint8_t {
-    kGptq,        // qweight [in / 8, out], qzeros [groups, out / 8], scales [groups, out]
-    kAwq,         // qweight [in, out / 8], the others alike; outputs of a word are interleaved
-    kMxfp4,       // experts alone: hugging_face_experts.h
-    kCompressed,  // weight_packed [out, in / 8], weight_scale [out, groups], zeros are 8
+    kGptq,   // qweight [in / 8, out], qzeros [groups, out / 8], scales [groups, out]
+    kAwq,    // qweight [in, out / 8], the others alike; outputs of a word are interleaved
+    kMxfp4,  // experts alone: hugging_face_experts.h
+    // weight_packed [out, in / 8], weight_scale [out, groups], weight_zero_point [out / 8, groups]
+    kCompressed,
   };
   Kind kind;
   int64_t group = 0;       // inputs with one scale; 0: all
   int added_zero = 0;      // to the zeros that are stored
   bool has_order = false;  // inputs are in groups by activation, as g_idx says
+  bool has_zeros = true;   // of kCompressed: else all are 8
 };
 /// None where weights are plain. @throws graph::ConversionError kUnsupported
 std::optional<PackedInt4> read_packed_int4(const nlohmann::json& config, const std::string& file);

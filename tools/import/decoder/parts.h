@@ -59,6 +59,7 @@ class Parts {
     return known->second;
   }
   ValueId product(ValueId x, const Matrix& matrix, ValueId bias) {
+    if (matrix.inputs != kAbsent) x = reordered(x, matrix.inputs);
     if (matrix.blocks) {
       std::vector<ValueId> operands = {quantized(x, *matrix.blocks), matrix.id};
       if (bias != kAbsent) operands.push_back(bias);
@@ -120,7 +121,15 @@ class Parts {
   Weights weights_;
 
  private:
+  /// Columns of x in the order of a matrix's inputs, once for all that have the same.
+  ValueId reordered(ValueId x, ValueId inputs) {
+    const auto [known, is_new] = reordered_.try_emplace({x, inputs}, kAbsent);
+    if (is_new) known->second = b_.emit(op::Gather, {x, inputs}, {{attr::axis, b_.rank(x) - 1}});
+    return known->second;
+  }
+
   std::map<std::pair<ValueId, BlockType>, ValueId> quantized_;
+  std::map<std::pair<ValueId, ValueId>, ValueId> reordered_;
 };
 
 }  // namespace ingot::decoder

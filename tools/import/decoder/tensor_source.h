@@ -61,6 +61,7 @@ struct SourceTensor {
   const checkpoint::GgufBlock* block = nullptr;  // null: plain elements
   checkpoint::ElementType element = checkpoint::ElementType::kF32;
   checkpoint::Bytes bytes;
+  std::vector<int64_t> inputs = {};  // that each column is for; empty: in their order
   const char* type_name() const { return block ? block->name : element_name(element); }
 };
 

@@ -27,6 +27,7 @@ namespace ingot::decoder {
 struct Matrix {
   graph::ValueId id = graph::kAbsent;
   std::optional<BlockType> blocks;
+  graph::ValueId inputs = graph::kAbsent;  // i64 [columns]: that each is for; else in their order
 };
 
 /// Tensors of a source as constants of the graph. What does not fit is gathered.
@@ -56,9 +57,10 @@ class Weights {
                                        quantizer_.blocks(role, *type, {tensor}, columns, order)),
                             type};
     const std::optional<BlockType> blocks = blocks_of(tensor, columns);
+    if (role < Role::kAttentionNorm && role != Role::kHead) refuse_order(tensor);
     return made_[name] = {blocks ? raw(tensor, *blocks, {rows, columns}, order)
                                  : constant(tensor, {rows, columns}, order),
-                          blocks};
+                          blocks, order_of(tensor)};
   }
   /// The same matrix of every expert, which some sources have in a tensor each.
   Matrix experts(Role role, int64_t layer, int64_t count, int64_t rows, int64_t columns) {
@@ -76,6 +78,7 @@ class Weights {
     std::vector<SourceTensor> each;
     for (int64_t e = 0; e < count; e++) {
       each.push_back(fetch(source_.expert_name(role, layer, e), {rows, columns}));
+      refuse_order(each.back());
       if (!each.back().bytes.data) return {zeros(dims), std::nullopt};
     }
     const std::string name = source_.name(role, Part::kWeight, layer);
@@ -185,6 +188,21 @@ class Weights {
   }
 
  private:
+  void refuse_order(const SourceTensor& tensor) const {
+    if (!tensor.inputs.empty())
+      graph::fail_unsupported(
+          source_.file(), "'" + tensor.name +
+                              "' has its inputs in groups by activation (desc_act, g_idx), which "
+                              "is known of dense products alone; take a model without, or a GGUF "
+                              "file");
+  }
+  /// One constant for all matrices that have the same.
+  graph::ValueId order_of(const SourceTensor& tensor) {
+    if (tensor.inputs.empty()) return graph::kAbsent;
+    const auto [known, is_new] = orders_.try_emplace(tensor.inputs, graph::kAbsent);
+    if (is_new) known->second = b_.integers(tensor.inputs);
+    return known->second;
+  }
   /// Without bytes where it is missing or has other dims.
   SourceTensor fetch(const std::string& name, const std::vector<int64_t>& dims) {
     used_.insert(name);
@@ -265,6 +283,7 @@ class Weights {
   const bool keep_blocks_, keep_halves_;
   Quantizer quantizer_;
   std::map<std::string, Matrix> made_;
+  std::map<std::vector<int64_t>, graph::ValueId> orders_;
   std::set<std::string> used_;
   std::vector<std::string> wrong_;
   std::vector<std::pair<std::string, std::string>> missing_;  // names, and what is said
