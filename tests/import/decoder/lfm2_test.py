@@ -33,7 +33,7 @@ from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # n
 
 WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, EXPERTS, USED, LENGTH = 128, 4, 2, 32, 96, 5, 2, 3
 LAYERS = ("conv", "full_attention", "conv", "conv")
-BASE, BACK = 1e6, 15  # tokens that a conversation goes back
+BASE, BACK = 50000.0, 15  # tokens that a conversation goes back
 RUNS = [9, 1, 1, 1, 7, 1]
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
 CONFIG = {
@@ -384,12 +384,14 @@ def check_refusals(checks, folder):
          ["conv.conv.weight' is [3, 1, 128], expected [128, 1, 3]"], {}),
         ("two thirds", changed(at + "in_proj.weight", own[at + "in_proj.weight"][:256]), 5,
          ["in_proj.weight' is [256, 128], expected [384, 128]"], {}),
+        ("a head that is missing", None, 5, ["lm_head.weight"], {"tie_embedding": False}),
         ("no norm of q", without("model.layers.1.self_attn.q_layernorm.weight"), 5,
          ["q_layernorm.weight' is missing, expected [32]"], {}),
     ):  # fmt: skip
         checks.report(name, folder.convert(tensors=tensors, **keys).refusal(code, *words))
     old = {"layer_types": None, "full_attn_idxs": [1], "intermediate_size": None,
-           "block_ff_dim": HIDDEN}  # fmt: skip
+           "block_ff_dim": HIDDEN, "rope_theta": None, "theta": BASE,
+           "tie_word_embeddings": None, "tie_embedding": True}  # fmt: skip
     checks.report("indices of attention, as it was", folder.convert("--dtype", "fp32", **old).error)
     wanted = reference(own)
     error = largest_difference(folder.ingot, wanted)

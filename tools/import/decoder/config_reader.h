@@ -67,6 +67,7 @@ inline constexpr const char* kNoEffect[] = {"_name_or_path",
                                             "use_bias",
                                             "use_qkv_bias",
                                             "attention_out_bias",
+                                            "tie_embedding",
                                             "tie_word_embeddings",
                                             "norm_type",
                                             "vocab_size"};

@@ -197,8 +197,12 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                     checkpoint::read_checkpoint(weights),
                                     read_packed_int4(config, file.path));
     numbers.vocabulary = vocabulary_of(config, tensors);
-    const auto tied = config.find("tie_word_embeddings");
-    if (numbers.pooling == Pooling::kNone && tied != config.end() && *tied == false &&
+    const auto is_untied = [&](const char* key) {
+      const auto tied = config.find(key);
+      return tied != config.end() && *tied == false;
+    };
+    if (numbers.pooling == Pooling::kNone &&
+        (is_untied("tie_word_embeddings") || is_untied("tie_embedding")) &&
         !tensors.has(tensors.name(Role::kHead, Part::kWeight, 0)))
       graph::fail_mismatch(file.path, "its head is not tied and '" +
                                           tensors.name(Role::kHead, Part::kWeight, 0) +

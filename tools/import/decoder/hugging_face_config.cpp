@@ -157,7 +157,8 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
 }
 
 void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
-  n->rope.base = config.number("rope_theta", n->row->has_convolutions ? 1e6 : 10000);
+  n->rope.base = n->row->has_convolutions ? config.number("theta", config.number("rope_theta", 1e6))
+                                          : config.number("rope_theta", 10000);
   n->rope.width = n->key_width;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
