@@ -70,6 +70,9 @@ def randomize(network, shape, seed):
                 module.momentum = None  # the mean of what it sees
         images = torch.randn((2, *shape[1:]), generator=generator)
         network.train()(images)
+        for name, tensor in network.named_buffers():
+            if name.endswith("running_var"):  # of one pixel an image: next to nothing
+                tensor.clamp_(min=0.1)
 
 
 class First:
