@@ -26,7 +26,7 @@ class DefaultFloatState {
 #elif defined(__arm__) && defined(__ARM_FP)
   DefaultFloatState() {
     asm volatile("vmrs %0, fpscr" : "=r"(saved_) : : "memory");
-    set(0);
+    set(kDefault);
   }
   ~DefaultFloatState() { set(saved_); }
 #elif defined(__riscv_flen)
@@ -51,6 +51,12 @@ class DefaultFloatState {
   static void set(uint64_t state) { asm volatile("msr fpcr, %0" : : "r"(state) : "memory"); }
   uint64_t saved_;
 #elif defined(__arm__) && defined(__ARM_FP)
+#if defined(__ARM_FEATURE_MVE)
+  // LTPSIZE of 4: no loop has a tail. With another a loop without one faults on Helium.
+  static constexpr uint32_t kDefault = 4u << 16;
+#else
+  static constexpr uint32_t kDefault = 0;
+#endif
   static void set(uint32_t state) { asm volatile("vmsr fpscr, %0" : : "r"(state) : "memory"); }
   uint32_t saved_;
 #elif defined(__riscv_flen)
