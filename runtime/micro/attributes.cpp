@@ -17,7 +17,8 @@ constexpr uint8_t kMaxConvMethod = 3, kMaxChannelLayout = 1, kMaxPoolKind = 3, k
                   kMaxNormKind = 3, kMaxCausalMask = 2, kMaxEmptyRows = 2, kMaxGridMode = 2,
                   kMaxGridPadding = 2, kMaxRoiMode = 1, kMaxTreeAggregate = 2,
                   kMaxQuantizeRounding = 1, kMaxRequantMode = 6, kMaxQuantizedFunction = 2,
-                  kMaxDynamicRange = 2, kMaxFftKind = 3, kMaxRandomKind = 1, kMaxBlockType = 14;
+                  kMaxDynamicRange = 2, kMaxFftKind = 3, kMaxRandomKind = 1, kMaxBlockType = 14,
+                  kMaxScatterReduction = 4;
 
 template <class Member>
 constexpr AttributeField::Form form_of() {
@@ -114,6 +115,17 @@ bool read_Slice_attributes(FlatReader* reader, uint32_t table, void* to) {
     t->steps[i] = int64_t(reader->load64(steps.at + i * kNumberBytes));
     if (t->starts[i] < 0) return false;  // an expression of dimensions
   }
+  return true;
+}
+
+bool read_Transpose_attributes(FlatReader* reader, uint32_t table, void* to) {
+  static_assert(sizeof(TransposeAttributes) <= kAttributeRoom, "fits the room");
+  constexpr uint32_t kPerm = 0;
+  auto* const t = new (to) TransposeAttributes();
+  const FlatVector perm = reader->vector(table, kPerm, 1);
+  if (perm.count > uint32_t(kMaxRank)) return false;
+  t->rank = perm.count;
+  for (uint32_t i = 0; i < perm.count; i++) t->perm[i] = reader->load8(perm.at + i);
   return true;
 }
 

@@ -20,9 +20,10 @@ using ReadAttributes = bool (*)(FlatReader* reader, uint32_t table, void* to);
   bool read_##op##_attributes(FlatReader* reader, uint32_t table, void* to);
 #include "runtime/micro/attributes.def"
 /// Operators with vectors of steps or numbers, whose readers are written out.
-#define INGOT_WRITTEN_READERS(ROW) ROW(Elementwise) ROW(Slice)
+#define INGOT_WRITTEN_READERS(ROW) ROW(Elementwise) ROW(Slice) ROW(Transpose)
 bool read_Elementwise_attributes(FlatReader* reader, uint32_t table, void* to);
 bool read_Slice_attributes(FlatReader* reader, uint32_t table, void* to);
+bool read_Transpose_attributes(FlatReader* reader, uint32_t table, void* to);
 
 /// One field of the schema's table: where it goes in the struct, and what it may be.
 struct AttributeField {

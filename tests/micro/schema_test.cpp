@@ -115,4 +115,9 @@ TEST_CASE("attributes: defaults, every field, and enums that are not known, as r
   chain.compute = ComputeType::kI64, chain.step_count = 3;
   chain.steps[1] = {ElementwiseOp::kBitwiseXor, 1, 254, 3, 128.0f, -2.5f};
   compare_readers<ElementwiseAttributes>(chain, read_Elementwise_attributes);
+  TransposeAttributes transpose;
+  compare_readers<TransposeAttributes>(transpose, read_Transpose_attributes);
+  transpose.rank = 4;
+  for (uint8_t i = 0; i < 4; i++) transpose.perm[i] = uint8_t(3 - i);
+  compare_readers<TransposeAttributes>(transpose, read_Transpose_attributes);
 }
