@@ -98,6 +98,8 @@ dev_show() {
     firmware) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       need_riscv
       python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --count "${@:2}" ;;
+    story) dev_build_gcc >/dev/null; need_packages "firmware on emulated boards" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
+      python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --count "${@:2}" ;;
     stack) dev_build_gcc >/dev/null; need_packages "the figure" gcc-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm make
       python3 tests/figures/micro_stack.py --ingot build/gcc/bin/ingot --work build/stack --chain "${@:2}" ;;
     ptxas | cuda-sizes | cuda-loops)
@@ -328,6 +330,8 @@ Microcontrollers
   firmware          MLPerf Tiny's networks, the wake word and a network of floats on emulated boards from
                     Cortex-M0 to M55 and RV32, every byte as on the host; instructions on a Cortex-M4 beside
                     the published cycles
+  story             what language models answer on an emulated Cortex-M7 and M55, token for token as on the
+                    host: a small one that is made here, the 260K model of TinyStories; instructions a token
   stack [--board NAME]  the deepest stack of a microcontroller's core, function by function, beside what a
                     painted stack lost
 

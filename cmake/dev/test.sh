@@ -262,7 +262,7 @@ stage_shared_models() {
   return $failed
 }
 
-# A published network on a bare board, MLPerf Tiny's in a project, their figures.
+# A published network on a bare board, MLPerf Tiny's in a project, their figures; a published language model's answer.
 stage_shared_boards() {
   need_shared || return 0
   need_ingot
@@ -272,6 +272,7 @@ stage_shared_boards() {
   need_riscv
   python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards_tiny --boards mps2-an386,riscv32-virt \
     --networks str_ww_ref_model || failed=1
+  python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --part shared || failed=1
   python3 tests/figures/binary_sizes.py --part shared --ingot build/gcc/bin/ingot --work build/sizes_shared || failed=1
   return $failed
 }
@@ -346,7 +347,8 @@ stage_firmware() {
   need_riscv
   # projects as `ingot firmware` writes them; all boards and networks: ./dev show firmware
   python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
-    --networks digits,digits_f32,stream,svdf,alexa
+    --networks digits,digits_f32,stream,svdf,alexa || return 1
+  python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --part own
 }
 
 stage_nodes() {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - opens each model of models.h in its part of the arena, feeds it the inputs that were
-   written beside it, and compares the outputs with those of the host, byte for byte. Replace the
-   loop over models by what your device does: fill the inputs, run, read the outputs. A model with
-   state stays open; ingot_micro_reset_state() starts it over. */
+   written beside it, and compares the outputs with those of the host, byte for byte; of a language
+   model that answers, token for token. Replace the loop over models by what your device does: fill
+   the inputs, run, read the outputs. A model with state stays open; ingot_micro_reset_state()
+   starts it over. */
 #include <string.h>
 
 #include "ingot/micro.h"
@@ -39,6 +40,34 @@ static int fail(const char* model, const char* what, const ingot_micro_error* er
   return 1;
 }
 
+static int report(const firmware_model* m, const ingot_micro* model, const char* what,
+                  uint32_t equal, uint32_t all, uint32_t ticks) {
+  board_print(m->name);
+  print_number(": ", equal);
+  print_number(" of ", all);
+  board_print(what);
+  print_number(" as on the host; arena ", ingot_micro_arena_bytes(model));
+  print_number(" bytes, object ", sizeof *model);
+  print_number(" bytes, ticks ", ticks);
+  board_print("\n");
+  return equal != all;
+}
+
+#ifdef FIRMWARE_ANSWERS
+int32_t answer_prompt(const ingot_micro* model, const firmware_answer* answer, uint32_t* tokens,
+                      uint32_t* equal, uint32_t* ticks, ingot_micro_error* error); /* answer.c */
+
+static int run_answer(const firmware_model* m, const ingot_micro* model) {
+  ingot_micro_error error;
+  uint32_t tokens, equal, ticks;
+  if (answer_prompt(model, m->answer, &tokens, &equal, &ticks, &error))
+    return fail(m->name, "run", &error);
+  /* the host's answer may be the longer one */
+  return report(m, model, " tokens", equal,
+                tokens > m->answer->id_count ? tokens : m->answer->id_count, ticks);
+}
+#endif
+
 static int run_model(const firmware_model* m) {
   ingot_micro model;
   ingot_micro_error error;
@@ -48,6 +77,9 @@ static int run_model(const firmware_model* m) {
   if (ingot_micro_open(&model, m->image, m->image_bytes, ingot_micro_table(), arena + m->arena_at,
                        m->arena_bytes, INGOT_MICRO_CHECK_WEIGHTS, &error))
     return fail(m->name, "open", &error);
+#ifdef FIRMWARE_ANSWERS
+  if (m->answer) return run_answer(m, &model);
+#endif
   for (run = 0; run < m->runs; run++) {
     for (i = 0; ingot_micro_input(&model, i, &tensor) == 0; i++) {
       memcpy(tensor.data, input, tensor.bytes);
@@ -63,14 +95,7 @@ static int run_model(const firmware_model* m) {
       bytes += tensor.bytes;
     }
   }
-  board_print(m->name);
-  print_number(": ", equal);
-  print_number(" of ", bytes);
-  print_number(" bytes as on the host; arena ", ingot_micro_arena_bytes(&model));
-  print_number(" bytes, object ", sizeof model);
-  print_number(" bytes, ticks ", ticks);
-  board_print("\n");
-  return equal != bytes;
+  return report(m, &model, " bytes", equal, bytes, ticks);
 }
 
 int main(void) {

@@ -150,11 +150,11 @@ def check_on_board(ingot, work, board, files, program):
     return tuple(map(int, counts.groups())) if counts else (0, 1)
 
 
-def build(ingot, folder, board, files, program=None):
+def build(ingot, folder, board, files, program=None, options=()):
     """The image; @throws Refused with the line of a board that is too small. `program`: in the
     place of the project's main.c."""
     shutil.rmtree(folder, ignore_errors=True)
-    made = run(ingot, "firmware", *files, "-o", folder, "--board", board)
+    made = run(ingot, "firmware", *files, "-o", folder, "--board", board, *options)
     if made.returncode == 7:
         raise Refused(made.stderr.strip().splitlines()[-1])
     made.succeeded()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/session/generation.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/api/translate_text.h"
@@ -20,7 +21,9 @@ Generator create_generator(Engine* engine, SessionSettings settings, const Text*
   for (const char* input : {"tokens", "position"})
     if (ingot_model_find_input(model, input) < 0) refuse(std::string("no input '") + input + "'");
   settings.flags |= INGOT_REBINDABLE;
-  engine->bind_dims({{"T", 1}});
+  const std::vector<std::string> symbols = engine->symbol_names();
+  if (std::find(symbols.begin(), symbols.end(), "T") != symbols.end())  // else it is a number
+    engine->bind_dims({{"T", 1}});
   engine->create_session(settings);
   auto generator = Generator::create(engine->session(), text);
   if (!generator) refuse(generator.error().text());

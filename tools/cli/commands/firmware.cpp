@@ -18,6 +18,7 @@ constexpr uint64_t kLeastStackBytes = 2560;
 struct FirmwareArguments {
   std::vector<std::string> files;
   ConvertArguments conversion;
+  AnswerArguments answer;
   std::string output, board = "mps2-an386", stack = "6144", cpu, flash, ram;
 };
 
@@ -33,6 +34,11 @@ uint32_t stack_bytes(const FirmwareArguments& a) {
 
 int write_firmware(const FirmwareArguments& a) {
   firmware::Project project;
+  a.answer.check();
+  if (a.answer.is_asked() && a.files.size() != 1)
+    host::fail(host::Exit::kUsage, "--generate: expected one model, found " +
+                                       std::to_string(a.files.size()) +
+                                       "; write a project of each");
   const bool is_custom = !a.cpu.empty() || !a.flash.empty() || !a.ram.empty();
   if (is_custom && (a.cpu.empty() || a.flash.empty() || a.ram.empty()))
     host::fail(host::Exit::kUsage, "--cpu, --flash and --ram: expected all three, or --board");
@@ -44,7 +50,7 @@ int write_firmware(const FirmwareArguments& a) {
   project.stack_bytes = stack_bytes(a);
   std::set<std::string> names;
   for (const std::string& file : a.files)
-    project.models.push_back(firmware_model(file, a.conversion, &names));
+    project.models.push_back(firmware_model(file, a.conversion, &names, a.answer));
   const size_t files = firmware::write_project(project, a.output);
   const firmware::ProjectNeeds needs = firmware::needs_of(project);
   std::printf("%s: %zu files for %s; RAM %llu of %u bytes (arena and stack)\n", a.output.c_str(),
@@ -62,7 +68,9 @@ void add_firmware(CLI::App& app, Action* chosen) {
                   "  ingot firmware kws.ingot -o kws_m4 --board mps2-an386\n"
                   "  ingot firmware kws.tflite vww.tflite -o both && make -C both run\n"
                   "  ingot firmware vww.tflite -o small --board netduinoplus2 --min-ram\n"
-                  "  ingot firmware kws.tflite -o mine --cpu cortex-m4 --flash 512K --ram 96K",
+                  "  ingot firmware kws.tflite -o mine --cpu cortex-m4 --flash 512K --ram 96K\n"
+                  "  ingot firmware stories260K.bin -o story --board mps2-an500 --context 64 "
+                  "--generate 50 --prompt 'Once'",
                   [a] { return write_firmware(*a); });
   reads_file(
       command->add_option("MODEL", a->files, "files of ingot convert --target mcu, or sources")
@@ -89,6 +97,18 @@ void add_firmware(CLI::App& app, Action* chosen) {
   command->add_option("--stack", a->stack, "bytes kept for the stack")
       ->type_name("BYTES")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--generate", a->answer.tokens,
+          "a language model answers with N tokens at most; they are compared with those of "
+          "this machine")
+      ->type_name("N");
+  command->add_option("--prompt", a->answer.prompt, "with --generate: the text before the answer")
+      ->type_name("TEXT");
+  command
+      ->add_option("--prompt-ids", a->answer.prompt_ids,
+                   "with --generate: the tokens before the answer")
+      ->type_name("ID,..");
   declare_firmware_conversion(command, &a->conversion);
 }
 

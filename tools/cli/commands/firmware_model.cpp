@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/commands/firmware_model.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <iterator>
@@ -64,7 +65,8 @@ void check_operators(const std::string& path, const ProgramView& view, bool was_
 constexpr uint32_t kStateRuns = 8;
 
 /// What the device will say when it opens the image, asked here.
-uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& image) {
+uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& image,
+                       bool was_converted) {
   constexpr size_t kAmple = size_t{1} << 28;
   const AlignedBlock arena(kAmple), copy(image.size());
   std::copy(image.begin(), image.end(), static_cast<uint8_t*>(copy.at));
@@ -152,12 +154,18 @@ std::vector<std::string> batches_of(const std::string& path) {
   return batches;
 }
 
-/// The source with a batch of one where it leaves its batch open.
-ConvertedFile converted(const std::string& source, convert::ConvertOptions options) {
+/// The source with a batch of one where it leaves its batch open, and one token in a run where it
+/// is asked for an answer.
+ConvertedFile converted(const std::string& source, convert::ConvertOptions options, bool is_asked) {
   ConvertedFile file(source, options);
   if (!file.was_converted()) return file;
-  const std::vector<std::string> batches = batches_of(file.path());
-  if (batches.empty()) return file;
+  std::vector<std::string> batches = batches_of(file.path());
+  const std::vector<std::string> symbols = Engine(file.path()).symbol_names();
+  const bool has_tokens =
+      is_asked && std::find(symbols.begin(), symbols.end(), "T") != symbols.end();
+  if (has_tokens) options.dims.push_back("T=1");
+  batches.erase(std::remove(batches.begin(), batches.end(), "T"), batches.end());
+  if (batches.empty() && !has_tokens) return file;
   for (const std::string& name : batches) {
     options.dims.push_back(name + "=1");
     note(source + ": '" + name + "' is the batch, which is 1; another: --dim " + name + "=NUMBER");
@@ -169,15 +177,16 @@ ConvertedFile converted(const std::string& source, convert::ConvertOptions optio
 
 void declare_firmware_conversion(CLI::App* command, ConvertArguments* to) {
   to->target = {"mcu"};
-  declare_convert_options(command, to, {"--dim", "--min-ram", "--max-work"},
+  declare_convert_options(command, to,
+                          {"--dim", "--min-ram", "--max-work", "--context", "--weights"},
                           "Conversion of sources");
 }
 
 firmware::ProjectModel firmware_model(const std::string& source, const ConvertArguments& conversion,
-                                      std::set<std::string>* names) {
+                                      std::set<std::string>* names, const AnswerArguments& answer) {
   convert::ConvertOptions options = convert_options_of(conversion);
   options.for_core = true;
-  const ConvertedFile file = converted(source, options);
+  const ConvertedFile file = converted(source, options, answer.is_asked());
   if (!file.was_converted() && conversion.min_ram)
     host::fail(host::Exit::kUsage,
                source +
@@ -198,8 +207,11 @@ firmware::ProjectModel firmware_model(const std::string& source, const ConvertAr
   model.kernels =
       convert::needed_kernels(view.program(), view.bound_program(), *cpu_kernels("scalar"));
   model.image = firmware::flash_image(read_all(file.path()), source);
-  model.arena_bytes = measure_arena(source, model.image);
-  make_case(file.path(), &model);
+  model.arena_bytes = measure_arena(source, model.image, file.was_converted());
+  if (answer.is_asked())
+    model.answer = make_answer(source, file.path(), answer), model.keeps_state = true;
+  else
+    make_case(file.path(), &model);
   model.source = std::filesystem::path(source).filename().string();
   const Engine engine(file.path());
   model.sha256 = read_metadata(engine).source_sha256;

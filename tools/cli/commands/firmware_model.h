@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/commands/firmware_answer.h"
 #include "tools/cli/options/convert_options.h"
 #include "tools/compile/firmware/project.h"
 
@@ -21,14 +22,15 @@ struct AlignedBlock {
   void* at;
 };
 
-/// How a source is converted for it, --dim, --min-ram and --max-work; of a file that was converted
-/// nothing of it is used. @pre `to` outlives the command
+/// How a source is converted for it; of a file that was converted nothing of it is used. @pre `to`
+/// outlives the command
 void declare_firmware_conversion(CLI::App* command, ConvertArguments* to);
 
-/// Its case is that of the file, else made; the outputs
-/// are this machine's. `names`: of the arrays so far. @throws Failure: kMismatch where an extent is
-/// open, kUnsupported where the core cannot run it.
+/// Its case is that of the file, else made, or the answer where one is asked for; the outputs are
+/// this machine's. `names`: of the arrays so far. @throws Failure: kMismatch where an extent is
+/// open, kUnsupported where the core cannot run it; those of make_answer().
 firmware::ProjectModel firmware_model(const std::string& source, const ConvertArguments& conversion,
-                                      std::set<std::string>* names);
+                                      std::set<std::string>* names,
+                                      const AnswerArguments& answer = {});
 
 }  // namespace ingot::cli

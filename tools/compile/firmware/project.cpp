@@ -20,6 +20,7 @@ constexpr uint64_t kCodeAllowance = 72 * 1024;
 constexpr uint64_t kStaticBytes = 64;  // .data and .bss besides the arena
 constexpr char kTemplate[] = "examples/firmware/";
 constexpr char kCxxHeaders[] = "examples/firmware/cxx/";
+constexpr char kAnswer[] = "examples/firmware/answer.c";
 constexpr char kCore[] = "ingot/";
 constexpr char kLicense[] = "SPDX-License-Identifier: Apache-2.0";
 
@@ -95,6 +96,11 @@ void check_board(const Project& project) {
            project.has_min_ram ? "leave --min-ram out, or " : "");
 }
 
+bool has_answer(const Project& project) {
+  return std::any_of(project.models.begin(), project.models.end(),
+                     [](const ProjectModel& model) { return model.answer.has_value(); });
+}
+
 /// "#define KWS_INPUT_0_SCALE 0.0235294122f".
 std::string quantization_of(const ProjectModel& model) {
   std::string text, prefix;
@@ -116,36 +122,47 @@ std::string quantization_of(const ProjectModel& model) {
 
 void add_models(const Project& project, host::OutputFolder* folder) {
   const std::vector<uint64_t> places = arena_places(project);
+  const bool any_answer = has_answer(project);
   std::string header =
       head_of(project, "/* ", " */\n") +
       "/* models.h - the models of this firmware and a case of each. */\n"
       "#ifndef FIRMWARE_MODELS_H\n#define FIRMWARE_MODELS_H\n#include <stddef.h>\n\n"
       "#define FIRMWARE_ARENA_BYTES " +
       std::to_string(places.back()) + "\n#define FIRMWARE_MODEL_COUNT " +
-      std::to_string(project.models.size()) +
-      "\n\n/* inputs, outputs: of `runs` runs in a row, one behind the other. arena_at, "
+      std::to_string(project.models.size()) + "\n" + (any_answer ? kAnswerDeclarations : "") +
+      "\n/* inputs, outputs: of `runs` runs in a row, one behind the other. arena_at, "
       "arena_bytes: its\n"
       "   part of an array of FIRMWARE_ARENA_BYTES; models without state take turns in one. */\n"
       "typedef struct firmware_model {\n  const char* name;\n  const unsigned char* image;\n"
       "  size_t image_bytes;\n  const unsigned char *inputs, *outputs;\n"
-      "  size_t runs, arena_at, arena_bytes;\n} firmware_model;\n";
+      "  size_t runs, arena_at, arena_bytes;\n" +
+      (any_answer ? "  const firmware_answer* answer; /* null: none */\n" : "") +
+      "} firmware_model;\n";
   for (const ProjectModel& model : project.models) header += quantization_of(model);
   std::string rows;
   for (size_t i = 0; i < project.models.size(); i++) {
     const ProjectModel& model = project.models[i];
     const std::string& n = model.name;
+    const std::string head = head_of(project, "/* ", " */\n");
     folder->add("models/" + n + ".c",
-                head_of(project, "/* ", " */\n") + "/* " + n +
+                head + "/* " + n +
                     ": an .ingot file as it lies in flash, and a case.\n   Made of " +
                     origin_of(model) + " */\n#include \"models.h\"\n\n" +
                     array_source(n + "_image", model.image) +
-                    array_source(n + "_inputs", model.inputs) +
-                    array_source(n + "_outputs", model.outputs));
-    header +=
-        "extern const unsigned char " + n + "_image[], " + n + "_inputs[], " + n + "_outputs[];\n";
+                    (model.answer ? answer_source(n, *model.answer)
+                                  : array_source(n + "_inputs", model.inputs) +
+                                        array_source(n + "_outputs", model.outputs)));
+    if (model.answer && !model.answer->pieces.empty())
+      folder->add("models/" + n + "_pieces.c", head + "/* " + n + ": the text of each token. */\n" +
+                                                   pieces_source(n, model.answer->pieces));
+    header += "extern const unsigned char " + n + "_image[]" +
+              (model.answer ? ";\nextern const firmware_answer " + n + "_answer;\n"
+                            : ", " + n + "_inputs[], " + n + "_outputs[];\n");
     rows += "    {\"" + n + "\", " + n + "_image, " + std::to_string(model.image.size()) + ", " +
-            n + "_inputs, " + n + "_outputs, " + std::to_string(model.runs) + ", " +
-            std::to_string(places[i]) + ", " + std::to_string(model.arena_bytes) + "},\n";
+            (model.answer ? "0, 0, " : n + "_inputs, " + n + "_outputs, ") +
+            std::to_string(model.runs) + ", " + std::to_string(places[i]) + ", " +
+            std::to_string(model.arena_bytes) +
+            (model.answer ? ", &" + n + "_answer" : std::string(any_answer ? ", 0" : "")) + "},\n";
   }
   folder->add("models.h", header + "extern const firmware_model firmware_models[];\n#endif\n");
   folder->add("models/list.c", head_of(project, "/* ", " */\n") +
@@ -222,7 +239,8 @@ ProjectNeeds needs_of(const Project& project) {
   needs.ram_bytes = arena_places(project).back() + project.stack_bytes + kStaticBytes;
   needs.flash_bytes = kCodeAllowance;
   for (const ProjectModel& model : project.models)
-    needs.flash_bytes += model.image.size() + model.inputs.size() + model.outputs.size();
+    needs.flash_bytes += model.image.size() + model.inputs.size() + model.outputs.size() +
+                         (model.answer ? answer_bytes(*model.answer) : 0);
   return needs;
 }
 
@@ -240,7 +258,7 @@ size_t write_project(const Project& project, const std::string& path) {
   std::vector<std::string> roots = {"runtime/base/sha256_x86.cpp"};  // no header has its name
   for (const SourceFile& file : source_files()) {
     const std::string source = file.path;
-    if (source.rfind(kTemplate, 0) == 0 &&
+    if (source.rfind(kTemplate, 0) == 0 && (source != kAnswer || has_answer(project)) &&
         (source.rfind(kCxxHeaders, 0) != 0 || lacks_cxx_headers(*project.board)))
       folder.add(source.substr(sizeof kTemplate - 1), file.text());
     const std::string kMicro = "runtime/micro/";

@@ -5,9 +5,11 @@
 //          the folder cannot be written; kUsage: the folder is there already.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/compile/firmware/answer.h"
 #include "tools/compile/firmware/board.h"
 
 namespace ingot::firmware {
@@ -28,7 +30,8 @@ struct ProjectModel {
   uint32_t runs = 1;            // of the example
   std::vector<uint8_t> inputs;  // of these runs, one behind the other
   std::vector<uint8_t> outputs;
-  std::vector<std::string> kernels;  // names of rows
+  std::optional<ProjectAnswer> answer;  // in the place of the example
+  std::vector<std::string> kernels;     // names of rows
   std::vector<PortQuantization> quantization;
 };
 

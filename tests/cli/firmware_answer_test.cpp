@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// ingot firmware --generate: what it writes of a language model, and what it refuses before
+// anything is written. Its answers on boards: tests/firmware/story.py.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/cli/command_line.h"
+#include "tests/import/decoder/gguf_source.h"
+
+using namespace cli_test;
+
+namespace {
+
+/// Of 10 tokens, without a tokenizer.
+std::string decoder(const Folder& folder) {
+  ingot::test::gguf::Source source = ingot::test::gguf::llama();
+  source.is_random = true;
+  const std::string path = folder / "decoder.gguf";
+  spill(path, source.bytes());
+  return path;
+}
+
+void refuses(const Folder& folder, std::vector<std::string> arguments, int exit,
+             const std::vector<std::string>& says) {
+  const std::string project = folder / "refused";
+  arguments.insert(arguments.begin(), "firmware");
+  arguments.insert(arguments.end(), {"-o", project});
+  const Ran ran = run(arguments);
+  CAPTURE(ran.err);
+  CHECK(ran.exit == exit);
+  CHECK(is_one_error_line(ran.err));
+  for (const std::string& part : says) CHECK_MESSAGE(has(ran.err, part), part);
+  CHECK_FALSE(std::filesystem::exists(project));
+}
+
+}  // namespace
+
+TEST_CASE("firmware --generate: prompt, answer and ports of a language model are in the project") {
+  const Folder folder;
+  const std::string model = decoder(folder), project = folder / "project";
+  const Ran ran = run({"firmware", model, "-o", project, "--context", "16", "--generate", "5",
+                       "--prompt-ids", "3,1,4"});
+  INFO(ran.err);
+  REQUIRE(ran.exit == 0);
+  const std::string source = slurp(project + "/models/decoder.c");
+  CHECK(has(source, "decoder_prompt[3] = {\n    3, 1, 4,\n};"));
+  CHECK(has(source, "int32_t decoder_ids[5] = {"));
+  CHECK(has(source, "    3, 5, 0, 5, 0, 0, 0, 0,\n"));  // counts; no pieces
+  CHECK_FALSE(has(source, "decoder_inputs"));
+  CHECK(has(slurp(project + "/models.h"), "#define FIRMWARE_ANSWERS 1"));
+  CHECK(has(slurp(project + "/models/list.c"), ", &decoder_answer}"));
+  CHECK(has(slurp(project + "/answer.c"), "find_largest"));
+  CHECK(has(slurp(project + "/kernels.cpp"), "read_ScatterNd_attributes"));
+  CHECK_FALSE(std::filesystem::exists(project + "/models/decoder_pieces.c"));
+  // without the option it is a model with state as others are, and nothing of an answer is there
+  const std::string plain = folder / "plain";
+  REQUIRE(run({"firmware", model, "-o", plain, "--context", "16", "--dim", "T=1"}).exit == 0);
+  CHECK(has(slurp(plain + "/models/list.c"), "decoder_outputs, 8, "));
+  CHECK_FALSE(has(slurp(plain + "/models.h"), "answer"));
+  CHECK_FALSE(std::filesystem::exists(plain + "/answer.c"));
+}
+
+TEST_CASE(
+    "firmware --generate: a context of the prompt and the answer is enough, one less is not") {
+  const Folder folder;
+  const std::string model = decoder(folder);
+  const auto with = [&](const std::string& context) {
+    return std::vector<std::string>{model, "--context",    context, "--generate",
+                                    "5",   "--prompt-ids", "3,1,4"};
+  };
+  refuses(folder, with("7"), 5, {"a context of 7 tokens", "expected 8", "larger --context"});
+  std::vector<std::string> fits = with("8");
+  fits.insert(fits.begin(), "firmware");
+  fits.insert(fits.end(), {"-o", folder / "fits"});
+  CHECK(run(fits).exit == 0);
+}
+
+TEST_CASE("firmware --generate: what cannot be answered is refused by name") {
+  const Folder folder;
+  const std::string model = decoder(folder), linear = converted(folder, "linear");
+  const auto asked = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {model, "--context", "16"});
+    return words;
+  };
+  refuses(folder, {linear, "--generate", "5", "--prompt-ids", "1"}, 5,
+          {"is no language model", "no input 'tokens'"});
+  refuses(folder, asked({"--generate", "5", "--prompt-ids", "3,10"}), 5,
+          {"--prompt-ids", "tokens below 10", "found 10"});
+  refuses(folder, asked({"--generate", "5", "--prompt", "the"}), 5,
+          {"decoder.gguf", "has no tokenizer", "--prompt-ids 1,2,3"});
+  refuses(folder, asked({"--generate", "5"}), 5, {"has no tokenizer"});
+  for (const char* ids : {"", "1,", ",1", "1,-2", "1 2", "x", "99999999999"}) {
+    CAPTURE(ids);
+    refuses(folder, asked({"--generate", "5", "--prompt-ids", ids}), 1, {"--prompt-ids: expected"});
+  }
+  for (const char* tokens : {"0", "-1", "x", "99999999"}) {
+    CAPTURE(tokens);
+    refuses(folder, asked({"--generate", tokens, "--prompt-ids", "1"}), 1,
+            {"--generate: expected a whole number"});
+  }
+  refuses(folder, asked({"--generate", "5", "--prompt", "a", "--prompt-ids", "1"}), 1,
+          {"--prompt and --prompt-ids", "one of them"});
+  refuses(folder, asked({"--prompt-ids", "1"}), 1, {"--prompt-ids", "--generate N"});
+  refuses(folder, asked({linear, "--generate", "5", "--prompt-ids", "1"}), 1,
+          {"--generate", "expected one model, found 2"});
+  refuses(
+      folder,
+      asked({"--generate", "5", "--prompt-ids", "1", "--board", "microbit", "--stack", "16384"}), 7,
+      {"--board microbit", "RAM: expected", "found 16384"});
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small language model in llama2.c's form, and its tokenizer: random weights, letters and a few
+pieces of words as tokens."""
+
+import random
+import struct
+
+WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, CONTEXT = 16, 24, 2, 4, 2, 64
+WORDS = (" the", " a", " cat", " dog", "ed", "ing", "\u00e4", " \u2603", '"', "??/", "\\", "\n")
+# <unk>, <s>, </s>, a byte, a space
+PIECES = ("<unk>", "\n<s>\n", "\n</s>\n", "<0x0A>", " ", *"abcdefghijklmnopqrstuvwxyz", *WORDS)
+END = 2
+
+
+def weights():
+    draw = random.Random(7)
+
+    def of(*dims, scale=0.6):
+        count = 1
+        for dim in dims:
+            count *= dim
+        return [draw.uniform(-scale, scale) for _ in range(count)]
+
+    kv = WIDTH // HEADS * KV_HEADS
+    yield of(len(PIECES), WIDTH, scale=1)
+    yield [1.0] * (LAYERS * WIDTH)
+    yield from (of(LAYERS, n, WIDTH) for n in (WIDTH, kv, kv, WIDTH))
+    yield [1.0] * (LAYERS * WIDTH)
+    yield of(LAYERS, HIDDEN, WIDTH)
+    yield of(LAYERS, WIDTH, HIDDEN)
+    yield of(LAYERS, HIDDEN, WIDTH)
+    yield [1.0] * WIDTH
+    yield [0.0] * (CONTEXT * WIDTH // HEADS)  # angles, which nobody reads
+    yield of(len(PIECES), WIDTH, scale=1)  # a head of its own
+
+
+def write_story(path):
+    """The model; its tokenizer is the file beside it."""
+    numbers = (WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, -len(PIECES), CONTEXT)
+    data = struct.pack("<7i", *numbers)
+    for values in weights():
+        data += struct.pack(f"<{len(values)}f", *values)
+    path.write_bytes(data)
+    pieces = [piece.encode() for piece in PIECES]
+    table = struct.pack("<i", max(map(len, pieces)))
+    for i, piece in enumerate(pieces):
+        table += struct.pack("<fi", -float(len(PIECES) - i), len(piece)) + piece
+    (path.parent / "tokenizer.bin").write_bytes(table)
