@@ -32,9 +32,8 @@ bool read_type(FlatReader* r, uint32_t table, uint32_t index, TensorType* type, 
   if (dtype == 0 || dtype > uint8_t(DType::kBool) || dims.count > uint32_t(kMaxRank))
     return meaning_error(e, INGOT_MICRO_TEXT("values[].dtype or rank"), index, kMaxRank,
                          dims.count);
-  if (packing > uint8_t(Packing::kPanels16x4))
-    return refuse(e, Code::kUnsupportedFeature,
-                  INGOT_MICRO_TEXT("values[].packing: of hosts, as blocks32, or not known"),
+  if (packing > uint8_t(Packing::kBlocks32))
+    return refuse(e, Code::kUnsupportedFeature, INGOT_MICRO_TEXT("values[].packing: not known"),
                   int32_t(index));
   *type = TensorType{};
   type->dtype = DType(dtype), type->packing = Packing(packing), type->rank = uint8_t(dims.count);

@@ -5,7 +5,7 @@ pieces of words as tokens."""
 import random
 import struct
 
-WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, CONTEXT = 16, 24, 2, 4, 2, 64
+WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, CONTEXT = 32, 64, 2, 4, 2, 64
 WORDS = (" the", " a", " cat", " dog", "ed", "ing", "\u00e4", " \u2603", '"', "??/", "\\", "\n")
 # <unk>, <s>, </s>, a byte, a space
 PIECES = ("<unk>", "\n<s>\n", "\n</s>\n", "<0x0A>", " ", *"abcdefghijklmnopqrstuvwxyz", *WORDS)

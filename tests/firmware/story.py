@@ -24,8 +24,9 @@ from testing import Checks, ingot_parser, run  # noqa: E402
 STORIES = SHARED / "models/llm/stories260K.bin"
 CONTEXT = 64
 TICK_NS = {"mps2-an500": 40, "mps3-an547": 31.25}  # of QEMU's clocks: 25 and 32 MHz
-# one ends at the end token; pieces of them are a byte, quotes and characters of several bytes
-PROMPTS = ("the", "ep", "cl")
+# Prompts of the own model by its weights: answers with quotes, line ends, characters of several
+# bytes; some end at the end token.
+PROMPTS = {"f32": ("the", "ak", "au"), "q8": ("ao",)}
 LINE = re.compile(
     r"^(\w+): (\d+) of (\d+) tokens as on the host; arena (\d+) bytes, object \d+ bytes, "
     r"ticks (\d+)",
@@ -33,27 +34,33 @@ LINE = re.compile(
 )
 
 
+def weight_options(weights):
+    return () if weights == "f32" else ("--weights", weights)
+
+
 class Stories:
     def __init__(self, args, checks):
         self.ingot, self.work, self.checks = args.ingot.resolve(), args.work.resolve(), checks
         self.count = args.count
 
-    def host_answer(self, source, prompt, tokens):
+    def host_answer(self, source, weights, prompt, tokens):
         """Of the file as it is converted for hosts."""
-        model = self.work / f"{source.stem}.ingot"
-        run(self.ingot, "convert", source, "-o", model, "-q", "--context", str(CONTEXT)).succeeded()
+        model = self.work / f"{source.stem}_{weights}.ingot"
+        run(self.ingot, "convert", source, "-o", model, "-q", "--context", str(CONTEXT),
+            *weight_options(weights)).succeeded()  # fmt: skip
         said = run(self.ingot, "generate", model, "--prompt", prompt, "--tokens", str(tokens),
                    "--json").succeeded()  # fmt: skip
         return json.loads(said.stdout)
 
-    def run_on(self, board, source, tokens, *prompt):
+    def run_on(self, board, source, weights, tokens, *prompt):
         """What the board printed before the line of counts; None where it is too small."""
-        folder = self.work / f"{board}-{source.stem}"
-        options = ("--context", str(CONTEXT), "--generate", str(tokens), *prompt)
+        folder = self.work / f"{board}-{source.stem}-{weights}"
+        options = ("--context", str(CONTEXT), "--generate", str(tokens), *prompt,
+                   *weight_options(weights))  # fmt: skip
         try:
             build(self.ingot, folder, board, [source], options=options)
         except Refused as line:
-            print(f"{board:14} {source.stem}: refused: {line}")
+            print(f"{board:14} {source.stem} {weights}: refused: {line}")
             return None
         output = emulate(folder, *(["-icount", "shift=0"] if self.count else []))
         found = LINE.search(output)
@@ -65,7 +72,7 @@ class Stories:
         text = output[: found.start()].removesuffix("\n")
         print(text)
         count = int(ticks) * TICK_NS.get(board, 0) / 1e6 if self.count else 0
-        print(f"{board:14} {name}: {equal} of {said} tokens as on the host, arena {int(arena):,}"
+        print(f"{board:14} {name} {weights}: {equal} of {said} tokens as on the host, arena {int(arena):,}"
               + (f", {count:.2f} million instructions a token" if count else ""))  # fmt: skip
         return text
 
@@ -73,11 +80,11 @@ class Stories:
         source = self.work / "story.bin"
         make_story.write_story(source)
         ends = set()
-        for prompt in PROMPTS:
-            host = self.host_answer(source, prompt, 24)
+        for weights, prompt in ((w, prompt) for w, prompts in PROMPTS.items() for prompt in prompts):
+            host = self.host_answer(source, weights, prompt, 24)
             ends.add(host["stopped_by"])
             for board in boards:
-                text = self.run_on(board, source, 24, "--prompt", prompt)
+                text = self.run_on(board, source, weights, 24, "--prompt", prompt)
                 same = text == host["text"]
                 self.checks.check(same, f"{board}: the text of {prompt!r}", f"{text!r}")
         self.checks.check(ends == {"end", "tokens"}, "answers end in both ways", str(ends))
@@ -89,7 +96,8 @@ class Stories:
         has_text = any((STORIES.parent / n).exists() for n in ("tok512.bin", "tokenizer.bin"))
         prompt = ("--prompt", "Once upon a time") if has_text else ("--prompt-ids", "1")
         for board in boards:
-            self.run_on(board, STORIES, 40, *prompt)
+            for weights in ("f32", "q8"):
+                self.run_on(board, STORIES, weights, 40, *prompt)
 
 
 def main():

@@ -14,18 +14,30 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr uint32_t kContext = 12, kLayers = 2, kKeyWidth = 4, kTokens = 10;
+constexpr uint32_t kContext = 12, kLayers = 2, kKeyWidth = 16, kTokens = 10;
 
-std::vector<uint8_t> decoder() {
-  const Scratch folder;
+/// The small Llama, `width` wide, so that a row of weights has whole blocks.
+gguf::Source wide_llama(uint32_t width) {
   gguf::Source source = gguf::llama();
   source.is_random = true;
+  source.metadata["llama.embedding_length"] = gguf::whole(width);
+  source.metadata["llama.feed_forward_length"] = gguf::whole(2 * width);
+  for (auto& [name, dims] : source.tensors)
+    for (uint64_t& dim : dims)
+      dim = dim == 12 ? 2 * width : dim == kTokens ? kTokens : dim * width / 8;
+  return source;
+}
+
+std::vector<uint8_t> decoder(uint32_t width = 2 * kKeyWidth,
+                             const std::optional<BlockType>& blocks = {}) {
+  const Scratch folder;
   convert::ConvertOptions options;
   options.targets = {"mcu"};
   options.dims = {"T=1"};
   options.context = kContext;
   options.for_core = true;
-  const std::string path = folder.write("model.gguf", source.bytes());
+  options.blocks = blocks;
+  const std::string path = folder.write("model.gguf", wide_llama(width).bytes());
   return convert::write_memory(convert::convert_source(path, options).file);
 }
 
@@ -58,6 +70,20 @@ TEST_CASE("decoder: tokens in a row fill the caches with the bits of the whole r
     CHECK(both.states() == fresh);
   }
   CHECK(both.has_moved());
+}
+
+TEST_CASE("decoder: weights in blocks have the bits of the whole runtime") {
+  const std::pair<BlockType, uint32_t> kCases[] = {{BlockType::kQ8_0, 32}, {BlockType::kQ4_K, 256}};
+  for (const auto& [type, width] : kCases) {
+    CAPTURE(int(type));
+    const std::vector<uint8_t> file = decoder(width, type);
+    CHECK(file.size() < decoder(width).size());
+    SideBySide both(file);
+    REQUIRE(both.is_open());
+    for (uint32_t i = 0; i < kContext; i++)
+      CHECK(both.run(step(int32_t((7 * i + 3) % kTokens), i)) == "");
+    CHECK(both.has_moved());
+  }
 }
 
 TEST_CASE("decoder: the arena holds each cache once") {
