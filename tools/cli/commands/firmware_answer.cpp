@@ -12,7 +12,7 @@ namespace {
 using host::Exit;
 using host::fail;
 
-constexpr int64_t kMostTokens = 1 << 20;
+constexpr int64_t kMaxTokens = 1 << 20;
 
 std::vector<int32_t> ids_of(const std::string& text) {
   std::vector<int32_t> ids;
@@ -71,7 +71,7 @@ void AnswerArguments::check() const {
                              ": is read with --generate N alone; add that, or leave it out");
     return;
   }
-  (void)parse_integer("--generate", tokens, 1, kMostTokens);
+  (void)parse_integer("--generate", tokens, 1, kMaxTokens);
   if (prompt && prompt_ids) fail(Exit::kUsage, "--prompt and --prompt-ids: expected one of them");
   if (prompt_ids) (void)ids_of(*prompt_ids);
 }
@@ -79,7 +79,7 @@ void AnswerArguments::check() const {
 firmware::ProjectAnswer make_answer(const std::string& source, const std::string& file,
                                     const AnswerArguments& a) {
   firmware::ProjectAnswer made;
-  made.most = uint32_t(parse_integer("--generate", a.tokens, 1, kMostTokens));
+  made.most = uint32_t(parse_integer("--generate", a.tokens, 1, kMaxTokens));
   Engine engine(file);
   const std::optional<Text> text = text_of(engine);
   SessionSettings settings;
