@@ -19,30 +19,28 @@ bool multiply_dims(const TensorType& type, int first, int last, uint64_t base, u
   return fits || empty;
 }
 
-bool align(int64_t n, uint64_t to, uint64_t* out) {
-  return n >= 0 && checked_align(uint64_t(n), to, out);
-}
-bool align16(int64_t n, uint64_t* out) { return align(n, kPanel, out); }
-
+/// All pad the first dimension: to a panel, or to the 32 outputs of blocks.
 bool packed_elements(const TensorType& t, uint64_t* out) {
+  const bool in_blocks = t.packing == Packing::kBlocks32;  // rows of bytes
   uint64_t padded = 0;
+  if (t.rank < 1 || t.dims[0] < 0 ||
+      !checked_align(uint64_t(t.dims[0]), in_blocks ? 32 : kPanel, &padded))
+    return false;
   switch (t.packing) {
-    case Packing::kBlocks32:  // rows of bytes, 32 outputs together
-      return t.rank == 2 && align(t.dims[0], 32, &padded) && multiply_dims(t, 1, 2, padded, out);
     case Packing::kPanels16:
     case Packing::kDepthwise16:
-      return t.rank >= 1 && align16(t.dims[0], &padded) && multiply_dims(t, 1, t.rank, padded, out);
+    case Packing::kBlocks32:
+      return (!in_blocks || t.rank == 2) && multiply_dims(t, 1, t.rank, padded, out);
     case Packing::kWinogradF43:
-      return t.rank == 4 && t.dims[1] == 3 && t.dims[2] == 3 && align16(t.dims[0], &padded) &&
+      return t.rank == 4 && t.dims[1] == 3 && t.dims[2] == 3 &&
              checked_mul<uint64_t>(padded, kWinogradPlanes, &padded) &&
              multiply_dims(t, 3, 4, padded, out);
-    case Packing::kVector16: return t.rank == 1 && align16(t.dims[0], out);
+    case Packing::kVector16: *out = padded; return t.rank == 1;
     case Packing::kPanels16x4: {  // a run for each kernel row, of whole groups of 4
       if (t.rank != 2 && t.rank != 4) return false;
       uint64_t run = 0;
-      return align16(t.dims[0], &padded) && multiply_dims(t, t.rank / 2, t.rank, 1, &run) &&
-             checked_align(run, 4, &run) && checked_mul(padded, run, &padded) &&
-             multiply_dims(t, 1, t.rank / 2, padded, out);
+      return multiply_dims(t, t.rank / 2, t.rank, 1, &run) && checked_align(run, 4, &run) &&
+             checked_mul(padded, run, &padded) && multiply_dims(t, 1, t.rank / 2, padded, out);
     }
     default: break;  // dense
   }
