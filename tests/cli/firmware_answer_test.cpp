@@ -12,10 +12,15 @@ using namespace cli_test;
 
 namespace {
 
-/// Of 10 tokens, without a tokenizer.
-std::string decoder(const Folder& folder) {
-  ingot::test::gguf::Source source = ingot::test::gguf::llama();
+/// Of 10 tokens, without a tokenizer; `width` of 8 or a multiple.
+std::string decoder(const Folder& folder, uint32_t width = 8) {
+  namespace gguf = ingot::test::gguf;
+  gguf::Source source = gguf::llama();
   source.is_random = true;
+  source.metadata["llama.embedding_length"] = gguf::whole(width);
+  source.metadata["llama.feed_forward_length"] = gguf::whole(12 * width / 8);
+  for (auto& [name, dims] : source.tensors)
+    for (uint64_t& dim : dims) dim = dim == 10 ? 10 : dim * width / 8;
   const std::string path = folder / "decoder.gguf";
   spill(path, source.bytes());
   return path;
@@ -108,4 +113,36 @@ TEST_CASE("firmware --generate: what cannot be answered is refused by name") {
       folder,
       asked({"--generate", "5", "--prompt-ids", "1", "--board", "microbit", "--stack", "16384"}), 7,
       {"--board microbit", "RAM: expected", "found 16384"});
+}
+
+TEST_CASE("firmware --generate: a file of convert, whose layout is for hosts, names its source") {
+  const Folder folder;
+  const std::string model = folder / "decoder.ingot";
+  REQUIRE(run({"convert", decoder(folder), "-o", model, "--target", "mcu", "--dim", "T=1",
+               "--context", "16"})
+              .exit == 0);
+  refuses(folder, {model, "--generate", "5", "--prompt-ids", "1"}, 4,
+          {"cannot run it", "parts with gaps", "name the source instead"});
+}
+
+TEST_CASE("firmware: models that the first flash has no room for lie in the second") {
+  const Folder folder;
+  const auto write = [&](uint32_t width, const std::string& project) {
+    return std::vector<std::string>{"firmware",     decoder(folder, width),
+                                    "-o",           project,
+                                    "--board",      "mps3-an547",
+                                    "--context",    "16",
+                                    "--generate",   "2",
+                                    "--prompt-ids", "1"};
+  };
+  REQUIRE(run(write(8, folder / "small")).exit == 0);
+  CHECK(has(slurp(folder / "small/memory.ld"), "REGION_ALIAS(\"MODELS\", FLASH)"));
+  CHECK(has(slurp(folder / "small/image.ld"), "*(.models*)"));
+  CHECK(has(slurp(folder / "small/models/decoder.c"), "section(\".models\")"));
+  REQUIRE(run(write(96, folder / "large")).exit == 0);
+  CHECK(has(slurp(folder / "large/memory.ld"), "MODELS (r) : ORIGIN = 0x38000000"));
+  const Ran ran = run(write(384, folder / "huge"));
+  CHECK(ran.exit == 7);
+  CHECK(has(ran.err, "second flash: expected "));
+  CHECK(has(ran.err, "found 8388608"));
 }

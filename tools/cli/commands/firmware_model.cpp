@@ -78,7 +78,11 @@ uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& imag
                path + ": a microcontroller's core cannot run it: " + error.what +
                    (error.index >= 0 ? " (" + std::to_string(error.index) + ")" : "") +
                    ", expected " + std::to_string(error.need) + ", found " +
-                   std::to_string(error.have) + "; docs/firmware.md says what it runs");
+                   std::to_string(error.have) +
+                   (was_converted
+                        ? "; docs/firmware.md says what it runs"
+                        : "; name the source instead of the file, so that it is converted for the "
+                          "core, or see docs/firmware.md"));
   return ingot_micro_arena_bytes(&model);
 }
 

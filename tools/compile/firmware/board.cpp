@@ -33,7 +33,9 @@ constexpr Board kBoards[] = {
     {"mps2-an505", "Cortex-M33", "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
      kArm, INGOT_QEMU_ARM("mps2-an505"), 0x10000000, 4 * kMiB, 0x38000000, 2 * kMiB},
     {"mps3-an547", "Cortex-M55", "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", kArm,
-     INGOT_QEMU_ARM("mps3-an547"), 0, 512 * kKiB, 0x20000000, 512 * kKiB},
+     INGOT_QEMU_ARM("mps3-an547"), 0, 512 * kKiB, 0x20000000, 512 * kKiB,
+     // QSPI, as the secure state sees it
+     0x38000000, 8 * kMiB},
     {"riscv32-virt", "RV32IMAC",
      "-march=rv32imac -mabi=ilp32 -mcmodel=medany --specs=picolibc.specs", "riscv64-unknown-elf-",
      "qemu-system-riscv32 -M virt -bios none -nographic -monitor none -serial none "

@@ -18,6 +18,8 @@ struct Board {
   const char* toolchain;  // its prefix
   const char* emulator;   // command up to -kernel
   uint32_t flash_origin, flash_bytes, ram_origin, ram_bytes;
+  // a second flash, for models that the first has no room for; 0: there is none
+  uint32_t model_flash_origin = 0, model_flash_bytes = 0;
 };
 Span<const Board> boards();
 /// @throws Failure kUsage with the names that there are.

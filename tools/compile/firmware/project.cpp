@@ -46,10 +46,12 @@ std::string hex(uint32_t n) {
   return text;
 }
 
-std::string array_source(const std::string& name, const std::vector<uint8_t>& bytes) {
+/// `section`: of image.ld, with a comma before it; "" for that of other constants.
+std::string array_source(const std::string& name, const std::vector<uint8_t>& bytes,
+                         const std::string& section = "") {
   static const char kDigits[] = "0123456789abcdef";
   std::string text = "const unsigned char " + name + "[" + std::to_string(bytes.size()) +
-                     "] __attribute__((aligned(16))) = {";
+                     "] __attribute__((aligned(16)" + section + ")) = {";
   text.reserve(text.size() + 5 * bytes.size() + bytes.size() / 8);
   for (size_t i = 0; i < bytes.size(); i++) {
     text += i % 16 == 0 ? "\n  0x" : "0x";
@@ -94,8 +96,11 @@ void check_board(const Project& project) {
         "RAM", needs.ram_bytes, board.ram_bytes, "arena and stack",
         project.has_min_ram ? "" : "convert with --min-ram, which takes less for more work, or ");
   if (needs.flash_bytes > board.flash_bytes)
-    refuse("flash", needs.flash_bytes, board.flash_bytes, "models, test data and code",
+    refuse("flash", needs.flash_bytes, board.flash_bytes,
+           needs.model_flash_bytes ? "test data and code" : "models, test data and code",
            project.has_min_ram ? "leave --min-ram out, or " : "");
+  if (needs.model_flash_bytes > board.model_flash_bytes)
+    refuse("second flash", needs.model_flash_bytes, board.model_flash_bytes, "models", "");
 }
 
 bool has_answer(const Project& project) {
@@ -161,7 +166,7 @@ void add_models(const Project& project, host::OutputFolder* folder) {
                 head + "/* " + n +
                     ": an .ingot file as it lies in flash, and a case.\n   Made of " +
                     origin_of(model) + " */\n#include \"models.h\"\n\n" +
-                    array_source(n + "_image", model.image) +
+                    array_source(n + "_image", model.image, ", section(\".models\")") +
                     (model.answer ? answer_source(n, *model.answer)
                                   : array_source(n + "_inputs", model.inputs) +
                                         array_source(n + "_outputs", model.outputs)));
@@ -186,7 +191,7 @@ void add_models(const Project& project, host::OutputFolder* folder) {
 
 void add_board(const Project& project, host::OutputFolder* folder) {
   const Board& b = *project.board;
-  const bool is_riscv = lacks_cxx_headers(b);
+  const bool is_riscv = lacks_cxx_headers(b), is_second = needs_of(project).model_flash_bytes != 0;
   const std::string link = is_riscv ? "" : "--specs=nano.specs";
   const std::string headers = is_riscv ? "-idirafter " : "";
   folder->add("memory.ld",
@@ -194,7 +199,10 @@ void add_board(const Project& project, host::OutputFolder* folder) {
                   " */\nMEMORY {\n" + "  FLASH (rx) : ORIGIN = " + hex(b.flash_origin) +
                   ", LENGTH = " + std::to_string(b.flash_bytes) + "\n  RAM (rwx) : ORIGIN = " +
                   hex(b.ram_origin) + ", LENGTH = " + std::to_string(b.ram_bytes) +
-                  "\n}\n__stack_bytes = " + std::to_string(project.stack_bytes) + ";\n");
+                  (is_second ? "\n  MODELS (r) : ORIGIN = " + hex(b.model_flash_origin) +
+                                   ", LENGTH = " + std::to_string(b.model_flash_bytes) + "\n}"
+                             : "\n}\nREGION_ALIAS(\"MODELS\", FLASH)") +
+                  "\n__stack_bytes = " + std::to_string(project.stack_bytes) + ";\n");
   folder->add("board.mk", head_of(project, "# ", "\n") + "# " + b.name + ": " + b.processor +
                               "\nCROSS ?= " + b.toolchain + "\nCPU_FLAGS = " + b.flags +
                               "\nLINK_FLAGS = " + link + "\nLIBRARIES = -lm\nCXX_HEADERS = " +
@@ -251,9 +259,15 @@ ProjectNeeds needs_of(const Project& project) {
   ProjectNeeds needs;
   needs.ram_bytes = arena_places(project).back() + project.stack_bytes + kStaticBytes;
   needs.flash_bytes = code_allowance(project);
-  for (const ProjectModel& model : project.models)
-    needs.flash_bytes += model.image.size() + model.inputs.size() + model.outputs.size() +
+  uint64_t images = 0;
+  for (const ProjectModel& model : project.models) {
+    images += model.image.size();
+    needs.flash_bytes += model.inputs.size() + model.outputs.size() +
                          (model.answer ? answer_bytes(*model.answer) : 0);
+  }
+  const Board& board = *project.board;
+  const bool is_second = board.model_flash_bytes && needs.flash_bytes + images > board.flash_bytes;
+  (is_second ? needs.model_flash_bytes : needs.flash_bytes) += images;
   return needs;
 }
 

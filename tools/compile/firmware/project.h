@@ -44,9 +44,9 @@ struct Project {
 };
 
 /// What the project takes of the board. Flash: arrays as they are, and an allowance for code, which
-/// only the compiler knows.
+/// only the compiler knows. Models lie in the board's second flash where the first has no room.
 struct ProjectNeeds {
-  uint64_t ram_bytes = 0, flash_bytes = 0;
+  uint64_t ram_bytes = 0, flash_bytes = 0, model_flash_bytes = 0;
 };
 ProjectNeeds needs_of(const Project& project);
 
