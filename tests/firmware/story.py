@@ -72,15 +72,15 @@ class Stories:
         text = output[: found.start()].removesuffix("\n")
         print(text)
         count = int(ticks) * TICK_NS.get(board, 0) / 1e6 if self.count else 0
-        print(f"{board:14} {name} {weights}: {equal} of {said} tokens as on the host, arena {int(arena):,}"
-              + (f", {count:.2f} million instructions a token" if count else ""))  # fmt: skip
+        print(f"{board:14} {name} {weights}: {equal} of {said} tokens as on the host, "
+              f"arena {int(arena):,}" + (f", {count:.2f} million instructions a token" if count else ""))  # fmt: skip
         return text
 
     def own(self, boards):
         source = self.work / "story.bin"
         make_story.write_story(source)
         ends = set()
-        for weights, prompt in ((w, prompt) for w, prompts in PROMPTS.items() for prompt in prompts):
+        for weights, prompt in ((w, p) for w, prompts in PROMPTS.items() for p in prompts):
             host = self.host_answer(source, weights, prompt, 24)
             ends.add(host["stopped_by"])
             for board in boards:
