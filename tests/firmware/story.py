@@ -53,14 +53,14 @@ class Stories:
         return json.loads(said.stdout)
 
     def run_on(self, board, source, weights, tokens, *prompt):
-        """What the board printed before the line of counts; None where it is too small."""
+        """What the board printed before the line of counts; None where that failed."""
         folder = self.work / f"{board}-{source.stem}-{weights}"
         options = ("--context", str(CONTEXT), "--generate", str(tokens), *prompt,
                    *weight_options(weights))  # fmt: skip
         try:
             build(self.ingot, folder, board, [source], options=options)
         except Refused as line:
-            print(f"{board:14} {source.stem} {weights}: refused: {line}")
+            self.checks.check(False, f"{board} {source.stem} {weights}: has room", str(line))
             return None
         output = emulate(folder, *(["-icount", "shift=0"] if self.count else []))
         found = LINE.search(output)
@@ -72,8 +72,9 @@ class Stories:
         text = output[: found.start()].removesuffix("\n")
         print(text)
         count = int(ticks) * TICK_NS.get(board, 0) / 1e6 if self.count else 0
+        counted = f", {count:.2f} million instructions a token" if count else ""
         print(f"{board:14} {name} {weights}: {equal} of {said} tokens as on the host, "
-              f"arena {int(arena):,}" + (f", {count:.2f} million instructions a token" if count else ""))  # fmt: skip
+              f"arena {int(arena):,}{counted}")  # fmt: skip
         return text
 
     def own(self, boards):
