@@ -5,14 +5,13 @@ pieces of words as tokens."""
 import random
 import struct
 
-WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, CONTEXT = 32, 64, 2, 4, 2, 64
+HEADS, KV_HEADS, CONTEXT = 4, 2, 64
 WORDS = (" the", " a", " cat", " dog", "ed", "ing", "\u00e4", " \u2603", '"', "??/", "\\", "\n")
 # <unk>, <s>, </s>, a byte, a space
 PIECES = ("<unk>", "\n<s>\n", "\n</s>\n", "<0x0A>", " ", *"abcdefghijklmnopqrstuvwxyz", *WORDS)
-END = 2
 
 
-def weights():
+def weights(width, hidden, layers):
     draw = random.Random(7)
 
     def of(*dims, scale=0.6):
@@ -21,24 +20,24 @@ def weights():
             count *= dim
         return [draw.uniform(-scale, scale) for _ in range(count)]
 
-    kv = WIDTH // HEADS * KV_HEADS
-    yield of(len(PIECES), WIDTH, scale=1)
-    yield [1.0] * (LAYERS * WIDTH)
-    yield from (of(LAYERS, n, WIDTH) for n in (WIDTH, kv, kv, WIDTH))
-    yield [1.0] * (LAYERS * WIDTH)
-    yield of(LAYERS, HIDDEN, WIDTH)
-    yield of(LAYERS, WIDTH, HIDDEN)
-    yield of(LAYERS, HIDDEN, WIDTH)
-    yield [1.0] * WIDTH
-    yield [0.0] * (CONTEXT * WIDTH // HEADS)  # angles, which nobody reads
-    yield of(len(PIECES), WIDTH, scale=1)  # a head of its own
+    kv = width // HEADS * KV_HEADS
+    yield of(len(PIECES), width, scale=1)
+    yield [1.0] * (layers * width)
+    yield from (of(layers, n, width) for n in (width, kv, kv, width))
+    yield [1.0] * (layers * width)
+    yield of(layers, hidden, width)
+    yield of(layers, width, hidden)
+    yield of(layers, hidden, width)
+    yield [1.0] * width
+    yield [0.0] * (CONTEXT * width // HEADS)  # angles, which nobody reads
+    yield of(len(PIECES), width, scale=1)  # a head of its own
 
 
-def write_story(path):
+def write_story(path, width=32, hidden=64, layers=2):
     """The model; its tokenizer is the file beside it."""
-    numbers = (WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, -len(PIECES), CONTEXT)
+    numbers = (width, hidden, layers, HEADS, KV_HEADS, -len(PIECES), CONTEXT)
     data = struct.pack("<7i", *numbers)
-    for values in weights():
+    for values in weights(width, hidden, layers):
         data += struct.pack(f"<{len(values)}f", *values)
     path.write_bytes(data)
     pieces = [piece.encode() for piece in PIECES]

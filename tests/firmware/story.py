@@ -24,9 +24,15 @@ from testing import Checks, ingot_parser, run  # noqa: E402
 STORIES = SHARED / "models/llm/stories260K.bin"
 CONTEXT = 64
 TICK_NS = {"mps2-an500": 40, "mps3-an547": 31.25}  # of QEMU's clocks: 25 and 32 MHz
-# Prompts of the own model by its weights: answers with quotes, line ends, characters of several
-# bytes; some end at the end token.
-PROMPTS = {"f32": ("the", "ak", "au"), "q8": ("ao",)}
+# Of the own models: answers with quotes, line ends, characters of several bytes; some end at the
+# end token. The wide one has weights in blocks of 256.
+CASES = (
+    ("story", "f32", "the"),
+    ("story", "f32", "ak"),
+    ("story", "f32", "au"),
+    ("story", "q8", "ao"),
+    ("wide", "q4", "the"),
+)
 LINE = re.compile(
     r"^(\w+): (\d+) of (\d+) tokens as on the host; arena (\d+) bytes, object \d+ bytes, "
     r"ticks (\d+)",
@@ -78,10 +84,11 @@ class Stories:
         return text
 
     def own(self, boards):
-        source = self.work / "story.bin"
-        make_story.write_story(source)
+        make_story.write_story(self.work / "story.bin")
+        make_story.write_story(self.work / "wide.bin", width=256, hidden=256, layers=1)
         ends = set()
-        for weights, prompt in ((w, p) for w, prompts in PROMPTS.items() for p in prompts):
+        for name, weights, prompt in CASES:
+            source = self.work / f"{name}.bin"
             host = self.host_answer(source, weights, prompt, 24)
             ends.add(host["stopped_by"])
             for board in boards:

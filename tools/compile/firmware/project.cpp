@@ -17,8 +17,8 @@ namespace {
 
 // The core with the kernels of a quantized network; tests/figures/binary_sizes.py has the figures.
 // With those of a language model in f32; with weights in blocks of any type too.
-constexpr uint64_t kCodeAllowance = 72 * 1024, kAnswerAllowance = 140 * 1024,
-                   kBlocksAllowance = 188 * 1024;
+constexpr uint64_t kCodeAllowance = 72 * 1024, kAnswerAllowance = 142 * 1024,
+                   kBlocksAllowance = 192 * 1024;
 constexpr uint64_t kStaticBytes = 64;  // .data and .bss besides the arena
 constexpr char kTemplate[] = "examples/firmware/";
 constexpr char kCxxHeaders[] = "examples/firmware/cxx/";
