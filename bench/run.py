@@ -16,12 +16,13 @@ processors, and Ingot on as many of these as it finds worth waking. "again" is a
 ourselves, the noise; "prototype" the measured design study of shared material. Peers that are not
 installed or do not run a network are named. The table is written to RESULTS/<date>.tsv with the
 processor's name, unless only some networks were asked for. A model may be an ONNX file with static
-shapes: its inputs are random and onnxruntime's outputs expected. --json FILE keeps every figure; --tables FILE.. prints (and writes) the table of such files without
-measuring anything. --quick: four networks, two rounds. --check: one network, two short rounds, only
-to see that the harness works. --integers: int8 networks instead (integer_rows.py); a call of each
-peer through Python is measured as a row and stays in the others. --isa avx2: Ingot and OpenVINO,
-which can be told so, held to AVX2. --precision bf16: both multiply in bf16, and the row ends with
-the largest error of each, as a part of the largest output.
+shapes: its inputs are random and onnxruntime's outputs expected. --json FILE keeps every figure;
+--tables FILE.. prints (and writes) the table of such files without measuring anything. --quick:
+four networks, two rounds. --check: one network, two short rounds, only to see that the harness
+works. --integers: int8 networks instead (integer_rows.py); a call of each peer through Python is
+measured as a row and stays in the others. --isa avx2: Ingot and OpenVINO, which can be told so,
+held to AVX2. --precision bf16: both multiply in bf16, and the row ends with the largest error of
+each, as a part of the largest output.
 """
 
 import argparse

@@ -209,8 +209,8 @@ stage_sizes() {
 }
 
 instruction_counts() { # [OPTION ..]
-  python3 tests/figures/instruction_counts.py --ingot build/gcc/bin/ingot --runner build/gcc/tests/support/raw_runner \
-    --models build/models --work build/instructions "$@"
+  python3 tests/figures/instruction_counts.py --ingot build/gcc/bin/ingot --models build/models \
+    --runner build/gcc/tests/support/raw_runner --work build/instructions "$@"
 }
 
 stage_models() {
@@ -262,7 +262,8 @@ stage_shared_models() {
   return $failed
 }
 
-# A published network on a bare board, MLPerf Tiny's in a project, their figures; a published language model's answer.
+# A published network on a bare board, MLPerf Tiny's in a project, their figures; what a published
+# language model answers.
 stage_shared_boards() {
   need_shared || return 0
   need_ingot

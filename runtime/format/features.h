@@ -9,7 +9,7 @@
 namespace ingot {
 
 enum class Feature : uint8_t {
-  kPicture,
+  kImageInput,
   kEmptyRows,
   kKeyBatches,
   kAttentionSinks,

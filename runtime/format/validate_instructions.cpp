@@ -97,7 +97,7 @@ Status validate_attribute_dims(ProgramDef* p, InstructionDef* i, uint32_t index,
 
 /// The rule of what it uses and the file does not name as required; null where there is none.
 const char* lacks_feature(const ProgramDef& p, const InstructionDef& i) {
-  if (i.op == OpCode::kImageInput && !p.features.has(Feature::kPicture))
+  if (i.op == OpCode::kImageInput && !p.features.has(Feature::kImageInput))
     return "instructions[]: ImageInput without the feature \"picture\"";
   if (i.op == OpCode::kLinear && i.input_count > linear_weights::kScales &&
       !p.features.has(Feature::kQuantizedWeights))

@@ -176,7 +176,7 @@ class Emitter {
     const auto has_input = [&](int i) {
       return int(instruction.inputs.size()) > i && instruction.inputs[size_t(i)] >= 0;
     };
-    add_if(instruction.op() == OpCode::kImageInput, Feature::kPicture);
+    add_if(instruction.op() == OpCode::kImageInput, Feature::kImageInput);
     add_if(instruction.op() == OpCode::kLinear && has_input(linear_weights::kScales),
            Feature::kQuantizedWeights);
     const auto* const attention = std::get_if<AttentionAttributes>(&instruction.attributes);

@@ -320,8 +320,7 @@ Pass follow(Archive& archive, Library& library, const ImportOptions& options,
   if (options.replace_weights)
     // no state_dict has the others
     options.replace_weights(pass.model, {data.constants(), {}, {}, {}});
-  for (const ValueId id : weights)
-    pass.model.allow_folding(pass.model.constant(id)->elements());
+  for (const ValueId id : weights) pass.model.allow_folding(pass.model.constant(id)->elements());
 
   const Library::Found type = library.find(module->type);
   if (!type.type)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization and InstanceNormalization as exporters spell them out: mean,
-// difference, squares, root, quotient. GroupNormalization as PyTorch's: groups as the channels of an
-// InstanceNormalization.
+// difference, squares, root, quotient. GroupNormalization as PyTorch's exporter spells it: groups
+// as the channels of an InstanceNormalization.
 #include <algorithm>
 
 #include "tools/compile/passes/common/match.h"
