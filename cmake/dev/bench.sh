@@ -26,3 +26,22 @@ dev_bench_integers() {
   "$python" bench/run.py --tables build/bench/integers.json build/bench/dynamic.json --integers \
     --results bench/results
 }
+
+show_lot() { # [SEED [OPTION OF bench ..]]
+  show_needs torch torchvision timm onnx==1.23.2
+  local seed=${1:-2026-11-29} lot
+  lot=build/bench/lot-$seed
+  "$python" bench/lot.py "$seed" "$lot"
+  dev_bench --json "$lot.json" "${@:2}" "$lot"/*.onnx
+}
+
+show_instructions() { # [COMMIT [NETWORK ..]]
+  need_ingot raw_runner
+  need_packages "counted instructions" qemu-user
+  [ $# -gt 0 ] || { instruction_counts; return; }
+  show_before "$1"
+  local tree=build/before/$before/build/gcc
+  cmake -DINGOT_TESTS=ON "$tree" >build/logs/before.log
+  ninja -C "$tree" raw_runner >>build/logs/before.log || return 1
+  instruction_counts --before "$tree/tests/support/raw_runner" "${@:2}"
+}

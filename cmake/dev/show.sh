@@ -171,26 +171,14 @@ dev_show() {
       "$python" tests/weights/overlay/finetuned.py --ingot build/gcc/bin/ingot --work build/torch/overlay "${@:2}" ;;
     unchanged) show_needs numpy onnx==1.23.2; show_before "${2:?a commit}"
       "$python" tests/models/unchanged.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" --work build/unchanged "${@:3}" ;;
-    instructions) # [COMMIT [NETWORK ..]]
-      need_ingot raw_runner; need_packages "counted instructions" qemu-user
-      if [ $# -gt 1 ]; then
-        show_before "$2"
-        cmake -DINGOT_TESTS=ON "build/before/$before/build/gcc" >build/logs/before.log
-        ninja -C "build/before/$before/build/gcc" raw_runner >>build/logs/before.log || return 1
-        instruction_counts --before "build/before/$before/build/gcc/tests/support/raw_runner" "${@:3}"
-      else
-        instruction_counts
-      fi ;;
+    instructions) show_instructions "${@:2}" ;; # [COMMIT [NETWORK ..]]
     speed-before) dev_build_gcc >/dev/null; show_before "${2:?a commit}"
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     integer-speed) shift; dev_bench_integers "$@" ;;
     block-speed) configure_and_build gcc ingot_block_bench -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       build/gcc/kernels/cpu/ingot_block_bench "${@:2}" ;;
-    lot) show_needs torch torchvision timm onnx==1.23.2 # [SEED [OPTION OF bench ..]]
-      local lot=build/bench/lot-${2:-2026-11-29}
-      "$python" bench/lot.py "${2:-2026-11-29}" "$lot"
-      dev_bench --json "$lot.json" "${@:3}" "$lot"/*.onnx ;;
+    lot) show_lot "${@:2}" ;; # [SEED [OPTION OF bench ..]]
     llm-peers) show_needs numpy # [--models NAME,..]
       "$python" bench/llm_peers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
