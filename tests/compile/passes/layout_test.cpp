@@ -5,6 +5,7 @@
 #include "tests/support/graph_builder.h"
 #include "tools/compile/passes/common/transposes.h"
 #include "tools/compile/passes/layout/max_flow.h"
+#include "tools/files/work_budget.h"
 #include "tools/graph/window.h"
 
 using namespace ingot;
@@ -232,6 +233,38 @@ TEST_CASE(
     convert_and_compare(g, worst);
     CHECK(worst == 0);
     CHECK(g.count("ScatterNd") == c.scatters);
+  }
+}
+
+TEST_CASE("recognize_box_writes: updates of other dims stay an error of the scatter") {
+  for (const Dimensions& updates : {Dimensions{3, 2, 4}, Dimensions{6, 4}, Dimensions{24}}) {
+    CAPTURE(updates.size());
+    GraphBuilder g;
+    const ValueId indices = g.indices({2, 3, 2}, {0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2});
+    const ValueId x = g.node(op::Relu, {g.input("x", {2, 3, 4})});
+    const ValueId y = g.node(op::ScatterND, {x, indices, g.input("y", updates)},
+                             {{attr::reduction, std::string("none")}}, {2, 3, 4});
+    g.output(g.node(op::Relu, {y}));
+    passes::run_passes(g.model);
+    CHECK(g.count("ScatterNd") == 1);
+  }
+}
+
+TEST_CASE("recognize_box_writes: indices are read until the first that is in no row, as work") {
+  constexpr int64_t kRows = 1 << 14;
+  for (const bool is_range : {false, true}) {
+    CAPTURE(is_range);
+    GraphBuilder g;
+    std::vector<int64_t> rows(size_t(kRows), 0);
+    for (int64_t i = 0; is_range && i < kRows; i++) rows[size_t(i)] = i;
+    const ValueId x = g.node(op::Relu, {g.input("x", {kRows})});
+    const ValueId y = g.node(op::ScatterND, {x, g.indices({kRows, 1}, rows), g.input("y", {kRows})},
+                             {{attr::reduction, std::string("none")}});
+    g.output(g.node(op::Relu, {y}));
+    const host::WorkBudget budget("indices", 0);
+    passes::run_passes(g.model);
+    CHECK(g.count("ScatterNd") == size_t(!is_range));
+    CHECK((budget.steps() >= uint64_t(kRows)) == is_range);
   }
 }
 

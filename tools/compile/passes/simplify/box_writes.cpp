@@ -4,6 +4,8 @@
 #include "tools/compile/passes/common/constants.h"
 #include "tools/compile/passes/common/elementwise.h"
 #include "tools/compile/passes/common/pass.h"
+#include "tools/files/work_budget.h"
+#include "tools/graph/tensor_math.h"
 
 namespace ingot::passes {
 namespace {
@@ -11,14 +13,18 @@ namespace {
 // below this part of x a scatter in place moves less
 constexpr int64_t kLeastPart = 4;
 
-// The numbers of a constant that broadcasts to `grid` and varies along dimension k alone.
-std::optional<std::vector<double>> along(const Constant& c, const std::vector<int64_t>& grid,
-                                         size_t k) {
-  if (c.dims.size() > grid.size()) return std::nullopt;
+// Whether a constant broadcasts to `grid`, varies along dimension k alone and has all its indices.
+bool is_along(const Constant& c, const std::vector<int64_t>& grid, size_t k) {
+  if (c.dims.size() > grid.size() || c.elements() != grid[k]) return false;
   const size_t lead = grid.size() - c.dims.size();
   for (size_t i = 0; i < c.dims.size(); i++)
-    if (c.dims[i] != (lead + i == k ? grid[k] : 1) && c.dims[i] != 1) return std::nullopt;
-  return numbers(c);
+    if (lead + i != k && c.dims[i] != 1) return false;
+  return true;
+}
+
+// Whether element i is the index `start` + `at`, whatever a stranger's numbers are.
+bool has_index(const Constant& c, int64_t i, int64_t start, int64_t at) {
+  return uint64_t(graph::read_integer(c, i)) == uint64_t(start) + uint64_t(at);
 }
 
 // Where the indices along dimension k begin, if they are `grid[k]` numbers in a row.
@@ -32,11 +38,15 @@ std::optional<int64_t> start_of(const Editor& e, ValueId id, const std::vector<i
     id = expand->inputs[0];
   }
   const Constant* const constant = e.constant(id);
-  const auto found = constant ? along(*constant, grid, k) : std::nullopt;
-  if (!found || found->empty() || (found->size() == 1 && grid[k] != 1)) return std::nullopt;
-  for (size_t i = 0; i < found->size(); i++)
-    if ((*found)[i] != (*found)[0] + double(i)) return std::nullopt;
-  return int64_t((*found)[0]);
+  const bool is_whole =
+      constant && (constant->dtype == DType::kI64 || constant->dtype == DType::kI32);
+  if (!is_whole || !is_along(*constant, grid, k)) return std::nullopt;
+  const int64_t start = graph::read_integer(*constant, 0);
+  for (int64_t i = 0; i < grid[k]; i++) {
+    host::charge_work(1);
+    if (!has_index(*constant, i, start, i)) return std::nullopt;
+  }
+  return start;
 }
 
 struct Box {
@@ -45,13 +55,14 @@ struct Box {
 
 // Of indices that are a constant: each its neighbour's, one further.
 bool read_starts(const Constant& indices, Box* box) {
-  const std::vector<double> found = numbers(indices);
   const size_t depth = box->extents.size();
-  for (size_t k = 0; k < depth; k++) box->starts.push_back(int64_t(found[k]));
+  for (size_t k = 0; k < depth; k++)
+    box->starts.push_back(graph::read_integer(indices, int64_t(k)));
   std::vector<int64_t> at(depth, 0);
-  for (size_t i = 0; i < found.size(); i += depth) {
+  for (int64_t i = 0; i < indices.elements(); i += int64_t(depth)) {
+    host::charge_work(depth);
     for (size_t k = 0; k < depth; k++)
-      if (found[i + k] != double(box->starts[k] + at[k])) return false;
+      if (!has_index(indices, i + int64_t(k), box->starts[k], at[k])) return false;
     for (size_t k = depth; k-- > 0 && ++at[k] == box->extents[k];) at[k] = 0;
   }
   return true;
@@ -75,6 +86,10 @@ std::optional<Box> box_of(const Editor& e, const Node& scatter) {
       indices->back() != int64_t(indices->size()) - 1 || indices->size() - 1 > data->size())
     return std::nullopt;
   Box box{{}, {indices->begin(), indices->end() - 1}};
+  std::vector<int64_t> updates = box.extents;
+  updates.insert(updates.end(), data->begin() + long(updates.size()), data->end());
+  // others are an error of the scatter, which names them
+  if (static_dims(e.dims(scatter.inputs[2])) != std::optional(updates)) return std::nullopt;
   double written = 1, all = 1;  // extents are a stranger's
   for (size_t k = 0; k < box.extents.size(); k++)
     written *= double(box.extents[k]), all *= double((*data)[k]);
