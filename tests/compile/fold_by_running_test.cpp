@@ -289,4 +289,24 @@ TEST_CASE("fold_by_running: many nodes that each are small share one budget") {
   CHECK(n.count(op::MatMul) == 1000 - ran);
 }
 
+TEST_CASE("fold_by_running: steps grow with what the source has, not with what folding made") {
+  constexpr int64_t kElements = 1 << 18, kNodes = 40;  // of 2^24 steps each
+  for (const bool is_large : {false, true}) {
+    CAPTURE(is_large);
+    Network n;
+    const ValueId all = n.floats({kElements}), place = n.floats({1, 1, 1, 2}, {0, 0});
+    if (is_large) n.model.allow_folding(1 << 22);
+    for (int64_t i = 0; i < kNodes; i++) {  // a view costs the file some bytes
+      const int64_t rows = int64_t(1) << i % 16;
+      const ValueId view =
+          n.node(op::Reshape, {all, n.integers({4}, {1, 1, rows, kElements / rows})});
+      n.model.graph.outputs.push_back(n.node(op::GridSample, {view, place}));
+    }
+    n.import();
+    REQUIRE(n.count(op::GridSample) == size_t(kNodes));
+    fold_by_running(n.model, {});
+    CHECK(n.count(op::GridSample) == size_t(kNodes - (is_large ? 31 : 15)));
+  }
+}
+
 }  // namespace ingot::convert

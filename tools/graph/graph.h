@@ -165,6 +165,7 @@ struct Model {
   std::string source_format, source_producer;
   // elements that folding may still make, so that a small file stays a small model
   int64_t fold_budget = int64_t(1) << 24;
+  int64_t source_elements = 0;  // that allow_folding() was told of
   // the most that a size which only the data tell may be, where nobody said; 0: refused
   int64_t max_elements = 0;
   // reported: "BatchNormalization was saved in training mode; converted in inference form"
@@ -173,7 +174,10 @@ struct Model {
   ValueId add_value(const std::string& name, DType dtype = DType::kInvalid);
   ValueId add_constant(const std::string& name, Constant constant);
   /// For elements that the source has: a weight is often made of another in ten steps.
-  void allow_folding(int64_t elements) { fold_budget += 16 * elements; }
+  void allow_folding(int64_t elements) {
+    fold_budget += 16 * elements;
+    source_elements += elements;
+  }
   const Constant* constant(ValueId id) const {
     return id < 0 ? nullptr : values[size_t(id)].constant.get();
   }

@@ -23,7 +23,7 @@ using graph::OperatorClass;
 using graph::ValueId;
 
 /// Of all nodes together: about a second of the scalar kernels, and a few seconds of products, by
-/// which weights are often made; and what standardizing each weight takes.
+/// which weights are often made; and what standardizing each weight of the source takes.
 constexpr double kMaxSteps = double(1 << 28), kMaxProducts = 8 * kMaxSteps, kStepsAnElement = 64;
 constexpr size_t kMaxAlone = 256;      // nodes that are run one by one where one of them fails
 constexpr uint64_t kStepsOfWork = 16;  // for one of tools/files/work_budget.h
@@ -64,8 +64,8 @@ class ConstantNodes {
  public:
   explicit ConstantNodes(Model& model) : model_(model) {
     for (const auto& [name, symbol] : model.data_dependent) resolvers_.insert(symbol.by);
-    for (const graph::Value& value : model.values)
-      if (value.constant) left_ += kStepsAnElement * double(value.constant->elements());
+    // not of constants that folding made: a small file makes many of one
+    left_ += kStepsAnElement * double(model.source_elements);
     choose(model.graph);
     find_results(model.graph);
   }
