@@ -31,9 +31,9 @@ Found anew(const Asked& asked) {
   SnapshotChat chat;
   return answer(chat, asked, 0);
 }
-Found goes_on(SlotGenerator slot, const Asked& asked, uint64_t* reused) {
+Found goes_on(SlotGenerator slot, const Asked& asked, uint64_t* reused, int32_t lookup = 0) {
   Found found;
-  const auto begun = slot.begin(asked.prompt, asked.options(0));
+  const auto begun = slot.begin(asked.prompt, asked.options(lookup));
   REQUIRE(begun.ok());
   *reused = *begun;
   while (found.end == INGOT_END_NONE) {
@@ -149,6 +149,44 @@ TEST_CASE("snapshots: a slot takes what another has, where that can still go on 
   CHECK(goes_on(chat.generator.slot(0), {first_of(prompt, 28, tail), {}, 0, 2}, &reused) ==
         anew({first_of(prompt, 28, tail), {}, 0, 2}));
   CHECK(reused == 20);  // of slot 1
+}
+
+TEST_CASE("snapshots: slots that go on, back and elsewhere, late runs and saved ones, by lot") {
+  constexpr uint32_t kSlots = 3;
+  uint32_t seed = 77;
+  const auto drawn = [&](size_t below) {
+    seed = seed * 1664525u + 1013904223u;
+    return size_t(seed >> 8) % below;
+  };
+  SnapshotChat chat(kChecked, 1, kSlots);
+  Ids held[kSlots];
+  uint64_t all_reused = 0;
+  for (int turn = 0; turn < 120; turn++) {
+    CAPTURE(turn);
+    SlotGenerator slot = chat.generator.slot(uint32_t(drawn(kSlots)));
+    const Ids& of = held[drawn(kSlots)];
+    const size_t back = drawn(3) ? drawn(20) : drawn(100);
+    Ids prompt = first_of(of, of.size() > back ? of.size() - back : 0,
+                          repeated(uint32_t(turn), 1 + drawn(9), 1 + drawn(drawn(4) ? 3 : 40)));
+    if (prompt.size() > 100) prompt.resize(100);
+    const Asked asked{prompt, {}, 0, uint32_t(1 + drawn(20))};
+    if (drawn(4) == 0) {
+      REQUIRE(slot.begin(prompt, asked.options(0)).ok());
+      for (size_t i = drawn(4); i > 0; i--) (void)*slot.prefill();
+      if (drawn(2)) (void)slot.prefill(1);  // late
+    }
+    if (drawn(6) == 0) {
+      const std::vector<uint8_t> saved = *slot.save();
+      REQUIRE(
+          chat.generator.slot(uint32_t(drawn(kSlots))).restore(saved.data(), saved.size()).ok());
+    }
+    uint64_t reused = 0;
+    const Found found = goes_on(slot, asked, &reused, drawn(2) ? -1 : 0);
+    CHECK(found == anew(asked));
+    all_reused += reused;
+    held[drawn(kSlots)] = first_of(prompt, prompt.size(), found.ids);
+  }
+  CHECK(all_reused > 500);
 }
 
 TEST_CASE("snapshots: a run that was late or cancelled leaves what goes on, or begins anew") {
