@@ -69,8 +69,7 @@ class Counter:
             raise RuntimeError(f"{file.name}: exit {done.returncode}: {done.stderr[-200:]}")
         return int(found[1])
 
-    def of_run(self, runner, file):
-        words = self.inputs(file)
+    def of_run(self, runner, file, words):
         return self.count(runner, file, words, 2) - self.count(runner, file, words, 1)
 
 
@@ -97,8 +96,11 @@ def main():
     files = [f for f in files if f.exists()]
     counter, ceilings = Counter(args), json.loads(CEILINGS.read_text())
     runners = [args.runner] + ([args.before] if args.before else [])
+    words = [counter.inputs(f) for f in files]  # once: runs side by side read the same inputs
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        counts = [pool.submit(counter.of_run, r, f) for f in files for r in runners]
+        counts = [
+            pool.submit(counter.of_run, r, f, w) for f, w in zip(files, words) for r in runners
+        ]
     counts = iter([c.result() for c in counts])
     for file in files:
         name, found = f"instructions:{file.stem}", next(counts)
