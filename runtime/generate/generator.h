@@ -11,7 +11,7 @@
 // next one is asked for, and of the last of an answer nothing is. A new prompt goes back to where
 // it differs from the tokens in the caches, and computes what follows. Where the caches of another
 // slot hold more of it, and are the host's memory, their rows are copied. A model with snapshots
-// (session.h) goes back by their number, or to the beginning.
+// (session.h) goes back by one less than their number, or to the beginning.
 //
 // Proposed tokens (drafter.h) stand behind the sequence and are part of its run. Each row of logits
 // is chosen from as if it had been computed alone; the first token that is another than the
