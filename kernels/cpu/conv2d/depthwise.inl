@@ -14,10 +14,6 @@ namespace ingot::cpu {
 namespace {
 
 constexpr int64_t kMaxFastTaps = 5;
-template <int R>
-struct Pixels {
-  static constexpr int value = R;
-};
 // of an input that is gone through once for every sixteen channels
 #if defined(INGOT_SIMD_AVX2) || defined(INGOT_SIMD_AVX512)
 constexpr int64_t kHeldBytes = 4 << 20;
@@ -167,11 +163,11 @@ DepthwiseKernel depthwise_kernel(const Conv2dAttributes& t, bool whole) {
   return kKernels[k == 5][t.stride_w == 2][whole];
 }
 
-/// R output pixels from column x of any window. Columns outside of the image read zeros; `inside`:
-/// there are none.
+/// R output pixels from column x of any window, `count` of which there are. Columns outside of the
+/// image read zeros; `inside`: there are none, and all pixels.
 template <class V, int R, bool whole, bool inside>
 void depthwise_window(const ConvJob& j, const DepthwiseLine& l, int64_t y, typename V::F bias,
-                      int64_t x) {
+                      int64_t x, int64_t count) {
   using F = typename V::F;
   const Conv2dAttributes& t = *j.t;
   const int64_t step = t.stride_w * l.pixel_stride, top = y * t.stride_h - t.pad_top;
@@ -192,33 +188,28 @@ void depthwise_window(const ConvJob& j, const DepthwiseLine& l, int64_t y, typen
       }
     }
   }
-  depthwise_store<V, R, whole>(l, acc, x);
+  if constexpr (inside) return depthwise_store<V, R, whole>(l, acc, x);
+  alignas(64) float tile[R][V::kLanes];
+  INGOT_UNROLL for (int i = 0; i < R; i++) V::store(tile[i], acc[i]);
+  finish_tile<V>(*l.epilogue, tile[0], V::kLanes, count, whole ? V::kLanes : l.lanes,
+                 l.out + x * l.out_stride, l.out_stride,
+                 l.residual ? l.residual + x * l.epilogue->residual_stride : nullptr);
 }
 
 /// One output row of one vector of channels for any window.
 template <class V, bool whole>
 void depthwise_any(const ConvJob& j, const DepthwiseLine& l, int64_t y, const float* bias) {
-  constexpr int kLong = V::kLanes == 1 ? 4 : 8;  // hides the latency of the chains
+  constexpr int R = V::kLanes == 1 ? 4 : 8;  // hides the latency of the chains
   const Conv2dAttributes& t = *j.t;
-  const int64_t reach = int64_t(t.kernel_w - 1) * t.dilation_w;
+  const int64_t reach = (R - 1) * t.stride_w + int64_t(t.kernel_w - 1) * t.dilation_w;
   const typename V::F b = V::load(bias);
-  const auto line = [&](auto pixels, int64_t x, int64_t least) {
-    constexpr int kPixels = decltype(pixels)::value;
-    for (; l.out_w >= kPixels && x + least <= l.out_w; x += kPixels) {
-      x = min_of(x, l.out_w - kPixels);
-      const int64_t first = x * t.stride_w - l.pad;
-      if (kPixels == kLong && first >= 0 && first + (kPixels - 1) * t.stride_w + reach < l.w)
-        depthwise_window<V, kPixels, whole, kPixels == kLong>(j, l, y, b, x);
-      else
-        depthwise_window<V, kPixels, whole, false>(j, l, y, b, x);
-    }
-    return x;
-  };
-  // a residual may be the output: no column is done twice
-  const bool once = V::kLanes == 1 || l.residual;
-  int64_t x = line(Pixels<kLong>(), 0, once ? kLong : kLong / 2 + 1);
-  if constexpr (kLong > 4) x = line(Pixels<4>(), x, once ? 4 : 2);
-  line(Pixels<1>(), x, 1);
+  for (int64_t x = 0; x < l.out_w; x += R) {
+    const int64_t first = x * t.stride_w - l.pad;
+    if (V::kLanes > 1 && whole && x + R <= l.out_w && first >= 0 && first + reach < l.w)
+      depthwise_window<V, R, whole, V::kLanes != 1 && whole>(j, l, y, b, x, R);
+    else
+      depthwise_window<V, R, whole, false>(j, l, y, b, x, min_of(R, l.out_w - x));
+  }
 }
 
 /// Output columns r, r + d, r + 2d, .. of a row with dilation d read the columns of one remainder
