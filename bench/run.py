@@ -81,7 +81,7 @@ class Row:
                 self.onnx, self.npz = prepare(name, work)
             else:
                 self.onnx, self.npz = name.resolve(), work / f"{self.name}.npz"
-                if not self.npz.exists():
+                if not self.npz.exists() or self.npz.stat().st_mtime < self.onnx.stat().st_mtime:
                     write_golden(self.onnx, self.npz)
             self.tflite, self.plain = SHARED / TFLITE[name] if name in TFLITE else None, None
         if args.precision == "bf16":
