@@ -74,7 +74,9 @@ TEST_CASE("decoder: tokens in a row fill the caches with the bits of the whole r
 
 TEST_CASE("decoder: weights in blocks have the bits of the whole runtime") {
   const std::pair<BlockType, uint32_t> kCases[] = {{BlockType::kQ8_0, 32}, {BlockType::kQ4_K, 256}};
-  for (const auto& [type, width] : kCases) {
+  for (const auto& each : kCases) {
+    const BlockType type = each.first;
+    const uint32_t width = each.second;
     CAPTURE(int(type));
     const std::vector<uint8_t> file = decoder(width, type);
     CHECK(file.size() < decoder(width).size());
