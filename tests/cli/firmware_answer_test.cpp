@@ -112,7 +112,7 @@ TEST_CASE("firmware --generate: what cannot be answered is refused by name") {
   refuses(
       folder,
       asked({"--generate", "5", "--prompt-ids", "1", "--board", "microbit", "--stack", "16384"}), 7,
-      {"--board microbit", "RAM: expected", "found 16384"});
+      {"--board microbit", "RAM: expected", "found 16384", "a smaller --context"});
 }
 
 TEST_CASE("firmware --generate: a file of convert, whose layout is for hosts, names its source") {

@@ -202,11 +202,12 @@ void depthwise_any(const ConvJob& j, const DepthwiseLine& l, int64_t y, const fl
   constexpr int R = V::kLanes == 1 ? 4 : 8;  // hides the latency of the chains
   const Conv2dAttributes& t = *j.t;
   const int64_t reach = (R - 1) * t.stride_w + int64_t(t.kernel_w - 1) * t.dilation_w;
+  constexpr bool kKnowsInside = V::kLanes > 1 && whole;  // else one loop serves all
   const typename V::F b = V::load(bias);
   for (int64_t x = 0; x < l.out_w; x += R) {
     const int64_t first = x * t.stride_w - l.pad;
-    if (V::kLanes > 1 && whole && x + R <= l.out_w && first >= 0 && first + reach < l.w)
-      depthwise_window<V, R, whole, V::kLanes != 1 && whole>(j, l, y, b, x, R);
+    if (kKnowsInside && x + R <= l.out_w && first >= 0 && first + reach < l.w)
+      depthwise_window<V, R, whole, kKnowsInside>(j, l, y, b, x, R);
     else
       depthwise_window<V, R, whole, false>(j, l, y, b, x, min_of(R, l.out_w - x));
   }

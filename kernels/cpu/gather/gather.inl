@@ -34,15 +34,19 @@ inline int64_t extent_of(const TensorType& t, int first, int last) {
   return n;
 }
 
-/// Slices of `bytes` (a constant where kBytes is not 0) that n indices name, `step` bytes between
-/// the place of one index and the next. False where an index is bad.
+using GatherSlices = bool (*)(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
+                              const char* from, int64_t step, int64_t stride, char* to,
+                              int64_t bytes);
+/// Slices of `bytes` (a constant where kBytes is not 0) that n indices from number `first` on name,
+/// `step` bytes between the place of one index and the next. False where an index is bad.
 template <class Index, int64_t kBytes>
-bool gather_slices(const Index* indices, int64_t n, int64_t extent, const char* from, int64_t step,
-                   int64_t stride, char* to, int64_t bytes) {
+bool gather_slices(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
+                   const char* from, int64_t step, int64_t stride, char* to, int64_t bytes) {
+  const Index* const index = indices.as<const Index>() + first;
   const int64_t size = kBytes ? kBytes : bytes;
   bool good = true;
   for (int64_t i = 0; i < n; i++) {
-    int64_t at = indices[i];
+    int64_t at = index[i];
     at += at < 0 ? extent : 0;
     if (uint64_t(at) < uint64_t(extent))
       std::memcpy(to + i * size, from + i * step + at * stride, size_t(size));
@@ -51,20 +55,10 @@ bool gather_slices(const Index* indices, int64_t n, int64_t extent, const char* 
   }
   return good;
 }
-
-using GatherSlices = bool (*)(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
-                              const char* from, int64_t step, int64_t stride, char* to,
-                              int64_t bytes);
-template <class Index, int64_t kBytes>
-bool gather_at(const TensorView& indices, int64_t first, int64_t n, int64_t extent,
-               const char* from, int64_t step, int64_t stride, char* to, int64_t bytes) {
-  return gather_slices<Index, kBytes>(indices.as<const Index>() + first, n, extent, from, step,
-                                      stride, to, bytes);
-}
 inline GatherSlices gather_of(DType index, int64_t bytes) {
   const bool is_wide = index == DType::kI64;
-  if (bytes == 4) return is_wide ? gather_at<int64_t, 4> : gather_at<int32_t, 4>;
-  return is_wide ? gather_at<int64_t, 0> : gather_at<int32_t, 0>;
+  if (bytes == 4) return is_wide ? gather_slices<int64_t, 4> : gather_slices<int32_t, 4>;
+  return is_wide ? gather_slices<int64_t, 0> : gather_slices<int32_t, 0>;
 }
 
 template <class V>

@@ -6,6 +6,7 @@ experts. make_models.py makes them."""
 import dataclasses
 import typing
 
+import lfm2_model
 import numpy as np
 
 SIZES = {
@@ -136,21 +137,7 @@ NEOX_LAYER = {
 }
 
 LFM2_NAMES = {"model.embedding_norm.weight": "token_embd_norm.weight"}
-LFM2_LAYER = {
-    "operator_norm": "attn_norm",
-    "self_attn.q_layernorm": "attn_q_norm",
-    "self_attn.k_layernorm": "attn_k_norm",
-    "self_attn.out_proj": "attn_output",
-    "conv.in_proj": "shortconv.in_proj",
-    "conv.conv": "shortconv.conv",
-    "conv.out_proj": "shortconv.out_proj",
-    "ffn_norm": "ffn_norm",
-    "feed_forward.w1": "ffn_gate",
-    "feed_forward.w3": "ffn_up",
-    "feed_forward.w2": "ffn_down",
-    "feed_forward.gate": "ffn_gate_inp",
-    "feed_forward.experts.down_proj": "ffn_down_exps",
-}
+LFM2_LAYER = {**lfm2_model.NAMES, "feed_forward.experts.down_proj": "ffn_down_exps"}
 
 
 def lfm2_columns(name, array, config):

@@ -15,7 +15,7 @@ struct AnswerArguments {
   std::optional<std::string> prompt, prompt_ids;
 
   bool is_asked() const { return !tokens.empty(); }
-  /// @throws Failure kUsage where they do not go together, or are no numbers.
+  /// @throws Failure kUsage where one excludes another, or a number is none.
   void check() const;
 };
 

@@ -81,6 +81,11 @@ std::vector<uint64_t> arena_places(const Project& project) {
   return places;
 }
 
+bool has_answer(const Project& project) {
+  return std::any_of(project.models.begin(), project.models.end(),
+                     [](const ProjectModel& model) { return model.answer.has_value(); });
+}
+
 void check_board(const Project& project) {
   const ProjectNeeds needs = needs_of(project);
   const Board& board = *project.board;
@@ -91,21 +96,18 @@ void check_board(const Project& project) {
                                              of + "), found " + std::to_string(have) + "; " + help +
                                              "choose a larger board or a smaller network");
   };
+  const char* const less_ram = has_answer(project) ? "give a smaller --context, or "
+                               : project.has_min_ram
+                                   ? ""
+                                   : "convert with --min-ram, which takes less for more work, or ";
   if (needs.ram_bytes > board.ram_bytes)
-    refuse(
-        "RAM", needs.ram_bytes, board.ram_bytes, "arena and stack",
-        project.has_min_ram ? "" : "convert with --min-ram, which takes less for more work, or ");
+    refuse("RAM", needs.ram_bytes, board.ram_bytes, "arena and stack", less_ram);
   if (needs.flash_bytes > board.flash_bytes)
     refuse("flash", needs.flash_bytes, board.flash_bytes,
            needs.model_flash_bytes ? "test data and code" : "models, test data and code",
            project.has_min_ram ? "leave --min-ram out, or " : "");
   if (needs.model_flash_bytes > board.model_flash_bytes)
     refuse("second flash", needs.model_flash_bytes, board.model_flash_bytes, "models", "");
-}
-
-bool has_answer(const Project& project) {
-  return std::any_of(project.models.begin(), project.models.end(),
-                     [](const ProjectModel& model) { return model.answer.has_value(); });
 }
 
 uint64_t code_allowance(const Project& project) {

@@ -11,6 +11,26 @@
 namespace ingot::decoder {
 namespace {
 
+constexpr HuggingFaceRow kLfm2 = {.model_type = "lfm2",
+                                  .architecture = "lfm2",
+                                  .gate = "feed_forward.w1",
+                                  .up = "feed_forward.w3",
+                                  .down = "feed_forward.w2",
+                                  .feed_forward_norm = "ffn_norm",
+                                  .attention_norm = "operator_norm",
+                                  .attention_out = "self_attn.out_proj",
+                                  .query_norm = "self_attn.q_layernorm",
+                                  .key_norm = "self_attn.k_layernorm",
+                                  .final_norm = "model.embedding_norm"};
+
+constexpr HuggingFaceRow lfm2_moe() {
+  HuggingFaceRow row = kLfm2;
+  row.model_type = "lfm2_moe", row.architecture = "lfm2moe";
+  row.router = "feed_forward.gate", row.experts = "feed_forward.experts.";
+  row.expert_parts[0] = "w1", row.expert_parts[1] = "w3", row.expert_parts[2] = "w2";
+  return row;
+}
+
 constexpr HuggingFaceRow kRows[] = {
     {.model_type = "llama", .architecture = "llama"},
     {.model_type = "mistral", .architecture = "llama"},
@@ -44,31 +64,8 @@ constexpr HuggingFaceRow kRows[] = {
      .experts = "mlp.experts.",
      .has_experts_in_one = true,
      .says_all = true},
-    {.model_type = "lfm2",
-     .architecture = "lfm2",
-     .gate = "feed_forward.w1",
-     .up = "feed_forward.w3",
-     .down = "feed_forward.w2",
-     .feed_forward_norm = "ffn_norm",
-     .attention_norm = "operator_norm",
-     .attention_out = "self_attn.out_proj",
-     .query_norm = "self_attn.q_layernorm",
-     .key_norm = "self_attn.k_layernorm",
-     .final_norm = "model.embedding_norm"},
-    {.model_type = "lfm2_moe",
-     .architecture = "lfm2moe",
-     .gate = "feed_forward.w1",
-     .up = "feed_forward.w3",
-     .down = "feed_forward.w2",
-     .feed_forward_norm = "ffn_norm",
-     .attention_norm = "operator_norm",
-     .attention_out = "self_attn.out_proj",
-     .query_norm = "self_attn.q_layernorm",
-     .key_norm = "self_attn.k_layernorm",
-     .final_norm = "model.embedding_norm",
-     .router = "feed_forward.gate",
-     .experts = "feed_forward.experts.",
-     .expert_parts = {"w1", "w3", "w2"}},
+    kLfm2,
+    lfm2_moe(),
     {.model_type = "seed_oss", .architecture = "seed_oss"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
