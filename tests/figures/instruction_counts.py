@@ -85,14 +85,14 @@ def main():
     checks = Checks("instructions")
     version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True).stdout
     if not shutil.which("qemu-x86_64"):
-        print("[skip] instructions of a run: qemu-x86_64 is absent")
+        checks.skip("instructions of a run: qemu-x86_64 is absent")
         sys.exit(checks.finish())
     if not args.before and int(version.split(".")[0]) != COMPILER:
-        print(f"[skip] instructions of a run: their ceilings are of g++ {COMPILER}")
+        checks.skip(f"instructions of a run: their ceilings are of g++ {COMPILER}")
         sys.exit(checks.finish())
     files = [args.models / f"{name}.ingot" for name in args.networks]
     for absent in (f.stem for f in files if not f.exists()):
-        print(f"[skip] instructions of {absent}: it is not built (./dev test models)")
+        checks.skip(f"instructions of {absent}: it is not built (./dev test models)")
     files = [f for f in files if f.exists()]
     counter, ceilings = Counter(args), json.loads(CEILINGS.read_text())
     runners = [args.runner] + ([args.before] if args.before else [])
