@@ -70,22 +70,16 @@ INGOT_INLINE void depthwise_store(const DepthwiseLine& l, typename V::F (&acc)[R
   }
 }
 
-/// R output pixels from column x. At most K / 2 columns at either end leave the image: those read
-/// the nearest middle column of an outer window, which is inside, and are zeroed.
+/// R output pixels from column x. At most K / 2 columns at either end leave the image: those are
+/// read from zeros.
 template <class V, int K, int S, int R, bool whole>
 INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, int64_t x) {
   using F = typename V::F;
   constexpr int kPad = K / 2, kColumns = (R - 1) * S + K;
   const int64_t stride = l.pixel_stride, first = x * S - l.pad;
-  typename V::M left[kPad], right[kPad];
-  int64_t left_move[kPad], right_move[kPad];
-  for (int i = 0; i < kPad; i++) {
-    const bool in_left = first + i >= 0, in_right = first + kColumns - kPad + i < l.w;
-    left[i] = V::gt(V::splat(in_left ? 1.0f : 0.0f), V::zero()),
-    left_move[i] = in_left ? 0 : (kPad - i) * stride;
-    right[i] = V::gt(V::splat(in_right ? 1.0f : 0.0f), V::zero()),
-    right_move[i] = in_right ? 0 : -(i + 1) * stride;
-  }
+  bool left[kPad], right[kPad];  // inside
+  for (int i = 0; i < kPad; i++)
+    left[i] = first + i >= 0, right[i] = first + kColumns - kPad + i < l.w;
   F acc[R];
   INGOT_UNROLL for (int i = 0; i < R; i++) acc[i] = bias;
   for (int ky = l.ky_begin; ky < l.ky_end; ky++) {
@@ -98,16 +92,9 @@ INGOT_INLINE void depthwise_pixels(const DepthwiseLine& l, typename V::F bias, i
         asm("" : "+r"(q));  // one pointer that moves, not one address a column
       }
       const float* p = q + (i % 4) * stride;
-      F v;
-      if (i < kPad) {
-        const int edge = i < kPad ? i : 0;
-        v = V::select(left[edge], load_lanes<V, whole>(p + left_move[edge], l.lanes), V::zero());
-      } else if (i >= kColumns - kPad) {
-        const int edge = i >= kColumns - kPad ? i - (kColumns - kPad) : 0;
-        v = V::select(right[edge], load_lanes<V, whole>(p + right_move[edge], l.lanes), V::zero());
-      } else {
-        v = load_lanes<V, whole>(p, l.lanes);
-      }
+      if (i < kPad) p = left[i] ? p : kZeros;
+      if (i >= kColumns - kPad) p = right[i - (kColumns - kPad)] ? p : kZeros;
+      F v = load_lanes<V, whole>(p, l.lanes);
       // load a line once: several memory operands on a line that misses L1 cost as many times
       V::keep(v);
       INGOT_UNROLL for (int k = 0; k < K; k++) if (i >= k && (i - k) % S == 0 && (i - k) / S < R)
@@ -250,8 +237,9 @@ void depthwise_row(const ConvJob& j, int64_t y, int64_t channel) {
                  : depthwise_any<V, V::kLanes == 1>(j, l, y, bias);
   const float* lines[kMaxFastTaps];
   const int64_t top = y * t.stride_h - t.pad_top, down = t.dilation_h;
-  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, ceil_div(-top, down)))),
-  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, ceil_div(j.in.h - top, down))));
+  const auto taps_of = [&](int64_t height) { return down == 1 ? height : ceil_div(height, down); };
+  l.in = lines, l.ky_begin = int(max_of(0, min_of(t.kernel_h, taps_of(-top)))),
+  l.ky_end = int(max_of(l.ky_begin, min_of(t.kernel_h, taps_of(j.in.h - top))));
   for (int k = l.ky_begin; k < l.ky_end; k++) lines[k] = j.in.row(top + k * down) + channel;
   if (t.dilation_w == 1) return kernel(l, bias);
   depthwise_dilated(kernel, l, bias, t.dilation_w);
@@ -276,8 +264,9 @@ void depthwise_rows(const ConvJob& j, Range rows, Range groups) {
   };
   const auto step = [&](int64_t ch) { return ch < wide ? kPanel : V::kLanes; };
   if (held <= kHeldBytes / 4) {
-    for (int64_t ch = first; ch < last; ch += step(ch))
-      for (int64_t y = rows.begin; y < rows.end; y++) row(y, ch);
+    for (int64_t panel = first; panel < last; panel += kPanel)  // a line of the cache
+      for (int64_t y = rows.begin; y < rows.end; y++)
+        for (int64_t ch = panel; ch < min_of(last, panel + kPanel); ch += step(ch)) row(y, ch);
   } else {
     for (int64_t y = rows.begin; y < rows.end; y++)
       for (int64_t ch = first; ch < last; ch += step(ch)) row(y, ch);
