@@ -16,8 +16,10 @@
 #include "tests/support/shared.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/write/program_encoder.h"
+#include "tools/compile/write/storage.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/files/half.h"
+#include "tools/files/work_budget.h"
 
 using namespace ingot;
 using namespace ingot::convert;
@@ -339,6 +341,26 @@ TEST_CASE(
     warned |= hint.find("NaN or infinite") != std::string::npos &&
               hint.find("'table' 1 NaN and 1 infinite of 1280") != std::string::npos;
   CHECK(warned);
+}
+
+TEST_CASE("storage: bytes that many constants share are looked at once") {
+  const auto steps_of = [](int constants) {
+    CoreGraph g;
+    ValueId x = g.input("x", {4, 256});
+    const ValueId first = g.constant({256, 256}, numbers(256 * 256));
+    for (int i = 0; i < constants; i++) {
+      const ValueId w = i ? g.constant({1}, {0.0f}) : first;
+      g.model.values[size_t(w)].constant = g.model.values[size_t(first)].constant;
+      x = g.node(op::Linear, {x, w}, {4, 256});
+    }
+    g.output(x);
+    host::WorkBudget budget("shared", 1);
+    (void)convert::say_not_finite(g.model);
+    return budget.steps();
+  };
+  const uint64_t once = steps_of(1);
+  CHECK(once > 0);
+  CHECK(steps_of(40) == once);
 }
 
 TEST_CASE("storage: the largest files keep what is only widened in a weight part of its own") {

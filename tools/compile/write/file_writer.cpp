@@ -125,12 +125,16 @@ class Writer {
     Sha256 hash;
     // content and size to offset; equal bytes of equal size share
     std::map<Digest, uint64_t> known;
+    std::map<const void*, Digest> held;  // of bytes that several values may have
     for (size_t i = 0; i < spec_.program.values.size(); i++) {
       const ValueSpec& v = spec_.program.values[i];
       if (v.kind != ValueKind::kConstant || v.inline_data || v.segment != segment) continue;
       const auto bytes = store_constant(v);
+      Digest fresh{};
+      Digest& digest = bytes == v.bytes.held ? held[bytes.get()] : fresh;
+      if (digest == Digest{}) digest = digest_of(*bytes);
       const auto [entry, is_new] =
-          known.try_emplace(digest_of(*bytes), align(position_ - start, alignment));
+          known.try_emplace(digest, align(position_ - start, alignment));
       places_[i].segment_offset = entry->second;
       if (!is_new) {
         written_.shared_bytes += bytes->size();

@@ -14,6 +14,7 @@
 #include "tools/files/half.h"
 #include "tools/files/spill_file.h"
 #include "tools/files/suggest.h"
+#include "tools/files/work_budget.h"
 #include "tools/graph/block_type.h"
 
 namespace ingot::convert {
@@ -303,13 +304,13 @@ void collect_constants(const graph::Graph& graph, std::map<graph::ValueId, DType
   }
 }
 
-/// "'conv.weight' 3 NaN and 1 infinite", or "".
-std::string count_not_finite(const std::string& name, const graph::Constant& constant,
-                             DType dtype) {
+/// "3 NaN and 1 infinite of 9", or "".
+std::string count_not_finite(const graph::Constant& constant, DType dtype) {
   constexpr size_t kOften = size_t{1} << 16;
   const uint8_t* const bytes = constant.as<uint8_t>();
   const bool halves = dtype != DType::kF32;
   const size_t count = size_t(constant.elements()) / (halves ? 2 : 1);
+  host::charge_work(count / 16);
   // of what is no number all bits of the exponent are set
   const auto count_odd = [&](auto exponent) {
     uint64_t odd = 0;
@@ -341,8 +342,7 @@ std::string count_not_finite(const std::string& name, const graph::Constant& con
     mask &= x == 0 || x == 1 || std::isinf(x);
   }
   if (mask) return "";
-  return "'" + name + "' " + (nan ? std::to_string(nan) + " NaN" : "") +
-         (nan && odd > nan ? " and " : "") +
+  return (nan ? std::to_string(nan) + " NaN" : "") + (nan && odd > nan ? " and " : "") +
          (odd > nan ? std::to_string(odd - nan) + " infinite" : "") + " of " +
          std::to_string(count);
 }
@@ -352,6 +352,8 @@ std::string count_not_finite(const std::string& name, const graph::Constant& con
 std::string say_not_finite(const graph::Model& model) {
   std::map<graph::ValueId, DType> used;
   collect_constants(model.graph, &used);
+  // values may share bytes
+  std::map<std::pair<const void*, DType>, std::string> counted;
   std::string list;
   size_t count = 0;
   for (const auto& [id, dtype] : used) {
@@ -359,11 +361,12 @@ std::string say_not_finite(const graph::Model& model) {
     const DType held = dtype == DType::kF32 ? DType::kF32 : DType::kU8;
     if (!constant || constant->dtype != held || constant->elements() < 2 || !constant->bytes)
       continue;
+    const auto [entry, is_new] = counted.try_emplace({constant->bytes.get(), dtype});
+    if (is_new) entry->second = count_not_finite(*constant, dtype);
+    if (entry->second.empty() || count++ >= kNamedAtMost) continue;
     const std::string& name = model.values[size_t(id)].name;
-    const std::string said =
-        count_not_finite(name.empty() ? "constant " + std::to_string(id) : name, *constant, dtype);
-    if (said.empty() || count++ >= kNamedAtMost) continue;
-    list += (list.empty() ? "" : ", ") + said;
+    list += (list.empty() ? "'" : ", '") +
+            (name.empty() ? "constant " + std::to_string(id) : name) + "' " + entry->second;
   }
   if (!count) return "";
   if (count > kNamedAtMost) list += ", and " + std::to_string(count - kNamedAtMost) + " more";
