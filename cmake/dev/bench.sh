@@ -35,6 +35,12 @@ show_lot() { # [SEED [OPTION OF bench ..]]
   dev_bench --json "$lot.json" "${@:2}" "$lot"/*.onnx
 }
 
+show_roofline() { # [NETWORK ..]
+  show_needs numpy onnx==1.23.2 onnxruntime
+  dev_build_gcc >/dev/null
+  "$python" bench/roofline.py --ingot build/gcc/bin/ingot --work build/bench --svg docs/roofline.svg "$@"
+}
+
 show_instructions() { # [COMMIT [NETWORK ..]]
   need_ingot raw_runner
   need_packages "counted instructions" qemu-user

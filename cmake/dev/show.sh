@@ -179,6 +179,7 @@ dev_show() {
     block-speed) configure_and_build gcc ingot_block_bench -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
       build/gcc/kernels/cpu/ingot_block_bench "${@:2}" ;;
     lot) show_lot "${@:2}" ;; # [SEED [OPTION OF bench ..]]
+    roofline) show_roofline "${@:2}" ;; # [NETWORK ..]
     llm-peers) show_needs numpy # [--models NAME,..]
       "$python" bench/llm_peers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
@@ -297,6 +298,8 @@ Quantized networks
                     one table (./dev bench --integers, dynamic-speed)
   lot [SEED]        20 networks of timm and torchvision that a seed draws, random weights, compared with
                     other runtimes as ./dev bench compares its own
+  roofline [NETWORK ..]  where the networks of ./dev bench lose time on one core, by kernel; writes
+                    docs/roofline.svg
   block-speed [ISA] products with weights in blocks of GGUF, by type and shape: multiply-adds a second of 512
                     and of 4 rows, GB of weights a second of one row from memory and from the cache
   llm-peers [--models NAME,.. --isas native,avx2 --threads 1,2 --rounds N --json FILE]  language models
