@@ -34,6 +34,7 @@ extern const Span<const GpuKernelEntry> kDataDependentRows;
 extern const Span<const GpuKernelEntry> kQuantizedMapRows;
 extern const Span<const GpuKernelEntry> kQuantizedProductRows;
 extern const Span<const GpuKernelEntry> kDynamicQuantizeRows;
+extern const Span<const GpuKernelEntry> kBlockLinearRows;
 
 /// Parts of scratch begin at multiples of this.
 constexpr uint64_t align256(uint64_t n) { return (n + 255) / 256 * 256; }

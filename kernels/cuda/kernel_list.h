@@ -3,6 +3,7 @@
 // modules and the emulator are made of.
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
+#include "kernels/cuda/block_linear/block_kernels.h"
 #include "kernels/cuda/control/control_kernels.h"
 #include "kernels/cuda/conv2d/conv2d_kernels.h"
 #include "kernels/cuda/data_dependent/data_dependent_kernels.h"
@@ -31,15 +32,17 @@
 #define INGOT_CUDA_UNIT_QUANTIZED(X) INGOT_CUDA_QUANTIZED(X)
 #define INGOT_CUDA_UNIT_TENSORCORE(X) INGOT_CUDA_TENSORCORE(X)
 #define INGOT_CUDA_UNIT_WEIGHTS(X) INGOT_CUDA_WEIGHT_TILES(X)
+#define INGOT_CUDA_UNIT_BLOCKS(X) INGOT_CUDA_BLOCK_LINEAR(X)
 #define INGOT_CUDA_UNIT_SEQUENCE(X) INGOT_CUDA_ATTENTION(X) INGOT_CUDA_RECURRENT(X)
 #define INGOT_CUDA_UNIT_CONDITIONAL(X) INGOT_CUDA_DECIDING(X)
 
-#define INGOT_CUDA_KERNELS(X)   \
-  INGOT_CUDA_UNIT_TENSORS(X)    \
-  INGOT_CUDA_UNIT_PRODUCTS(X)   \
-  INGOT_CUDA_UNIT_TENSORCORE(X) \
-  INGOT_CUDA_UNIT_SEQUENCE(X)   \
-  INGOT_CUDA_UNIT_CONDITIONAL(X) INGOT_CUDA_UNIT_QUANTIZED(X) INGOT_CUDA_UNIT_WEIGHTS(X)
+#define INGOT_CUDA_KERNELS(X)    \
+  INGOT_CUDA_UNIT_TENSORS(X)     \
+  INGOT_CUDA_UNIT_PRODUCTS(X)    \
+  INGOT_CUDA_UNIT_TENSORCORE(X)  \
+  INGOT_CUDA_UNIT_SEQUENCE(X)    \
+  INGOT_CUDA_UNIT_CONDITIONAL(X) \
+  INGOT_CUDA_UNIT_QUANTIZED(X) INGOT_CUDA_UNIT_WEIGHTS(X) INGOT_CUDA_UNIT_BLOCKS(X)
 
 namespace ingot::cuda {
 

@@ -28,7 +28,8 @@ const Span<const GpuKernelEntry>* const kFamilies[] = {&kTensorcoreRows,
                                                        &kQuantizedMapRows,
                                                        &kQuantizedProductRows,
                                                        &kDynamicQuantizeRows,
-                                                       &kWeightsRows};
+                                                       &kWeightsRows,
+                                                       &kBlockLinearRows};
 
 enum Unit : uint16_t {
   kTensors,
@@ -37,10 +38,11 @@ enum Unit : uint16_t {
   kSequence,
   kConditional,
   kQuantized,
-  kWeights
+  kWeights,
+  kBlocks
 };
 constexpr const char* kUnits[] = {"tensors",     "products",  "tensorcore", "sequence",
-                                  "conditional", "quantized", "weights"};
+                                  "conditional", "quantized", "weights",    "blocks"};
 
 constexpr GpuKernel kKernels[] = {
 #define INGOT_CUDA_ROW(unit, name, Params, threads) \
@@ -65,6 +67,9 @@ constexpr GpuKernel kKernels[] = {
 #undef X
 #define X(name, Params, threads) INGOT_CUDA_ROW(kWeights, name, Params, threads)
                             INGOT_CUDA_UNIT_WEIGHTS(X)
+#undef X
+#define X(name, Params, threads) INGOT_CUDA_ROW(kBlocks, name, Params, threads)
+                                INGOT_CUDA_UNIT_BLOCKS(X)
 #undef X
 };
 static_assert(sizeof kKernels / sizeof *kKernels == size_t(KernelId::kCount), "");

@@ -190,9 +190,12 @@ inline int code_at(const BlockFormat& f, const uint8_t* panel, int lane, int k) 
   return f.levels == BlockLevels::kEven ? code : level_at(f, code, f.zero);
 }
 
-/// 2^(e - 128)
+/// 2^(e - 128), as bits.
+constexpr uint32_t exponent_bits(int e) {
+  return e < 2 ? 0x200000u << e : uint32_t(e - 1) << 23;
+}
 inline float exponent_scale(int e) {
-  const uint32_t bits = e < 2 ? 0x200000u << e : uint32_t(e - 1) << 23;
+  const uint32_t bits = exponent_bits(e);
   float scale;
   std::memcpy(&scale, &bits, 4);
   return scale;
@@ -202,7 +205,7 @@ inline float exponent_scale(int e) {
 struct SubScale {
   int scale, minimum;
 };
-inline SubScale sub_scale_at(const BlockFormat& f, const uint8_t* panel, int lane, int j) {
+constexpr SubScale sub_scale_at(const BlockFormat& f, const uint8_t* panel, int lane, int j) {
   const BlockHeader h = block_header(f);
   const int own = panel[h.scales + j * kOutputs + lane];
   if (f.scales == BlockScales::kBytes) return {int8_t(own), 0};

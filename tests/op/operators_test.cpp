@@ -42,12 +42,8 @@ const std::map<std::string, std::string> kNoKernel = {
 const std::map<std::string, std::string> kNoGpuKernel = {
     {"If", "the session runs it, or a node of the GPU's graph"},
     {"Loop", "the session runs it, or a node of the GPU's graph"},
-    {"BlockGather", "language models run on the CPU"},
-    {"BlockLinear", "language models run on the CPU"},
-    {"BlockQuantize", "language models run on the CPU"},
     {"Custom", "an operator of the application's computes on the CPU"},
     {"Fft", "front ends of sound, before the network: the CPU runs it"},
-    {"GroupedLinear", "language models run on the CPU"},
     {"Random", "a counter and a key: the CPU draws while it waits"},
     {"TreeEnsemble", "a walk that waits for each of its loads is what a CPU does well"},
 };

@@ -52,6 +52,15 @@ GPU_FN void copy_unit(const char* from, int64_t from_at, char* to, int64_t to_at
   }
 }
 
+/// Two or four bytes as a number; aligned to their size, or anywhere.
+GPU_FN uint32_t half_at(const uint8_t* p, bool is_aligned) {
+  return is_aligned ? *reinterpret_cast<const uint16_t*>(p) : uint32_t(p[0]) | uint32_t(p[1]) << 8;
+}
+GPU_FN uint32_t word_at(const uint8_t* p, bool is_aligned) {
+  return is_aligned ? *reinterpret_cast<const uint32_t*>(p)
+                    : half_at(p, false) | half_at(p + 2, false) << 16;
+}
+
 template <int bytes>
 using Unit = typename UnitOf<bytes>::Type;
 
