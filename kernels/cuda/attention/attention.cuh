@@ -9,6 +9,7 @@
 #pragma once
 #include "kernels/cuda/attention/attention_kernels.h"
 #include "kernels/cuda/attention/tile.cuh"
+#include "kernels/cuda/device/bytes.cuh"
 #include "kernels/cuda/device/f16.cuh"
 
 namespace ingot::cuda {
@@ -35,14 +36,32 @@ GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, Atten
   const AttentionRow row = make_row<int64_t>(p, t, r);
   s.q[r] = p.q.data + row.q, s.y[r] = p.y.data + row.y, s.mask[r] = row.mask,
   s.visible[r] = row.visible;
+  if (p.sinks) s.maxima[r] = p.sinks[row.head];  // until the first block's weights
+}
+/// The batch of keys and values. False where the file's number is none.
+GPU_FN bool find_kept_batch(const AttentionParams& p, AttentionTile* t) {
+  t->kept_b = t->b;
+  if (!p.key_batches) return true;
+  t->kept_b = p.batches_are_i64 ? static_cast<const int64_t*>(p.key_batches)[t->b]
+                                : static_cast<const int32_t*>(p.key_batches)[t->b];
+  return t->kept_b >= 0 && t->kept_b < p.kept_batches;
+}
+/// What a row of y is that reads no key.
+GPU_FN float empty_row(const AttentionParams& p, const AttentionShared& s, int r) {
+  return p.sinks && s.maxima[r] != s.maxima[r] ? s.maxima[r] : p.empty;
 }
 
-/// A key or value: T is float, or uint16_t where a program keeps them in f16.
-GPU_FN float kept_number(float x) { return x; }
-GPU_FN float kept_number(uint16_t x) { return widen_f16(x); }
+/// Number i of a row of `dim`, a key or value: T is float, or uint16_t and uint8_t where a program
+/// keeps them in f16 and 8 bits.
+GPU_FN float kept_number(const float* row, int i, int, bool) { return row[i]; }
+GPU_FN float kept_number(const uint16_t* row, int i, int, bool) { return widen_f16(row[i]); }
+GPU_FN float kept_number(const uint8_t* row, int i, int dim, bool is_aligned) {
+  const int scale = dim + i / int(attention::kScaledUnit) * 4;
+  return float(int8_t(row[i])) * cpu::bits_float(word_at(row + scale, is_aligned));
+}
 template <class T>
 GPU_FN const T* kept_rows(const AttentionOperand& o, const AttentionTile& t, int64_t first) {
-  return reinterpret_cast<const T*>(o.data) + place_of(o, t.b, t.kv_head, first);
+  return reinterpret_cast<const T*>(o.data) + place_of(o, t.kept_b, t.kv_head, first);
 }
 
 template <class T>
@@ -57,7 +76,9 @@ GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, i
     GPU_UNROLL_BY(8)
     for (int i = me; i < kAttentionBlock * kDepth; i += 128) {
       const int key = i / kDepth, n = i % kDepth;
-      s.keys[key][n] = key < keys && n < depth ? kept_number(from[key * p.k.token + d + n]) : 0.0f;
+      s.keys[key][n] = key < keys && n < depth
+                           ? kept_number(from + key * p.k.token, d + n, p.dim, p.words_aligned)
+                           : 0.0f;
     }
     for (int i = me; i < kAttentionQueries * kDepth; i += 128) {
       const int r = i / kDepth, n = i % kDepth;
@@ -105,10 +126,15 @@ GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, 
       top = V::max(top, x);
     }
     for (int half = 8; half > 0; half /= 2) top = V::max(top, __shfl_down_sync(~0u, top, half, 16));
-    const float before = first == 0 || !exists ? kLowestScore : s.maxima[own],
+    const bool has_sink = p.sinks && first == 0 && exists;
+    const float before = has_sink                ? attention::sink_maximum(s.maxima[own])
+                         : first == 0 || !exists ? kLowestScore
+                                                 : s.maxima[own],
                 now = V::max(before, __shfl_sync(~0u, top, 0, 16));
     const float correction = cpu::Math<V>::exp_flush(before - now);
-    float sum = first == 0 || !exists ? 0.0f : s.lanes[own][lane] * correction;
+    float sum = has_sink && lane == 0   ? attention::sink_sum(s.maxima[own]) * correction
+                : first == 0 || !exists ? 0.0f
+                                        : s.lanes[own][lane] * correction;
     for (int j = lane; exists && j < padded; j += 16) {
       const float e = cpu::Math<V>::exp_flush(s.scores[own][j] - now);
       s.scores[own][j] = e;
@@ -129,11 +155,11 @@ GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, i
                              int keys, bool is_last, int column, int apart, int begin,
                              AttentionShared& s) {
   for (int d = column; d < p.value_dim; d += apart) {
-    const T* from = kept_rows<T>(p.v, t, first) + d;
+    const T* from = kept_rows<T>(p.v, t, first);
     float sums[kRows] = {};
     GPU_UNROLL_BY(4)
     for (int j = 0; j < keys; j++) {
-      const float v = kept_number(from[j * p.v.token]);
+      const float v = kept_number(from + j * p.v.token, d, p.value_dim, p.words_aligned);
       INGOT_UNROLL for (int r = 0; r < kRows; r++) if (begin + r < kAttentionQueries) sums[r] =
           V::fma(s.scores[begin + r][j], v, sums[r]);
     }
@@ -153,7 +179,8 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
   const int me = int(threadIdx.x);
   for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
     AttentionTile t;
-    if (!make_tile<int64_t, kAttentionQueries, int(attention::kQueryGroup)>(p, at, &t)) {
+    if (!make_tile<int64_t, kAttentionQueries, int(attention::kQueryGroup)>(p, at, &t) ||
+        !find_kept_batch(p, &t)) {
       if (me == 0) *p.fault = p.fault_value;
       continue;
     }
@@ -162,7 +189,7 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
     __syncthreads();
     if (t.limit == 0)
       for (int r = 0; r < t.rows; r++)
-        for (int d = me; d < p.value_dim; d += 128) s.y[r][d] = p.empty;
+        for (int d = me; d < p.value_dim; d += 128) s.y[r][d] = empty_row(p, s, r);
     for (int64_t first = 0; first < t.limit; first += kAttentionBlock) {
       const int keys = int(t.limit - first < kAttentionBlock ? t.limit - first : kAttentionBlock);
       const bool is_last = first + kAttentionBlock >= t.limit;
@@ -184,7 +211,7 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
 #ifdef __CUDACC__
 #define INGOT_ATTENTION_ROOM() GPU_SHARED(AttentionShared, s)
 #else
-/// Emulated, shared memory lies on the stack of each thread: once for both kernels.
+/// Emulated, shared memory lies on the stack of each thread: once for all kernels.
 GPU_FN AttentionShared& attention_room() {
   GPU_SHARED(AttentionShared, s);
   return s;
@@ -199,6 +226,10 @@ INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
 INGOT_GPU_KERNEL_BLOCKS(attention_cache16, AttentionParams, 128, 3) {
   INGOT_ATTENTION_ROOM();
   exact_attention<uint16_t>(p, s);
+}
+INGOT_GPU_KERNEL_BLOCKS(attention_cache8, AttentionParams, 128, 3) {
+  INGOT_ATTENTION_ROOM();
+  exact_attention<uint8_t>(p, s);
 }
 #undef INGOT_ATTENTION_ROOM
 

@@ -14,13 +14,15 @@ constexpr int kTensorQueries = 64, kTensorHead = 128;
 
 /// Element (b, h, t, 0) of an operand lies at b * batch + h * head + t * token.
 struct AttentionOperand {
-  float* data;  // or f16: on tensor cores, and of keys and values that a program keeps so
+  float* data;  // or f16: on tensor cores; keys and values as a program keeps them: f16, u8
   int64_t batch, head, token;
 };
 
 struct AttentionParams {
   AttentionOperand q, k, v, y;
-  const void *mask, *counts;  // or null
+  const void *mask, *counts, *key_batches;  // or null
+  const float* sinks;                       // of query heads, or null
+  int64_t kept_batches;                     // of k and v
   int64_t mask_strides[4];
   // a unit: one batch, one head of keys, and all query heads that read it
   int64_t tiles, tiles_of_unit;
@@ -29,8 +31,9 @@ struct AttentionParams {
   float scale, softcap;
   float hidden, empty;  // the score of a key that a bool hides; what a row is that sees nothing
   CausalMask causal;
-  bool mask_is_bool, counts_are_i64, one_count;
-  bool y_f16;  // what the launch writes to y; on tensor cores
+  bool mask_is_bool, counts_are_i64, one_count, batches_are_i64;
+  bool words_aligned;  // scales of keys and values of 8 bits, to 4 bytes
+  bool y_f16;          // what the launch writes to y; on tensor cores
   uint32_t fault_value;
   uint32_t* fault;
   // on tensor cores: keys are cut into parts of split_keys, whose sums are

@@ -13,19 +13,22 @@ AttentionOperand operand_of(const TensorView& t, const attention::Heads& h) {
 Status plan_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   const AttentionParams p = attention_params(work, kAttentionQueries);
-  const bool in_f16 = work.arguments->inputs[1].dtype == DType::kF16;
-  return launch(work, in_f16 ? KernelId::attention_cache16 : KernelId::attention,
-                blocks_for(p.tiles, 1, work.traits), p);
+  const DType kept = work.arguments->inputs[1].dtype;
+  const KernelId kernel = kept == DType::kF16  ? KernelId::attention_cache16
+                          : kept == DType::kU8 ? KernelId::attention_cache8
+                                               : KernelId::attention;
+  return launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p);
 }
 
-bool supports_attention(const OpArguments& a, const GpuTraits&, GpuPrecision) {
-  // Neither batches of keys that the data choose, nor sinks, nor keys of 8 bits.
-  return !a.optional(attention::kKeyBatches) && !a.optional(attention::kSinks) &&
-         a.inputs[1].dtype != DType::kU8;
+bool is_of_words(const AttentionOperand& o) {
+  return (uint64_t(reinterpret_cast<uintptr_t>(o.data)) | uint64_t(o.batch) | uint64_t(o.head) |
+          uint64_t(o.token)) %
+             4 ==
+         0;
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {
-    {OpCode::kAttention, "attention", supports_attention, nullptr, plan_attention}};
+    {OpCode::kAttention, "attention", nullptr, nullptr, plan_attention}};
 
 }  // namespace
 
@@ -60,6 +63,10 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
   if (const TensorView* counts = g.optional(4))
     p.counts = counts->data, p.counts_are_i64 = counts->dtype == DType::kI64,
     p.one_count = counts->elements() <= 1;
+  if (const TensorView* batches = g.optional(attention::kKeyBatches))
+    p.key_batches = batches->data, p.batches_are_i64 = batches->dtype == DType::kI64;
+  if (const TensorView* sinks = g.optional(attention::kSinks)) p.sinks = sinks->as<const float>();
+  p.kept_batches = hk.batch, p.words_aligned = is_of_words(p.k) && is_of_words(p.v);
   p.y_f16 = y.dtype == DType::kF16;
   p.fault = work.fault, p.fault_value = work.fault_value;
   return p;

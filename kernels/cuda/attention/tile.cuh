@@ -9,12 +9,14 @@ namespace ingot::cuda {
 
 struct AttentionTile {
   int64_t b, kv_head, row;  // row: the first, of the unit
+  int64_t kept_b = 0;       // the batch of keys and values; on tensor cores b
   int64_t count, limit;     // keys that exist; keys that are read for a group of rows
   int rows;
 };
 /// A row of a tile.
 struct AttentionRow {
   int64_t q, y, mask, visible;  // where it begins in each operand; keys that it sees
+  int64_t head;
 };
 
 GPU_FN int64_t place_of(const AttentionOperand& o, int64_t b, int64_t h, int64_t t) {
@@ -61,7 +63,7 @@ GPU_FN AttentionRow make_row(const AttentionParams& p, const AttentionTile& t, i
                 head = t.kv_head * p.group + within, query = t.row + row - within * p.queries;
   return {place_of(p.q, t.b, head, query), place_of(p.y, t.b, head, query),
           t.b * p.mask_strides[0] + head * p.mask_strides[1] + query * p.mask_strides[2],
-          seen_by(p, t.count, query)};
+          seen_by(p, t.count, query), head};
 }
 
 }  // namespace ingot::cuda
