@@ -18,7 +18,7 @@ GPU_FN void store_word(uint8_t* to, uint32_t word, bool is_aligned) {
 INGOT_GPU_KERNEL(block_quantize, BlockQuantizeParams, kBlockThreads) {
   constexpr int32_t kInfinity = 0x7f800000, kLeast = (127 - 100) << 23;  // 2^-100
   constexpr uint32_t kNan = 0x7fc00000;
-  constexpr int kMost = 256 / kCodesK;  // elements of a lane
+  constexpr int kMaxPieces = 256 / kCodesK;  // elements of a lane
   const int lane = int(threadIdx.x) % 32, pieces = p.unit / kCodesK, subs = p.unit / p.sub;
   const int64_t k = p.units * p.unit;
   GPU_ROLLED
@@ -26,9 +26,9 @@ INGOT_GPU_KERNEL(block_quantize, BlockQuantizeParams, kBlockThreads) {
     const int64_t row = at / p.units, unit = at - row * p.units;
     const float* const from = p.x + row * p.x_stride + unit * p.unit;
     uint8_t* const to = p.y + row * p.y_stride;
-    float x[kMost];
+    float x[kMaxPieces];
     int32_t largest = 0;  // magnitudes as bits: NaN is above infinity, and that above all others
-    INGOT_UNROLL for (int i = 0; i < kMost; i++) {
+    INGOT_UNROLL for (int i = 0; i < kMaxPieces; i++) {
       x[i] = i < pieces ? from[i * kCodesK + lane] : 0.0f;
       const int32_t size = V::as_int(V::abs(x[i]));
       largest = size > largest ? size : largest;
@@ -41,7 +41,7 @@ INGOT_GPU_KERNEL(block_quantize, BlockQuantizeParams, kBlockThreads) {
     const float top = V::as_float(largest), factor = is_number && !is_zero ? 127.0f / top : 0.0f;
     const uint32_t scale = !is_number ? kNan : is_zero ? 0u : cpu::float_bits(top / 127.0f);
     if (lane == 0) store_word(to + k + 4 * unit, scale, p.is_aligned);
-    INGOT_UNROLL for (int i = 0; i < kMost; i++) {
+    INGOT_UNROLL for (int i = 0; i < kMaxPieces; i++) {
       if (i >= pieces) break;
       const int32_t q = factor == 0 ? 0 : V::to_int_nearest(x[i] * factor);
       to[unit * p.unit + i * kCodesK + lane] = uint8_t(q);

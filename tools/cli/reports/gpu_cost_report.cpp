@@ -111,6 +111,8 @@ Json gpu_cost_json(const gpu_cost::ProgramCost& cost, const ProgramView& view) {
                  {"start_ns", cost.start_ns},
                  {"hidden_ns", cost.hidden_ns},
                  {"bytes", cost.bytes},
+                 {"weight_bytes", cost.weight_bytes},
+                 {"weights_ns", cost.weight_bytes / gpu.memory_gbytes},
                  {"flops", cost.flops},
                  {"launches", cost.launches},
                  {"left_to_cpu", cost.left_to_cpu},
@@ -150,6 +152,9 @@ void print_gpu_cost(const Json& report, bool all) {
          report["launches"].dump().c_str(), microseconds(report["start_ns"]).c_str(),
          number(report["flops"].get<double>() / 1e9, 3).c_str(),
          short_bytes(uint64_t(report["bytes"].get<double>())).c_str());
+  printf("  %s of weights take %s at the memory's rate\n",
+         short_bytes(uint64_t(report["weight_bytes"].get<double>())).c_str(),
+         microseconds(report["weights_ns"]).c_str());
   if (report.contains("measured"))
     printf("  %s times of that were measured there, a mean over %s networks: %s\n",
            number(report["measured"]["factor"].get<double>(), 3).c_str(),

@@ -120,10 +120,8 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   wanted.slots = options.slots;
   wanted.lookup = options.lookup;
   wanted.keep_blocks = options.keep_blocks;
-  // what a GPU or products of halves multiply is f32 here
-  const auto& targets = options.targets;
-  wanted.keep_halves = options.keep_blocks && options.precision == 0 &&
-                       std::find(targets.begin(), targets.end(), "cuda") == targets.end();
+  // products of halves multiply f32 here
+  wanted.keep_halves = options.keep_blocks && options.precision == 0;
   wanted.blocks = options.blocks;
   if (options.blocks)
     wanted.progress = [&](double done) { tell("quantizing weights", 0.3 * done); };

@@ -8,6 +8,7 @@
 #include "kernels/cuda/gemm/tile_model.h"
 #include "kernels/cuda/tensorcore/attention_split.h"
 #include "kernels/cuda/tensorcore/bottleneck_cost.h"
+#include "tools/diagnose/gpu_cost/block_work.h"
 #include "tools/diagnose/gpu_cost/row_work.h"
 #include "tools/diagnose/gpu_cost/tensor_tiles.h"
 

@@ -179,6 +179,7 @@ InstructionCost cost_instruction(const cli::ProgramView& view, const GpuModel& g
     cost.kernels.push_back(launch.name);
     cost.flops += 2 * launch.work.multiply_adds;
     cost.bytes += launch.work.weight_bytes + launch.work.bytes;
+    cost.weight_bytes += launch.work.weight_bytes;
     cost.waves += c.waves, cost.ns += c.ns, cost.start_ns += c.start_ns;
     if (c.ns > longest) longest = c.ns, cost.bound = c.bound;
   }
@@ -260,7 +261,7 @@ ProgramCost predict(const cli::ProgramView& view, const GpuModel& gpu, const Wit
     InstructionCost cost =
         cost_instruction(view, gpu, &operands, all.weights_stay, i, nullptr, &schedule, without);
     all.launches += cost.kernels.size(), all.left_to_cpu += !cost.row;
-    all.flops += cost.flops, all.bytes += cost.bytes;
+    all.flops += cost.flops, all.bytes += cost.bytes, all.weight_bytes += cost.weight_bytes;
     chained += cost.ns, all.start_ns += cost.start_ns;
     all.instructions.push_back(std::move(cost));
   }

@@ -45,6 +45,7 @@ struct InstructionCost {
   const char* row = nullptr;         // of kernels; null: the CPU runs it, and nothing is predicted
   std::vector<const char*> kernels;  // of its launches
   double flops = 0, bytes = 0;       // wanted; operands and results of its launches, each once
+  double weight_bytes = 0;           // of those
   double waves = 0;                  // of all launches
   double ns = 0, start_ns = 0;
   Bound bound = Bound::kLaunch;  // of the launch that takes the longest
@@ -57,7 +58,7 @@ struct ProgramCost {
   size_t launches = 0, left_to_cpu = 0;
   uint64_t activation_bytes = 0;  // of a session's arena there: those that are f16 take half
   // of the whole; hidden_ns: what it would take longer as one chain of launches
-  double flops = 0, bytes = 0, ns = 0, start_ns = 0, hidden_ns = 0;
+  double flops = 0, bytes = 0, weight_bytes = 0, ns = 0, start_ns = 0, hidden_ns = 0;
 };
 
 /// What sessions have and a prediction does without, to show what it gains

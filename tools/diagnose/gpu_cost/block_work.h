@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/diagnose/gpu_cost/block_work.h - what products with weights in blocks read and issue.
+// Owns     nothing.
+// Threads  any.
+#pragma once
+#include "kernels/cuda/cuda_kernels.h"
+#include "tools/diagnose/gpu_cost/tensor_tiles.h"
+
+namespace ingot::gpu_cost {
+
+// Instructions of a warp for 32 k of a panel: to load and decode; of each row its loads, its eight
+// products of four bytes, and its part of the sum.
+constexpr double kDecode = 48, kCodeRow = 20;
+
+/// A tile of rows reads its panel for itself, from the second-level cache but for the first. Of a
+/// mixture each expert counts that can have a row.
+inline void describe(const cuda::BlockLinearParams& p, const char* kernel, const GpuLaunch& l,
+                     LaunchWork* w) {
+  const bool is_float = contains(kernel, "float"), is_row = contains(kernel, "row_");
+  const double unit = contains(kernel, "_k") || contains(kernel, "xs") ? 256 : 32,
+               k = double(p.units) * unit, rows = double(p.rows), outputs = double(p.outputs),
+               panel = double(p.panel_bytes), panels = double(p.panels);
+  const double owners =
+      p.groups.ends ? std::min(rows, double(std::max<int64_t>(p.groups.experts, 1))) : 1;
+  const double tiles_of_rows = double(p.tiles), x = double(p.x_stride) * (is_float ? kWord : 1);
+  w->known = true;
+  w->multiply_adds = rows * outputs * k;
+  w->weight_bytes = owners * panels * panel;
+  w->bytes = rows * (x + outputs * (p.residual ? 2 : 1) * kWord);
+  w->blocks = panels * tiles_of_rows;
+  w->fetched = panels * (tiles_of_rows * panel + rows * x);
+  if (is_float) {
+    w->unit = Unit::kF32;
+    w->issued = panels * block_weights::kOutputs * rows * k;
+    w->in_flight = l.shared_bytes;
+    return;
+  }
+  w->unit = Unit::kDot4;
+  w->issued = panels * block_weights::kOutputs * rows * k;
+  w->instructions = panels * k / 32 * (tiles_of_rows * kDecode + rows * kCodeRow);
+  const double ahead = is_row ? 4 : 1, warps = cuda::kBlockThreads / 32;
+  w->in_flight = warps * ahead * panel / std::max(k / 32, 1.0);
+}
+inline void describe(const cuda::BlockQuantizeParams& p, const char*, const GpuLaunch&,
+                     LaunchWork* w) {
+  const double numbers = double(p.rows * p.units) * p.unit;
+  w->known = true;
+  w->bytes = numbers * kWord + double(p.rows) * double(p.y_stride);
+  w->in_flight = cuda::kBlockThreads * kWord;
+}
+/// Of the table only the rows that are written.
+inline void describe(const cuda::BlockGatherParams& p, const char*, const GpuLaunch&,
+                     LaunchWork* w) {
+  const BlockFormat f = block_format(p.type);
+  w->known = true;
+  w->bytes = double(p.count) * 32 * (kWord + double(f.bytes) / f.unit);
+}
+
+}  // namespace ingot::gpu_cost
