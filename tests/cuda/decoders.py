@@ -95,7 +95,7 @@ def check(checks, ingot, what, source, *words, run=conversation):
     checks.check(np.array_equal(wanted, found), f"{what}: the bits of the CPU",
                  np.abs(wanted - found).max())  # fmt: skip
     placed = json.loads(ingot("place", ingot.file, *GPU, "--dim", "T=1", "--json").stdout)
-    shares = [(s["launches"], s["waits"]) for s in placed["shares"] if s["instructions"]]
+    shares = [(s["launches"], s["waits"]) for s in placed["devices"]]
     checks.check(shares == [(1, 1)], f"{what}: a token is one launch and one wait", shares)
 
 
