@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/attention/attention.cuh - exact attention. Contract and order:
 // runtime/op/attention.h; the twin on the CPU is kernels/cpu/attention. A block has 14 queries of
-// one head of keys and goes through the keys 256 at a time:
+// one head of keys, or one where there are few, and goes through the keys 256 at a time:
 //   scores   a thread makes those of two keys with every query: keys come through shared memory, 16
 //            of the head's numbers at a time
 //   weights  half a warp has a query, and its 16 lanes are the 16 virtual lanes of the contract
@@ -18,19 +18,21 @@ constexpr int kAttentionBlock = int(attention::kKeyBlock), kScorePitch = kAttent
               kDepth = 16;
 constexpr float kNever = -__builtin_inff(), kLowestScore = -3.40282347e38f;
 
+template <int n>
 struct AttentionShared {
-  alignas(16) float scores[kAttentionQueries][kScorePitch];
+  static constexpr int kQueries = n;
+  alignas(16) float scores[kQueries][kScorePitch];
   float keys[kAttentionBlock][kDepth + 1];
-  alignas(16) float queries[kAttentionQueries][kDepth];
-  float lanes[kAttentionQueries][16], maxima[kAttentionQueries], corrections[kAttentionQueries],
-      totals[kAttentionQueries];
+  alignas(16) float queries[kQueries][kDepth];
+  float lanes[kQueries][16], maxima[kQueries], corrections[kQueries], totals[kQueries];
   // Of each query, found once: divisions are slow, and 14 addresses are too many registers.
-  const float* q[kAttentionQueries];
-  float* y[kAttentionQueries];
-  int64_t mask[kAttentionQueries], visible[kAttentionQueries];
+  const float* q[kQueries];
+  float* y[kQueries];
+  int64_t mask[kQueries], visible[kQueries];
 };
 
-GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, AttentionShared& s) {
+template <class S>
+GPU_FN void find_queries(const AttentionParams& p, const AttentionTile& t, S& s) {
   const int r = int(threadIdx.x);
   if (r >= t.rows) return;
   const AttentionRow row = make_row<int64_t>(p, t, r);
@@ -47,7 +49,8 @@ GPU_FN bool find_kept_batch(const AttentionParams& p, AttentionTile* t) {
   return t->kept_b >= 0 && t->kept_b < p.kept_batches;
 }
 /// What a row of y is that reads no key.
-GPU_FN float empty_row(const AttentionParams& p, const AttentionShared& s, int r) {
+template <class S>
+GPU_FN float empty_row(const AttentionParams& p, const S& s, int r) {
   return p.sinks && s.maxima[r] != s.maxima[r] ? s.maxima[r] : p.empty;
 }
 
@@ -64,23 +67,56 @@ GPU_FN const T* kept_rows(const AttentionOperand& o, const AttentionTile& t, int
   return reinterpret_cast<const T*>(o.data) + place_of(o, t.kept_b, t.kv_head, first);
 }
 
-template <class T>
+/// Four of them at once where those of all rows lie at multiples of their size.
+GPU_FN FourFloats kept_four(const float* row, int i, int) {
+  return *reinterpret_cast<const FourFloats*>(row + i);
+}
+GPU_FN FourFloats kept_four(const uint16_t* row, int i, int) {
+  const FourHalves four = *reinterpret_cast<const FourHalves*>(row + i);
+  return {{widen_f16(four.x[0]), widen_f16(four.x[1]), widen_f16(four.x[2]), widen_f16(four.x[3])}};
+}
+GPU_FN FourFloats kept_four(const uint8_t* row, int i, int dim) {
+  const uint32_t four = word_at(row + i, true);
+  const float scale =
+      cpu::bits_float(word_at(row + dim + i / int(attention::kScaledUnit) * 4, true));
+  const auto number = [&](int n) { return float(int8_t(uint8_t(four >> 8 * n))) * scale; };
+  return {{number(0), number(1), number(2), number(3)}};
+}
+
+/// `depth` numbers from d on of each key to shared memory, the rest of kDepth zero.
+template <class T, class S>
+GPU_FN void copy_keys(const AttentionParams& p, const T* from, int d, int depth, int keys, S& s) {
+  const int me = int(threadIdx.x);
+  if (S::kQueries == 1 && p.fours_aligned) {
+    INGOT_UNROLL for (int j = 0; j < kAttentionBlock * kDepth / 4; j += 128) {
+      const int key = (j + me) / (kDepth / 4), n = (j + me) % (kDepth / 4) * 4;
+      const FourFloats four =
+          key < keys && n < depth ? kept_four(from + key * p.k.token, d + n, p.dim) : FourFloats{};
+      INGOT_UNROLL for (int e = 0; e < 4; e++) s.keys[key][n + e] = four.x[e];
+    }
+    return;
+  }
+  GPU_UNROLL_BY(8)
+  for (int i = me; i < kAttentionBlock * kDepth; i += 128) {
+    const int key = i / kDepth, n = i % kDepth;
+    s.keys[key][n] = key < keys && n < depth
+                         ? kept_number(from + key * p.k.token, d + n, p.dim, p.fours_aligned)
+                         : 0.0f;
+  }
+}
+
+template <class T, class S>
 GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, int64_t first,
-                             int keys, AttentionShared& s) {
+                             int keys, S& s) {
+  constexpr int kQueries = S::kQueries;
   const int me = int(threadIdx.x);
   const T* from = kept_rows<T>(p.k, t, first);
-  float sums[kAttentionQueries][2] = {};
+  float sums[kQueries][2] = {};
   for (int d = 0; d < p.dim; d += kDepth) {
     const int depth = p.dim - d < kDepth ? p.dim - d : kDepth;
     __syncthreads();
-    GPU_UNROLL_BY(8)
-    for (int i = me; i < kAttentionBlock * kDepth; i += 128) {
-      const int key = i / kDepth, n = i % kDepth;
-      s.keys[key][n] = key < keys && n < depth
-                           ? kept_number(from + key * p.k.token, d + n, p.dim, p.words_aligned)
-                           : 0.0f;
-    }
-    for (int i = me; i < kAttentionQueries * kDepth; i += 128) {
+    copy_keys(p, from, d, depth, keys, s);
+    for (int i = me; i < kQueries * kDepth; i += 128) {
       const int r = i / kDepth, n = i % kDepth;
       s.queries[r][n] = r < t.rows && n < depth ? s.q[r][d + n] * p.scale : 0.0f;
     }
@@ -88,14 +124,14 @@ GPU_FN void attention_scores(const AttentionParams& p, const AttentionTile& t, i
     GPU_UNROLL_BY(2)
     for (int n = 0; n < depth; n++) {
       const float k0 = s.keys[me][n], k1 = s.keys[me + 128][n];
-      INGOT_UNROLL for (int r = 0; r < kAttentionQueries; r++) {
+      INGOT_UNROLL for (int r = 0; r < kQueries; r++) {
         const float q = s.queries[r][n];
         sums[r][0] = V::fma(q, k0, sums[r][0]), sums[r][1] = V::fma(q, k1, sums[r][1]);
       }
     }
   }
-  INGOT_UNROLL for (int r = 0; r < kAttentionQueries; r++) s.scores[r][me] = sums[r][0],
-                                                           s.scores[r][me + 128] = sums[r][1];
+  INGOT_UNROLL for (int r = 0; r < kQueries; r++) s.scores[r][me] = sums[r][0],
+                                                  s.scores[r][me + 128] = sums[r][1];
 }
 
 /// What the softmax takes instead of score x of key j.
@@ -109,10 +145,11 @@ GPU_FN float masked_score(const AttentionParams& p, float x, int64_t mask_at) {
 }
 
 /// Scores become weights; maxima, lanes and corrections go on by a block.
+template <class S>
 GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, int64_t first,
-                              int keys, bool is_last, AttentionShared& s) {
+                              int keys, bool is_last, S& s) {
   const int lane = int(threadIdx.x) % 16, padded = (keys + 15) / 16 * 16;
-  for (int pass = 0; pass < (kAttentionQueries + 7) / 8; pass++) {
+  for (int pass = 0; pass < (S::kQueries + 7) / 8; pass++) {
     const int r = pass * 8 + int(threadIdx.x) / 16, own = r < t.rows ? r : 0;
     const bool exists = r < t.rows;
     const int64_t visible = s.visible[own] - first,
@@ -150,17 +187,17 @@ GPU_FN void attention_weights(const AttentionParams& p, const AttentionTile& t, 
 }
 
 /// Columns of y for kRows of the queries from `begin` on.
-template <class T, int kRows>
+template <class T, int kRows, class S>
 GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, int64_t first,
-                             int keys, bool is_last, int column, int apart, int begin,
-                             AttentionShared& s) {
+                             int keys, bool is_last, int column, int apart, int begin, S& s) {
+  [[maybe_unused]] constexpr int kAhead = S::kQueries == 1 ? 16 : 4;  // loads
   for (int d = column; d < p.value_dim; d += apart) {
     const T* from = kept_rows<T>(p.v, t, first);
     float sums[kRows] = {};
-    GPU_UNROLL_BY(4)
+    GPU_UNROLL_BY(kAhead)
     for (int j = 0; j < keys; j++) {
-      const float v = kept_number(from + j * p.v.token, d, p.value_dim, p.words_aligned);
-      INGOT_UNROLL for (int r = 0; r < kRows; r++) if (begin + r < kAttentionQueries) sums[r] =
+      const float v = kept_number(from + j * p.v.token, d, p.value_dim, p.fours_aligned);
+      INGOT_UNROLL for (int r = 0; r < kRows; r++) if (begin + r < S::kQueries) sums[r] =
           V::fma(s.scores[begin + r][j], v, sums[r]);
     }
     INGOT_UNROLL for (int r = 0; r < kRows; r++) {
@@ -174,12 +211,13 @@ GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, i
   }
 }
 
-template <class T>
-GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
+template <class T, class S>
+GPU_FN void exact_attention(const AttentionParams& p, S& s) {
+  constexpr int kQueries = S::kQueries;
   const int me = int(threadIdx.x);
   for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
     AttentionTile t;
-    if (!make_tile<int64_t, kAttentionQueries, int(attention::kQueryGroup)>(p, at, &t) ||
+    if (!make_tile<int64_t, kQueries, int(attention::kQueryGroup)>(p, at, &t) ||
         !find_kept_batch(p, &t)) {
       if (me == 0) *p.fault = p.fault_value;
       continue;
@@ -198,8 +236,10 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
       __syncthreads();
       attention_weights(p, t, first, keys, is_last, s);
       __syncthreads();
-      if (p.value_dim > 64)
-        attention_values<T, kAttentionQueries>(p, t, first, keys, is_last, me, 128, 0, s);
+      if (kQueries == 1)
+        attention_values<T, 1>(p, t, first, keys, is_last, me, 128, 0, s);
+      else if (p.value_dim > 64)
+        attention_values<T, kQueries>(p, t, first, keys, is_last, me, 128, 0, s);
       else if (p.value_dim > 32)
         attention_values<T, 7>(p, t, first, keys, is_last, me % 64, 64, me / 64 * 7, s);
       else
@@ -209,28 +249,33 @@ GPU_FN void exact_attention(const AttentionParams& p, AttentionShared& s) {
 }
 
 #ifdef __CUDACC__
-#define INGOT_ATTENTION_ROOM() GPU_SHARED(AttentionShared, s)
+#define INGOT_ATTENTION_ROOM(n)                   \
+  using Room = ::ingot::cuda::AttentionShared<n>; \
+  GPU_SHARED(Room, s)
 #else
 /// Emulated, shared memory lies on the stack of each thread: once for all kernels.
-GPU_FN AttentionShared& attention_room() {
-  GPU_SHARED(AttentionShared, s);
+template <int n>
+GPU_FN AttentionShared<n>& attention_room() {
+  using Room = AttentionShared<n>;
+  GPU_SHARED(Room, s);
   return s;
 }
-#define INGOT_ATTENTION_ROOM() AttentionShared& s = attention_room()
+#define INGOT_ATTENTION_ROOM(n) auto& s = attention_room<n>()
 #endif
 
-INGOT_GPU_KERNEL_BLOCKS(attention, AttentionParams, 128, 3) {
-  INGOT_ATTENTION_ROOM();
-  exact_attention<float>(p, s);
-}
-INGOT_GPU_KERNEL_BLOCKS(attention_cache16, AttentionParams, 128, 3) {
-  INGOT_ATTENTION_ROOM();
-  exact_attention<uint16_t>(p, s);
-}
-INGOT_GPU_KERNEL_BLOCKS(attention_cache8, AttentionParams, 128, 3) {
-  INGOT_ATTENTION_ROOM();
-  exact_attention<uint8_t>(p, s);
-}
+#define INGOT_ATTENTION(name, T)                                 \
+  INGOT_GPU_KERNEL_BLOCKS(name, AttentionParams, 128, 3) {       \
+    INGOT_ATTENTION_ROOM(kAttentionQueries);                     \
+    exact_attention<T>(p, s);                                    \
+  }                                                              \
+  INGOT_GPU_KERNEL_BLOCKS(name##_few, AttentionParams, 128, 3) { \
+    INGOT_ATTENTION_ROOM(1);                                     \
+    exact_attention<T>(p, s);                                    \
+  }
+INGOT_ATTENTION(attention, float)
+INGOT_ATTENTION(attention_cache16, uint16_t)
+INGOT_ATTENTION(attention_cache8, uint8_t)
+#undef INGOT_ATTENTION
 #undef INGOT_ATTENTION_ROOM
 
 }  // namespace ingot::cuda

@@ -32,7 +32,7 @@ struct AttentionParams {
   float hidden, empty;  // the score of a key that a bool hides; what a row is that sees nothing
   CausalMask causal;
   bool mask_is_bool, counts_are_i64, one_count, batches_are_i64;
-  bool words_aligned;  // scales of keys and values of 8 bits, to 4 bytes
+  bool fours_aligned;  // keys and values, to four numbers: rows of 8 bits to words then
   bool y_f16;          // what the launch writes to y; on tensor cores
   uint32_t fault_value;
   uint32_t* fault;

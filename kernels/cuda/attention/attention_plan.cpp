@@ -10,21 +10,29 @@ AttentionOperand operand_of(const TensorView& t, const attention::Heads& h) {
   return {t.as<float>(), h.batch_stride, h.head_stride, h.token_stride};
 }
 
-Status plan_attention(const GpuWork& work) {
-  if (work.arguments->outputs[0].elements() == 0) return {};
-  const AttentionParams p = attention_params(work, kAttentionQueries);
-  const DType kept = work.arguments->inputs[1].dtype;
-  const KernelId kernel = kept == DType::kF16  ? KernelId::attention_cache16
-                          : kept == DType::kU8 ? KernelId::attention_cache8
-                                               : KernelId::attention;
-  return launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p);
+/// Whether each four numbers of a row begin at a multiple of their size.
+bool is_of_fours(const TensorView& t, const AttentionOperand& o) {
+  const uint64_t strides = uint64_t(o.batch) | uint64_t(o.head) | uint64_t(o.token);
+  return strides % 4 == 0 && reinterpret_cast<uintptr_t>(o.data) % (4 * dtype_bytes(t.dtype)) == 0;
 }
 
-bool is_of_words(const AttentionOperand& o) {
-  return (uint64_t(reinterpret_cast<uintptr_t>(o.data)) | uint64_t(o.batch) | uint64_t(o.head) |
-          uint64_t(o.token)) %
-             4 ==
-         0;
+constexpr int64_t kFewQueries = 8;  // of a head of keys
+
+Status plan_attention(const GpuWork& work) {
+  if (work.arguments->outputs[0].elements() == 0) return {};
+  const OpArguments& a = *work.arguments;
+  const AttentionAttributes& t = a.as<AttentionAttributes>();
+  const int64_t rows = t.heads / t.kv_heads * attention::heads_of(a.inputs[0], t.heads).length;
+  // One query a block reads keys again for each, but from the second-level cache, and side by side.
+  const bool is_few = rows <= kFewQueries;
+  const AttentionParams p = attention_params(work, is_few ? 1 : kAttentionQueries);
+  const DType kept = work.arguments->inputs[1].dtype;
+  const auto either = [&](KernelId few, KernelId many) { return is_few ? few : many; };
+  const KernelId kernel =
+      kept == DType::kF16  ? either(KernelId::attention_cache16_few, KernelId::attention_cache16)
+      : kept == DType::kU8 ? either(KernelId::attention_cache8_few, KernelId::attention_cache8)
+                           : either(KernelId::attention_few, KernelId::attention);
+  return launch(work, kernel, blocks_for(p.tiles, 1, work.traits), p);
 }
 
 constexpr GpuKernelEntry kAttentionTable[] = {
@@ -66,7 +74,8 @@ AttentionParams attention_params(const GpuWork& work, int rows) {
   if (const TensorView* batches = g.optional(attention::kKeyBatches))
     p.key_batches = batches->data, p.batches_are_i64 = batches->dtype == DType::kI64;
   if (const TensorView* sinks = g.optional(attention::kSinks)) p.sinks = sinks->as<const float>();
-  p.kept_batches = hk.batch, p.words_aligned = is_of_words(p.k) && is_of_words(p.v);
+  p.kept_batches = hk.batch,
+  p.fours_aligned = hk.dim % 4 == 0 && is_of_fours(k, p.k) && is_of_fours(v, p.v);
   p.y_f16 = y.dtype == DType::kF16;
   p.fault = work.fault, p.fault_value = work.fault_value;
   return p;
