@@ -193,10 +193,10 @@ GPU_FN void block_products(const BlockLinearParams& p) {
 }
 
 #define INGOT_BLOCK_KERNELS(name, type)                                             \
-  INGOT_GPU_KERNEL_BLOCKS(block_row_##name, BlockLinearParams, kBlockThreads, 3) {  \
+  INGOT_GPU_KERNEL_BLOCKS(block_row_##name, BlockLinearParams, kBlockThreads, 2) {  \
     block_products<BlockType::type, 1>(p);                                          \
   }                                                                                 \
-  INGOT_GPU_KERNEL_BLOCKS(block_rows_##name, BlockLinearParams, kBlockThreads, 3) { \
+  INGOT_GPU_KERNEL_BLOCKS(block_rows_##name, BlockLinearParams, kBlockThreads, 2) { \
     block_products<BlockType::type, kBlockRows>(p);                                 \
   }
 INGOT_CUDA_CODE_TYPES(INGOT_BLOCK_KERNELS)

@@ -35,7 +35,8 @@ INGOT_GPU_KERNEL(scatter_write, ScatterParams, 256) {
   const int64_t units = p.count * p.row.divisor;
   GPU_ROLLED for (int64_t i = grid_thread(); i < units; i += grid_threads()) {
     const int64_t update = int64_t(divide(uint64_t(i), p.row)), slot = slot_of(p, update);
-    if (slot >= 0 && p.owners[slot] == uint64_t(update + 1))
+    if (slot < 0 && !p.owners) report(p.indices);
+    if (slot >= 0 && (!p.owners || p.owners[slot] == uint64_t(update + 1)))
       copy_unit(p.updates, i, p.to, slot * p.row.divisor + (i - update * p.row.divisor), p.unit);
   }
 }

@@ -15,7 +15,8 @@ struct ScatterParams {
   int64_t count;  // updates
   int64_t slots;
   FastDivisor row;
-  // by slot: number of the last update that names it, plus one. null: bad indices are only reported
+  // by slot: number of the last update that names it, plus one. null: bad indices are only
+  // reported, or one update writes where it may
   uint64_t* owners;
   // by update: its slot (`slots` for a bad index), its number; once sorted, by slot
   uint64_t *keys, *numbers;

@@ -76,16 +76,16 @@ uint64_t scratch_scatter(const OpArguments& a, const GpuTraits&, GpuPrecision) {
 }
 
 Status plan_last(const GpuWork& work, ScatterParams p, int64_t bytes) {
-  p.owners = reinterpret_cast<uint64_t*>(work.scratch);
-  Status status = launch(work, KernelId::clear_words, blocks_for(p.slots, 256, work.traits),
-                         ClearParams{p.owners, p.slots});
-  if (!status.ok()) return status;
   const int unit = widest_unit(uint64_t(bytes) | reinterpret_cast<uintptr_t>(p.to) |
                                reinterpret_cast<uintptr_t>(p.updates));
   p.row = fast_divisor(bytes / unit);
   p.unit = unit;
-  status = launch(work, KernelId::scatter_claim, blocks_for(p.count, 256, work.traits), p);
-  if (!status.ok()) return status;
+  if (p.count > 1) {
+    p.owners = reinterpret_cast<uint64_t*>(work.scratch);
+    INGOT_TRY(launch(work, KernelId::clear_words, blocks_for(p.slots, 256, work.traits),
+                     ClearParams{p.owners, p.slots}));
+    INGOT_TRY(launch(work, KernelId::scatter_claim, blocks_for(p.count, 256, work.traits), p));
+  }
   return launch(work, KernelId::scatter_write,
                 blocks_for(p.count * p.row.divisor, 256, work.traits), p);
 }

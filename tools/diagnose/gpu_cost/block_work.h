@@ -46,7 +46,7 @@ inline void describe(const cuda::BlockQuantizeParams& p, const char*, const GpuL
   const double numbers = double(p.rows * p.units) * p.unit;
   w->known = true;
   w->bytes = numbers * kWord + double(p.rows) * double(p.y_stride);
-  w->in_flight = cuda::kBlockThreads * kWord;
+  w->in_flight = cuda::kBlockThreads * kWord * (p.unit / 32.0);
 }
 /// Of the table only the rows that are written.
 inline void describe(const cuda::BlockGatherParams& p, const char*, const GpuLaunch&,

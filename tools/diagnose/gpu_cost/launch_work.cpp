@@ -339,7 +339,8 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
       p.splits > 1 ? part_bytes(p, queries) : queries * p.value_dim * float_bytes(p.y_f16);
   w->bytes = keys * read + queries * p.dim * number + sums;
   w->blocks = double(p.tiles) * std::max(p.splits, 1);
-  const double rows = tensor_cores ? kTensorQueries : kAttentionQueries;
+  const bool is_few = contains(kernel, "few");  // and each key goes through shared memory alone
+  const double rows = tensor_cores ? kTensorQueries : is_few ? 1 : kAttentionQueries;
   const double scores = share * double(p.tiles) * rows * double(p.keys);
   w->issued = scores * double(p.dim + p.value_dim);
   w->fetched = share * double(p.tiles) * double(p.keys) * read;
@@ -348,7 +349,8 @@ void describe(const AttentionParams& p, const char* kernel, const GpuLaunch&, La
   const TileCost& tile = kTileCosts[int(TileKind::kSquare)];
   const double fragment = halves ? kHalf / 16 + kHalf / kTensorQueries
                                  : tile.step_cycles * kChipBytes / (double(tile.m) * tile.o * 16);
-  w->on_chip = w->issued * (tensor_cores ? fragment : kLoadsPerProduct);
+  w->on_chip = w->issued * (tensor_cores ? fragment : is_few ? kWord : kLoadsPerProduct);
+  if (is_few) w->in_flight = 128 * kVectorBytes * kLoads;
   if (!tensor_cores) return;
   add_loop(w, kernel);
   // A block has a tile of keys and values under way, or two.
@@ -462,14 +464,6 @@ void describe(const QuantizedMatMulParams& p, const char*, const GpuLaunch&, Lau
   w->unit = Unit::kDot4;
   set_each(w, double(p.count) * k, 1);
   w->bytes = batches * (m * k + k * n + m * n);
-}
-
-/// Of several parts the numbers are read twice.
-void describe(const DynamicQuantizeParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
-  const double numbers = double(p.groups) * double(p.elements);
-  w->known = true;
-  w->bytes = numbers * (p.phase == DynamicPhase::kRanges ? kWord : kWord + 1);
-  w->fetched = numbers * (p.phase == DynamicPhase::kAll ? 2 * kWord + 1 : kWord + 1);
 }
 
 using Describe = void (*)(const GpuLaunch&, LaunchWork*);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/diagnose/gpu_cost/row_work.h - what norms and softmax read and have under way.
+// tools/diagnose/gpu_cost/row_work.h - what norms, softmax, quantized rows and scatters read, and
+// have under way.
 // Owns     nothing.
 // Threads  any.
 #pragma once
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/gather/scatter_params.h"
+#include "kernels/cuda/quantized/dynamic_params.h"
 #include "kernels/cuda/reduce/reduce_params.h"
 #include "tools/diagnose/gpu_cost/tensor_tiles.h"
 
@@ -31,6 +34,28 @@ inline void describe(const SoftmaxParams& p, const char* kernel, const GpuLaunch
   w->bytes = numbers * (x * (contains(kernel, "rows") ? 1 : 3) + dtype_bytes(p.y_dtype));
   w->loads = kLoads;
   w->in_flight = ingot_cuda_kernel_set.kernels[l.kernel].threads * kLoads * x;
+}
+
+/// Of several parts the numbers are read twice.
+inline void describe(const DynamicQuantizeParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  const double numbers = double(p.groups) * double(p.elements);
+  w->known = true;
+  w->bytes = numbers * (p.phase == DynamicPhase::kRanges ? kWord : kWord + 1);
+  w->fetched = numbers * (p.phase == DynamicPhase::kAll ? 2 * kWord + 1 : kWord + 1);
+}
+
+/// Of the tensor that is written only what changes.
+inline void describe(const ScatterParams& p, const char* kernel, const GpuLaunch&, LaunchWork* w) {
+  constexpr double kIndex = 16;  // an index and an owner
+  const double units = double(p.count) * double(p.row.divisor),
+               bytes = p.unit ? p.unit : double(dtype_bytes(p.dtype));
+  const bool is_of_indices = contains(kernel, "claim") || contains(kernel, "keys");
+  w->known = true;
+  w->bytes = double(p.count) * kIndex + (is_of_indices ? 0 : 2 * units * bytes);
+}
+inline void describe(const ClearParams& p, const char*, const GpuLaunch&, LaunchWork* w) {
+  w->known = true;
+  w->bytes = double(p.count) * 8;
 }
 
 }  // namespace ingot::gpu_cost
