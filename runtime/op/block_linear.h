@@ -191,9 +191,7 @@ inline int code_at(const BlockFormat& f, const uint8_t* panel, int lane, int k) 
 }
 
 /// 2^(e - 128), as bits.
-constexpr uint32_t exponent_bits(int e) {
-  return e < 2 ? 0x200000u << e : uint32_t(e - 1) << 23;
-}
+constexpr uint32_t exponent_bits(int e) { return e < 2 ? 0x200000u << e : uint32_t(e - 1) << 23; }
 inline float exponent_scale(int e) {
   const uint32_t bits = exponent_bits(e);
   float scale;

@@ -43,7 +43,8 @@ def small_llama(kind):
         "llama.attention.head_count_kv": KV_HEADS,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
     }
-    rows = {"attn_q": WIDTH, "attn_k": WIDTH // HEADS * KV_HEADS, "attn_v": WIDTH // HEADS * KV_HEADS}
+    kept = WIDTH // HEADS * KV_HEADS
+    rows = {"attn_q": WIDTH, "attn_k": kept, "attn_v": kept}
     rows.update(dict.fromkeys(("attn_output", "ffn_gate", "ffn_up", "ffn_down"), WIDTH))
     shapes = {f"blk.0.{name}": count for name, count in rows.items()}
     tensors = {
@@ -87,7 +88,8 @@ def slots(ingot, *options):
 
 
 def check(checks, ingot, what, source, *words, run=conversation):
-    if not checks.report(f"{what}: convert", ingot.convert(source, "--context", CONTEXT, *words).error):
+    done = ingot.convert(source, "--context", CONTEXT, *words)
+    if not checks.report(f"{what}: convert", done.error):
         return
     wanted, found = run(ingot, "--device", "cpu"), run(ingot, *GPU)
     spread = float(np.abs(wanted).max())
@@ -123,7 +125,8 @@ def main():
         for cache in ("f16", "q8"):
             check(checks, ingot, f"caches of {cache}", source, "--cache", cache)
         check(checks, ingot, "slots", source, "--slots", 3, run=slots)
-        check(checks, ingot, "look-up", source, "--lookup", 3, "--cache", "q8", "--slots", 3, run=slots)
+        both = ("--lookup", 3, "--cache", "q8", "--slots", 3)
+        check(checks, ingot, "look-up", source, *both, run=slots)
         metadata, tensors = small_llama("Q4_0")
         write_gguf(source, {**metadata, **tokenizer()}, tensors)
         check_answers(checks, ingot, source)

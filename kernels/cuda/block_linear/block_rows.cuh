@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cuda/block_linear/block_rows.cuh - BlockQuantize: a unit a warp. BlockGather: 32 weights a
-// thread.
+// kernels/cuda/block_linear/block_rows.cuh - BlockQuantize: a unit a warp. BlockGather: 32 weights
+// a thread.
 #pragma once
 #include "kernels/cuda/block_linear/block_kernels.h"
 #include "kernels/cuda/block_linear/codes.cuh"
