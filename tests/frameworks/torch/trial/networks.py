@@ -2,15 +2,13 @@
 """Networks of torchvision, timm and transformers by their own names, small and with random weights.
 
 The name of a program is `library: name`. networks.txt has those of torchvision and timm,
-transformers_networks.py those of transformers, blocks_networks.py kinds that they lack.
+transformers.txt those of transformers, blocks_networks.py kinds that they lack.
 """
 
 import ast
 import pathlib
 import re
 import sys
-
-from transformers_networks import TRANSFORMERS
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -26,7 +24,26 @@ def read_list():
     return found
 
 
-IMAGES = read_list()
+def read_transformers():
+    """class -> that of its configuration, arguments of that, what it takes."""
+    found, shared = {}, {}
+    for line in (HERE / "transformers.txt").read_text().replace("\n  ", " ").splitlines():
+        if line.startswith("#"):
+            continue
+        name, *words = line.split()
+        config, takes = (None, None) if name.isupper() else (words.pop(0), words.pop(0))
+        options = {}
+        for word in words:
+            key, _, value = word.partition("=")
+            options.update({key: ast.literal_eval(value)} if value else shared[key])
+        if name.isupper():
+            shared[name] = options
+        else:
+            found[name] = config, options, takes
+    return found
+
+
+IMAGES, TRANSFORMERS = read_list(), read_transformers()
 
 
 def blocks():
