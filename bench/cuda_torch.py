@@ -39,7 +39,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests/models")]
 from rounds import answer_rounds  # noqa: E402
 from sources import input_arrays, locate, read_rows  # noqa: E402
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 WAYS = ("eager", "graph", "compile")
 PRECISIONS = ("fp16", "fast", "exact")
@@ -582,9 +582,7 @@ def keep(args, stored):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--models", default="build/models")

@@ -13,7 +13,6 @@ tokens generated behind it, each three times; what is more of one than of anothe
 a token's. An emulated count is no time: it knows no cache, no latency and no width.
 """
 
-import argparse
 import concurrent.futures
 import json
 import os
@@ -26,7 +25,7 @@ from emulator import LIBRARIES, Emulator  # noqa: E402
 from llm_models import MODELS, ROOT, prepare  # noqa: E402
 from llm_peers import APART, CONTEXT, PACKAGE, apart, build_peer, kept_logits  # noqa: E402
 from llm_peers import own_logits, text_for  # noqa: E402
-from testing import Ingot, run  # noqa: E402
+from testing import Ingot, run, text_parser  # noqa: E402
 
 ISAS = {  # qemu's processor, the architecture of GCC, what llama.cpp must say that it uses
     "dotprod": ("cortex-a76", "armv8.2-a+dotprod+fp16", "DOTPROD = 1"),
@@ -134,9 +133,7 @@ def line_of(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     words = lambda text: text.split(",")
     parser.add_argument("--ingot", required=True, type=pathlib.Path)
     parser.add_argument("--emulated", required=True, type=pathlib.Path)

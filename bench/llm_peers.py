@@ -15,7 +15,6 @@ processor and once for AVX2 (some minutes). "missed" marks what llm_models.py as
 random weights are removed once they are measured unless --keep says otherwise.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -32,7 +31,7 @@ import llm_servers  # noqa: E402
 from llm_models import MODELS, ROOT, prepare  # noqa: E402
 from packages import fetch_sources  # noqa: E402
 from processors import pin, processor_name  # noqa: E402
-from testing import Ingot, largest_error, run  # noqa: E402
+from testing import Ingot, largest_error, run, text_parser  # noqa: E402
 
 PACKAGE = "llama-cpp-python==0.3.36"
 OFF = [f"LLAMA_BUILD_{part}" for part in "COMMON TESTS TOOLS EXAMPLES SERVER APP UI".split()]
@@ -338,9 +337,7 @@ def cells(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     words = lambda text: text.split(",")
     parser.add_argument("--ingot", required=True, type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build/llm-peers")

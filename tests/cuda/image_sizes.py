@@ -6,14 +6,13 @@ image_sizes.py --tree TREE
 The ceilings, of all architectures and of any one, are those of tests/figures/binary_sizes.py.
 """
 
-import argparse
 import collections
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks  # noqa: E402
+from testing import Checks, text_parser  # noqa: E402
 
 CEILINGS = json.loads(
     (pathlib.Path(__file__).resolve().parents[1] / "figures/ceilings.json").read_text()
@@ -31,9 +30,7 @@ def read(tree):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--tree", required=True)
     rows, total = read(parser.parse_args().tree)
     units, by = sorted({r[0] for r in rows}), collections.defaultdict(dict)

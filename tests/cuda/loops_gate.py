@@ -18,7 +18,6 @@ prints them. TARGET is what is wanted of products; the closing lines count the
 kernels above it.
 """
 
-import argparse
 import bisect
 import collections
 import pathlib
@@ -26,7 +25,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).resolve().parent / "loops.tsv"
@@ -180,9 +179,7 @@ def faults_of(figures, table):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--tree", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--show", action="store_true")

@@ -20,7 +20,6 @@ of the kernels of kernels/cuda/FAMILY that have none: it compiles that family al
 whose compiler is here (./dev cuda-toolkit VERSION).
 """
 
-import argparse
 import os
 import pathlib
 import re
@@ -28,7 +27,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks, run, work_folder  # noqa: E402
+from testing import Checks, run, text_parser, work_folder  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUDGET = pathlib.Path(__file__).resolve().parent / "budget.tsv"
@@ -214,9 +213,7 @@ def cell(registers, shared, stack):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tree", type=pathlib.Path)
     what.add_argument("--rows", action="store_true")

@@ -8,7 +8,6 @@ run there has the file and the bits of the command line here.
 ROOT is a system of that processor with python3, SITE a folder that has its NumPy (./dev show
 aarch64-counts makes both)."""
 
-import argparse
 import pathlib
 import shutil
 import sys
@@ -17,7 +16,7 @@ import zipfile
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -31,9 +30,7 @@ with model.session("cpu", threads=2, bindings={"n": 2}) as session:
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("wheel", type=pathlib.Path)
     for name in ("--root", "--numpy", "--ingot", "--work"):
         parser.add_argument(name, type=pathlib.Path, required=True)

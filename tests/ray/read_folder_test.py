@@ -5,7 +5,6 @@ process; the time with 1, 2 and 4 workers.
 
   read_folder_test.py --model digits.ingot [--images N]        needs ray, ingot-runtime"""
 
-import argparse
 import os
 import pathlib
 import signal
@@ -17,7 +16,7 @@ import numpy as np
 import ray
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import text_parser, work_folder  # noqa: E402
 
 EXAMPLE = str(pathlib.Path(__file__).resolve().parents[2] / "examples/ray")
 sys.path.insert(0, EXAMPLE)
@@ -59,9 +58,7 @@ def with_kills(model, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--images", type=int, default=2000)
     options = parser.parse_args()

@@ -6,7 +6,6 @@ stretches of examples/speech, which xargs runs.
   recordings_test.py --model vad.ingot --find-speech PROGRAM [--recordings N]
                                                   needs ray[data], ingot-runtime, espeak-ng"""
 
-import argparse
 import json
 import os
 import pathlib
@@ -19,7 +18,7 @@ import numpy as np
 import ray
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import text_parser, work_folder  # noqa: E402
 
 EXAMPLE = str(pathlib.Path(__file__).resolve().parents[2] / "examples/ray")
 sys.path.insert(0, EXAMPLE)
@@ -67,9 +66,7 @@ def agree(stretches, of_program):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--model", required=True)
     parser.add_argument("--find-speech", required=True)
     parser.add_argument("--recordings", type=int, default=60)

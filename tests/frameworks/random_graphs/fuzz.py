@@ -9,7 +9,6 @@ A graph follows from its seed and the version of onnxruntime, which says what th
 with. Ends with 1 where a difference, a fault or a refusal that refusals.py does not explain is
 left. Needs the packages onnx and onnxruntime."""
 
-import argparse
 import collections
 import functools
 import multiprocessing
@@ -27,7 +26,7 @@ from reduce import reduced
 from runtimes import Peer, Refused, Runner
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import text_parser, work_folder  # noqa: E402
 
 UNREST = 30  # of a change of the inputs by a rounding: the most that rounding may make of it
 
@@ -203,9 +202,7 @@ def shares(first, total, runner, folder, each=200):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--runner", required=True)
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)

@@ -7,7 +7,6 @@ fuzzer that finds each: onnxruntime's answer differs, or ingot refuses, where wi
 
 Ends with 1 where a bug is not found within N graphs. Needs the packages onnx and onnxruntime."""
 
-import argparse
 import pathlib
 import sys
 
@@ -19,7 +18,7 @@ from graph import Unsuitable
 from runtimes import Peer, Refused, Runner
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
-from testing import work_folder  # noqa: E402
+from testing import text_parser, work_folder  # noqa: E402
 
 HEAD = """# Planted bugs
 Made by `./dev show planted-onnx`. Each bug is planted alone in what `./dev fuzz-onnx` runs: the
@@ -73,9 +72,7 @@ def try_seed(seed, rules, runner, left):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = text_parser(__doc__)
     parser.add_argument("--runner", required=True)
     parser.add_argument("--graphs", type=int, default=3000)
     parser.add_argument("--first", type=int, default=0)

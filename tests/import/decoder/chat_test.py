@@ -11,18 +11,14 @@ import pathlib
 import shutil
 import sys
 
-try:
-    import numpy  # noqa: F401
-except ImportError:  # stage models has a Python with it
-    print("[skip] chat templates of small language models: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+numpy_or_skip("chat templates of small language models")
 from decoder_test import CONTEXT, VOCABULARY, folder_of  # noqa: E402
 from decoder_test import small_llama, write_safetensors  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 NAMED = ["<unk>", "<s>", "</s>", "<|system|>", "<|user|>", "<|bot|>"]
 LETTERS = list("abcdefghijklmnopqrstuvwxyz:.!?")

@@ -14,18 +14,14 @@ import select
 import sys
 import time
 
-try:
-    import numpy  # noqa: F401
-except ImportError:  # stage models has a Python with it
-    print("[skip] conversations with small language models: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+numpy_or_skip("conversations with small language models")
 from chat_test import NAMED, TEMPLATE, tokenizer  # noqa: E402
 from decoder_test import small_llama  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 LONG = 40000  # tokens of a context that no answer fills before it is interrupted
 ENDLESS = [f"--bias={i}=-inf" for i in range(1, len(NAMED))]

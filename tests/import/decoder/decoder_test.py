@@ -12,16 +12,12 @@ import re
 import struct
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] small language models: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+np = numpy_or_skip("small language models")
 from gguf_writer import write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HIDDEN, VOCABULARY, CONTEXT = 2, 32, 4, 2, 48, 61, 24
 

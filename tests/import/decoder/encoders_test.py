@@ -11,21 +11,18 @@ import pathlib
 import shutil
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] small encoders: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, run, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("small encoders")
 from decoder_test import CONTEXT as LLAMA_CONTEXT  # noqa: E402
 from decoder_test import folder_of, small_llama  # noqa: E402
 from encoder_models import BERT, CONTEXT, HEADS, HIDDEN, LAYERS, NAMES  # noqa: E402
 from encoder_models import VOCABULARY, WIDTH, random_weights, rows_of, vector_of  # noqa: E402
 from encoder_models import write_folder  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, largest_error, run, work_folder  # noqa: E402
 
 TEXTS = ["Catty cats, 12!", "a", "The quick brown fox jumps."]
 TOLERANCE = 2e-5

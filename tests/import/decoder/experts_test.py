@@ -9,17 +9,14 @@ same weights in f32, the same bits for a prompt in parts, among slots and for an
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] small mixtures of experts: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("small mixtures of experts")
 from decoder_test import VOCABULARY, check_parts, check_slots  # noqa: E402
 from gguf_writer import BLOCKS, FLOATS, RandomBlocks, write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 LAYERS, WIDTH, HEADS, HIDDEN, EXPERTS, USED = 2, 256, 4, 256, 6, 2
 # Prompts in parts and among slots: of the others conformance_block_linear compares each row's bits.

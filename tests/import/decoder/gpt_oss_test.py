@@ -10,14 +10,12 @@ import json
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] small gpt-oss: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("small gpt-oss")
 from decoder_test import (  # noqa: E402
     CONTEXT,
     VOCABULARY,
@@ -28,7 +26,6 @@ from decoder_test import (  # noqa: E402
     write_safetensors,
 )
 from gguf_writer import GivenBlocks, write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 LAYERS, WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, EXPERTS, USED, WINDOW = 3, 64, 4, 2, 32, 96, 5, 2, 8
 BASE, FACTOR, TRAINED = 150000.0, 8.0, 64

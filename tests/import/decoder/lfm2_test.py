@@ -10,14 +10,12 @@ import json
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] small LFM2: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("small LFM2")
 from decoder_test import (  # noqa: E402
     CONTEXT,
     VOCABULARY,
@@ -42,7 +40,6 @@ from lfm2_model import (  # noqa: E402
     random_weights,
     reference,
 )
-from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 
 class Folder:

@@ -10,14 +10,12 @@ import json
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] matrices packed in 4 bits: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("matrices packed in 4 bits")
 from decoder_test import (  # noqa: E402
     CONTEXT,
     LAYERS,
@@ -27,7 +25,6 @@ from decoder_test import (  # noqa: E402
     small_llama,
     write_safetensors,
 )
-from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 
 GROUP, HIDDEN, WIDE = 32, 64, 128  # two groups of hidden ones, four of a wide model's
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, 17)

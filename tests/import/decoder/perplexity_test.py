@@ -11,18 +11,14 @@ import math
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] perplexity of small language models: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+np = numpy_or_skip("perplexity of small language models")
 from chat_test import tokenizer  # noqa: E402
 from decoder_test import CONTEXT, Run, small_llama  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 MOST = 5  # tokens of a run
 TEXT = "the quick brown fox jumps over the lazy dog."

@@ -11,18 +11,14 @@ import pathlib
 import re
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] weights quantized by conversion: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+np = numpy_or_skip("weights quantized by conversion")
 from decoder_test import VOCABULARY, folder_of, small_llama, write_safetensors  # noqa: E402
 from experts_test import HEADS, HIDDEN, WIDTH, logits_of, small_mixture  # noqa: E402
 from gguf_writer import RandomBlocks, write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, 17)
 # Root mean square of what logits differ by from those of f32, of theirs: about twice as measured.

@@ -13,15 +13,12 @@ import pathlib
 import shutil
 import sys
 
-try:
-    import numpy as np
-except ImportError:
-    print("[skip] random decoders: no numpy for Python")
-    sys.exit(0)
-
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
 from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("random decoders")
 
 TOLERANCE = 2e-5  # of the largest logit; f32 on both sides
 RUNS = [9, 1, 1, 1, 1, 7, 1, 1]  # tokens of each; windows of 8 wrap
