@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/files/word_list.h"
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/aten/complex_tensor.h"
 
@@ -19,84 +20,15 @@ bool is_complex(const Value& value) {
 
 /// f(x + iy) = f(x) + i f(y); what is real among the operands has the imaginary part 0.
 bool is_linear(const Schema& schema) {
-  static const std::set<std::string> kTable = {"add",
-                                               "sub",
-                                               "rsub",
-                                               "neg",
-                                               "negative",
-                                               "sum",
-                                               "mean",
-                                               "cat",
-                                               "concat",
-                                               "concatenate",
-                                               "stack",
-                                               "hstack",
-                                               "vstack",
-                                               "view",
-                                               "_unsafe_view",
-                                               "view_as",
-                                               "reshape",
-                                               "reshape_as",
-                                               "permute",
-                                               "transpose",
-                                               "t",
-                                               "mT",
-                                               "movedim",
-                                               "moveaxis",
-                                               "swapaxes",
-                                               "swapdims",
-                                               "unsqueeze",
-                                               "squeeze",
-                                               "flatten",
-                                               "unflatten",
-                                               "ravel",
-                                               "slice",
-                                               "select",
-                                               "narrow",
-                                               "expand",
-                                               "expand_as",
-                                               "broadcast_to",
-                                               "contiguous",
-                                               "clone",
-                                               "detach",
-                                               "alias",
-                                               "resolve_conj",
-                                               "lift_fresh",
-                                               "positive",
-                                               "roll",
-                                               "flip",
-                                               "pad",
-                                               "constant_pad_nd",
-                                               "index",
-                                               "index_select",
-                                               "gather",
-                                               "take_along_dim",
-                                               "repeat",
-                                               "tile",
-                                               "chunk",
-                                               "split",
-                                               "split_with_sizes",
-                                               "tensor_split",
-                                               "unbind",
-                                               "where",
-                                               "masked_fill",
-                                               "fft_fftshift",
-                                               "fft_ifftshift",
-                                               "cumsum",
-                                               "diff",
-                                               "unfold",
-                                               "rot90",
-                                               "tril",
-                                               "triu",
-                                               "lift_fresh_copy",
-                                               "size",
-                                               "sym_size",
-                                               "dim",
-                                               "numel",
-                                               "sym_numel",
-                                               "diagonal",
-                                               "repeat_interleave",
-                                               "zeros_like"};
+  static const std::set<std::string> kTable = host::word_list(
+      "add sub rsub neg negative sum mean cat concat concatenate stack hstack vstack view "
+      "_unsafe_view view_as reshape reshape_as permute transpose t mT movedim moveaxis "
+      "swapaxes swapdims unsqueeze squeeze flatten unflatten ravel slice select narrow expand "
+      "expand_as broadcast_to contiguous clone detach alias resolve_conj lift_fresh positive "
+      "roll flip pad constant_pad_nd index index_select gather take_along_dim repeat tile "
+      "chunk split split_with_sizes tensor_split unbind where masked_fill fft_fftshift "
+      "fft_ifftshift cumsum diff unfold rot90 tril triu lift_fresh_copy size sym_size dim "
+      "numel sym_numel diagonal repeat_interleave zeros_like");
   return kTable.count(schema.name) > 0 && schema.overload != "dtype";
 }
 /// Linear in each operand by itself: what is real counts for both parts.

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "tools/files/word_list.h"
 #include "tools/graph/tensor_math.h"
 
 namespace ingot::aten {
@@ -10,77 +11,21 @@ namespace {
 
 /// Elements keep their numbers: they move, or the larger one is chosen.
 bool keeps_steps(const std::string& op) {
-  static const std::set<std::string> kTable = {"alias",
-                                               "as_strided",
-                                               "channel_shuffle",
-                                               "chunk",
-                                               "clone",
-                                               "contiguous",
-                                               "detach",
-                                               "dropout",
-                                               "expand",
-                                               "expand_as",
-                                               "feature_dropout",
-                                               "flatten",
-                                               "flip",
-                                               "index_select",
-                                               "max_pool1d",
-                                               "max_pool2d",
-                                               "max_pool3d",
-                                               "movedim",
-                                               "narrow",
-                                               "permute",
-                                               "pixel_shuffle",
-                                               "pixel_unshuffle",
-                                               "repeat",
-                                               "reshape",
-                                               "reshape_as",
-                                               "roll",
-                                               "select",
-                                               "slice",
-                                               "split",
-                                               "split_with_sizes",
-                                               "squeeze",
-                                               "swapaxes",
-                                               "t",
-                                               "tensor_split",
-                                               "transpose",
-                                               "unbind",
-                                               "unflatten",
-                                               "unsqueeze",
-                                               "upsample_nearest1d",
-                                               "upsample_nearest2d",
-                                               "upsample_nearest3d",
-                                               "view",
-                                               "view_as",
-                                               "_unsafe_view",
-                                               "_reshape_alias"};
+  static const std::set<std::string> kTable = host::word_list(
+      "alias as_strided channel_shuffle chunk clone contiguous detach dropout expand "
+      "expand_as feature_dropout flatten flip index_select max_pool1d max_pool2d max_pool3d "
+      "movedim narrow permute pixel_shuffle pixel_unshuffle repeat reshape reshape_as roll "
+      "select slice split split_with_sizes squeeze swapaxes t tensor_split transpose unbind "
+      "unflatten unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d view "
+      "view_as _unsafe_view _reshape_alias");
   return kTable.count(op) != 0;
 }
 /// Numbers between the steps are rounded to those of the argument.
 bool rounds_to_steps(const std::string& op) {
-  static const std::set<std::string> kTable = {"adaptive_avg_pool2d",
-                                               "_adaptive_avg_pool2d",
-                                               "adaptive_avg_pool3d",
-                                               "avg_pool1d",
-                                               "avg_pool2d",
-                                               "avg_pool3d",
-                                               "cat",
-                                               "clamp",
-                                               "constant_pad_nd",
-                                               "elu",
-                                               "hardtanh",
-                                               "leaky_relu",
-                                               "masked_fill",
-                                               "mean",
-                                               "pad",
-                                               "reflection_pad1d",
-                                               "relu",
-                                               "reflection_pad2d",
-                                               "relu6",
-                                               "stack",
-                                               "threshold",
-                                               "upsample_bilinear2d"};
+  static const std::set<std::string> kTable = host::word_list(
+      "adaptive_avg_pool2d _adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d "
+      "avg_pool3d cat clamp constant_pad_nd elu hardtanh leaky_relu masked_fill mean pad "
+      "reflection_pad1d relu reflection_pad2d relu6 stack threshold upsample_bilinear2d");
   return kTable.count(op) != 0;
 }
 /// Plain numbers, truths and facts about the tensor.

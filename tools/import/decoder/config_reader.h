@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/files/word_list.h"
 #include "tools/graph/graph.h"
 
 namespace ingot::decoder {
@@ -16,61 +17,21 @@ namespace ingot::decoder {
 using Json = nlohmann::json;
 
 /// What says nothing about the computation.
-inline constexpr const char* kNoEffect[] = {"_name_or_path",
-                                            "architectures",
-                                            "attention_dropout",
-                                            "attention_probs_dropout_prob",
-                                            "attn_implementation",
-                                            "auto_map",
-                                            "bos_token_id",
-                                            "cache_implementation",
-                                            "chunk_size_feed_forward",
-                                            "classifier_dropout",
-                                            "dtype",
-                                            "embd_pdrop",
-                                            "embedding_dropout",
-                                            "eos_token_id",
-                                            "experts_per_token",
-                                            "gradient_checkpointing",
-                                            "hidden_dropout",
-                                            "hidden_dropout_prob",
-                                            "id2label",
-                                            "initial_context_length",
-                                            "initializer_range",
-                                            "is_decoder",
-                                            "is_encoder_decoder",
-                                            "is_llama_config",
-                                            "label2id",
-                                            "max_window_layers",
-                                            "model_type",
-                                            "norm_init",
-                                            "output_attentions",
-                                            "output_hidden_states",
-                                            "output_router_logits",
-                                            "pad_token_id",
-                                            "pretraining_tp",
-                                            "problem_type",
-                                            "resid_pdrop",
-                                            "residual_dropout",
-                                            "return_dict",
-                                            "router_aux_loss_coef",
-                                            "rope_interleaved",
-                                            "sliding_window_pattern",
-                                            "_sliding_window_pattern",
-                                            "torch_dtype",
-                                            "transformers_version",
-                                            "transformers.js_config",
-                                            "unk_token_id",
-                                            "use_cache",
-                                            "attention_bias",
-                                            "mlp_bias",
-                                            "use_bias",
-                                            "use_qkv_bias",
-                                            "attention_out_bias",
-                                            "tie_embedding",
-                                            "tie_word_embeddings",
-                                            "norm_type",
-                                            "vocab_size"};
+inline const std::set<std::string>& keys_without_effect() {
+  static const std::set<std::string> kKeys = host::word_list(
+      "_name_or_path architectures attention_dropout attention_probs_dropout_prob "
+      "attn_implementation auto_map bos_token_id cache_implementation chunk_size_feed_forward "
+      "classifier_dropout dtype embd_pdrop embedding_dropout eos_token_id experts_per_token "
+      "gradient_checkpointing hidden_dropout hidden_dropout_prob id2label "
+      "initial_context_length initializer_range is_decoder is_encoder_decoder is_llama_config "
+      "label2id max_window_layers model_type norm_init output_attentions output_hidden_states "
+      "output_router_logits pad_token_id pretraining_tp problem_type resid_pdrop "
+      "residual_dropout return_dict router_aux_loss_coef rope_interleaved "
+      "sliding_window_pattern _sliding_window_pattern torch_dtype transformers_version "
+      "transformers.js_config unk_token_id use_cache attention_bias mlp_bias use_bias "
+      "use_qkv_bias attention_out_bias tie_embedding tie_word_embeddings norm_type vocab_size");
+  return kKeys;
+}
 
 /// Members of a configuration, which any text may be; what was read is noted.
 class Config {
@@ -132,9 +93,7 @@ class Config {
   std::vector<std::string> unread() const {
     std::vector<std::string> all;
     for (const auto& [key, value] : json_.items())
-      if (!read_.count(key) && !value.is_null() &&
-          std::none_of(std::begin(kNoEffect), std::end(kNoEffect),
-                       [&, &own = key](const char* one) { return own == one; }))
+      if (!read_.count(key) && !value.is_null() && !keys_without_effect().count(key))
         all.push_back(key);
     return all;
   }

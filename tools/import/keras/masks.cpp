@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "tools/files/word_list.h"
+
 namespace ingot::keras {
 
 using aten::Term;
@@ -12,54 +14,17 @@ using graph::Dims;
 MaskUse mask_use(const std::string& kind) {
   static const std::map<std::string, MaskUse> kUses = [] {
     std::map<std::string, MaskUse> uses;
-    for (const char* name : {"Activation",
-                             "ActivityRegularization",
-                             "AlphaDropout",
-                             "BatchNormalization",
-                             "Dense",
-                             "Dropout",
-                             "ELU",
-                             "GaussianDropout",
-                             "GaussianNoise",
-                             "GroupNormalization",
-                             "Identity",
-                             "LayerNormalization",
-                             "LeakyReLU",
-                             "Normalization",
-                             "PReLU",
-                             "ReLU",
-                             "Rescaling",
-                             "SpatialDropout1D",
-                             "SpatialDropout2D",
-                             "SpatialDropout3D",
-                             "ThresholdedReLU",
-                             "UnitNormalization"})
+    for (const std::string& name : host::word_list(
+             "Activation ActivityRegularization AlphaDropout BatchNormalization Dense Dropout ELU "
+             "GaussianDropout GaussianNoise GroupNormalization Identity LayerNormalization "
+             "LeakyReLU Normalization PReLU ReLU Rescaling SpatialDropout1D SpatialDropout2D "
+             "SpatialDropout3D ThresholdedReLU UnitNormalization"))
       uses[name] = MaskUse::kHandsOn;
-    for (const char* name : {"Add",
-                             "AdditiveAttention",
-                             "Attention",
-                             "Average",
-                             "Bidirectional",
-                             "Concatenate",
-                             "ConvLSTM1D",
-                             "ConvLSTM2D",
-                             "ConvLSTM3D",
-                             "CuDNNLSTM",
-                             "GRU",
-                             "GlobalAveragePooling1D",
-                             "GroupQueryAttention",
-                             "GroupedQueryAttention",
-                             "LSTM",
-                             "Masking",
-                             "Maximum",
-                             "Minimum",
-                             "MultiHeadAttention",
-                             "Multiply",
-                             "RNN",
-                             "SimpleRNN",
-                             "Softmax",
-                             "Subtract",
-                             "TimeDistributed"})
+    for (const std::string& name : host::word_list(
+             "Add AdditiveAttention Attention Average Bidirectional Concatenate ConvLSTM1D "
+             "ConvLSTM2D ConvLSTM3D CuDNNLSTM GRU GlobalAveragePooling1D GroupQueryAttention "
+             "GroupedQueryAttention LSTM Masking Maximum Minimum MultiHeadAttention Multiply RNN "
+             "SimpleRNN Softmax Subtract TimeDistributed"))
       uses[name] = MaskUse::kComputes;
     return uses;
   }();
