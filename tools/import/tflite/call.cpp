@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/import/tflite/call.h"
 
-#include <cmath>
-
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/no_effect.h"
 

@@ -124,7 +124,11 @@ class Call {
   std::set<size_t> read_;
 };
 
-using Translate = void (*)(Call&);
+/// How many inputs an operator has, and the function that translates it.
+struct Translation {
+  size_t fewest = 0, most = SIZE_MAX;
+  void (*translate)(Call&) = nullptr;
+};
 /// On bytes that stand for numbers. False, with nothing given: there is no arithmetic for these,
 /// and they become numbers before and bytes behind.
 using TranslateQuantized = bool (*)(Call&);
@@ -133,7 +137,7 @@ struct OperatorRow {
   const char* name = "";
   int options = 0;      // number of its kind of options; 0: none
   bool second = false;  // of the second union
-  Translate translate = nullptr;
+  Translation translation = {};
 };
 /// By builtin code, or of a custom one by name; null for what there is none of. `translate` is null
 /// where the operator is not supported.
@@ -143,9 +147,10 @@ std::string operator_name(const OperatorKind& kind);
 /// `most` of what is found; behind it zeros. lower_generate.cpp
 ValueId filled_up(Call& call, ValueId found, int64_t most);
 
-using TranslateTable = std::map<std::string, Translate>;
+using TranslateTable = std::map<std::string, Translation>;
 const TranslateTable& translate_table();
 // One per family, in lower_<family>.cpp.
+void add_declared(TranslateTable& table);
 void add_convolution(TranslateTable& table);
 void add_pool(TranslateTable& table);
 void add_product(TranslateTable& table);
@@ -172,8 +177,8 @@ void add_variables(TranslateTable& table);
 bool ignores_scales(const std::string& name);  // lower_quantized_movement.cpp
 
 /// Operators that move integers, whatever their scales say, and those whose tensors have one scale.
-const std::vector<const char*>& moves_of_any_scale();  // lower_quantized_movement.cpp
-const std::vector<const char*>& moves_of_one_scale();
+const std::set<std::string>& moves_of_any_scale();  // lower_quantized_movement.cpp
+const std::set<std::string>& moves_of_one_scale();
 
 using QuantizedTable = std::map<std::string, TranslateQuantized>;
 const QuantizedTable& quantized_table();

@@ -19,7 +19,6 @@ void expect_multiple(Call& call, const Dim& extent, int64_t block) {
 }
 
 void space_to_depth(Call& call) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const int64_t s = block_size(call);
   const Dims d = call.b.dims(call.input(0));
@@ -30,7 +29,6 @@ void space_to_depth(Call& call) {
   call.give(call.b.reshape(x, {d[0], d[1] / Dim(s), d[2] / Dim(s), d[3] * Dim(s * s)}));
 }
 void depth_to_space(Call& call) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const int64_t s = block_size(call);
   const Dims d = call.b.dims(call.input(0));
@@ -62,7 +60,6 @@ Blocks read_blocks(Call& call, const char* borders) {
 
 /// [B, s * block, ..., C] to [block... * B, s, ..., C].
 void space_to_batch(Call& call) {
-  call.expect_inputs(3, 3);
   const Blocks blocks = read_blocks(call, "paddings");
   const size_t n = blocks.size.size(), rank = size_t(call.rank(0));
   std::vector<int64_t> pads(2 * rank, 0);
@@ -95,7 +92,6 @@ void space_to_batch(Call& call) {
   call.give(call.b.reshape(call.b.transpose(call.b.reshape(x, split), perm), out));
 }
 void batch_to_space(Call& call) {
-  call.expect_inputs(3, 3);
   const Blocks blocks = read_blocks(call, "crops");
   const size_t n = blocks.size.size(), rank = size_t(call.rank(0));
   const Dims d = call.b.dims(call.input(0));
@@ -133,10 +129,10 @@ void batch_to_space(Call& call) {
 }  // namespace
 
 void add_arrange(TranslateTable& table) {
-  table["SPACE_TO_DEPTH"] = space_to_depth;
-  table["DEPTH_TO_SPACE"] = depth_to_space;
-  table["SPACE_TO_BATCH_ND"] = space_to_batch;
-  table["BATCH_TO_SPACE_ND"] = batch_to_space;
+  table["SPACE_TO_DEPTH"] = {1, 1, space_to_depth};
+  table["DEPTH_TO_SPACE"] = {1, 1, depth_to_space};
+  table["SPACE_TO_BATCH_ND"] = {3, 3, space_to_batch};
+  table["BATCH_TO_SPACE_ND"] = {3, 3, batch_to_space};
 }
 
 }  // namespace ingot::tflite

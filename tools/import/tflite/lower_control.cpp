@@ -73,7 +73,6 @@ std::vector<ValueId> added(Call& call, graph::Node node, const std::vector<Value
 }
 
 void choose(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const int64_t yes = call.integer("then_subgraph_index"), no = call.integer("else_subgraph_index");
   const ValueId condition = call.b.reshape(call.input(0), {});
   const std::vector<Slot> inputs = given(call, 1);
@@ -155,7 +154,6 @@ std::vector<Slot> loop(Call& call, int64_t condition, int64_t body, const std::v
 
 /// Unrolled as long as the condition is known while converting.
 void repeat(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const int64_t condition = call.integer("cond_subgraph_index"),
                 body = call.integer("body_subgraph_index");
   std::vector<Slot> at = given(call, 0);
@@ -177,7 +175,6 @@ void call_subgraph(Call& call) {
 }
 /// What it writes to variables is what they hold before the first run.
 void call_once(Call& call) {
-  call.expect_inputs(0, 0);
   const int64_t subgraph = call.integer("init_subgraph_index");
   if (call.translator.was_initialized(subgraph)) return;
   call.translator.begin_initialization();
@@ -196,11 +193,11 @@ void composite(Call& call) {
 }  // namespace
 
 void add_control(TranslateTable& table) {
-  table["IF"] = choose;
-  table["WHILE"] = repeat;
-  table["CALL"] = call_subgraph;
-  table["CALL_ONCE"] = call_once;
-  table["STABLEHLO_COMPOSITE"] = composite;
+  table["IF"] = {1, SIZE_MAX, choose};
+  table["WHILE"] = {1, SIZE_MAX, repeat};
+  table["CALL"] = {0, SIZE_MAX, call_subgraph};
+  table["CALL_ONCE"] = {0, 0, call_once};
+  table["STABLEHLO_COMPOSITE"] = {0, SIZE_MAX, composite};
 }
 
 }  // namespace ingot::tflite

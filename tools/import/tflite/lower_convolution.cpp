@@ -68,7 +68,6 @@ ValueId image(Call& call, size_t input, int64_t rank) {
 }
 
 void convolve(Call& call) {
-  call.expect_inputs(2, 3);
   if (call.reads_floats() && convolve_hybrid(call)) return;
   const Window w = read_window(call);
   call.expect_rank(1, 4);
@@ -85,7 +84,6 @@ void convolve(Call& call) {
 }
 
 void convolve_depthwise(Call& call) {
-  call.expect_inputs(2, 3);
   if (call.reads_floats() && convolve_depthwise_hybrid(call)) return;
   const Window w = read_window(call);
   call.expect_rank(1, 4);
@@ -101,7 +99,6 @@ void convolve_depthwise(Call& call) {
 }
 
 void convolve_3d(Call& call) {
-  call.expect_inputs(2, 3);
   const Window w = read_window_3d(call);
   call.expect_rank(1, 5);
   const Integers weight = static_dims(call, 1, "filter");  // [d, h, w, I / group, O]
@@ -155,7 +152,6 @@ ValueId transposed(Call& call, ValueId x, ValueId weight, size_t bias, const Win
 }
 
 void convolve_transposed(Call& call) {
-  call.expect_inputs(3, 4);
   const Window w = read_window(call, false);
   const graph::Dims wanted = call.known_dims(0, "output_shape");
   call.expect_rank(1, 4);
@@ -170,7 +166,6 @@ void convolve_transposed(Call& call) {
 /// strides at first. The output is as large as the input spreads it, less k - (in - 1) % stride - 1
 /// where the padding is same.
 void convolve_transposed_with_bias(Call& call) {
-  call.expect_inputs(3, 3);
   const auto* bytes = call.op.custom_options();
   int32_t options[3] = {};  // padding, stride_w, stride_h
   if (!bytes || bytes->size() < sizeof options)
@@ -212,7 +207,6 @@ void convolve_transposed_with_bias(Call& call) {
 }
 
 void convolve_3d_transposed(Call& call) {
-  call.expect_inputs(3, 4);
   const Window w = read_window_3d(call);
   const graph::Dims wanted = call.known_dims(0, "output_shape");
   call.expect_rank(1, 5);
@@ -226,12 +220,12 @@ void convolve_3d_transposed(Call& call) {
 }  // namespace
 
 void add_convolution(TranslateTable& table) {
-  table["CONV_2D"] = convolve;
-  table["DEPTHWISE_CONV_2D"] = convolve_depthwise;
-  table["CONV_3D"] = convolve_3d;
-  table["TRANSPOSE_CONV"] = convolve_transposed;
-  table["Convolution2DTransposeBias"] = convolve_transposed_with_bias;
-  table["CONV_3D_TRANSPOSE"] = convolve_3d_transposed;
+  table["CONV_2D"] = {2, 3, convolve};
+  table["DEPTHWISE_CONV_2D"] = {2, 3, convolve_depthwise};
+  table["CONV_3D"] = {2, 3, convolve_3d};
+  table["TRANSPOSE_CONV"] = {3, 4, convolve_transposed};
+  table["Convolution2DTransposeBias"] = {3, 3, convolve_transposed_with_bias};
+  table["CONV_3D_TRANSPOSE"] = {3, 4, convolve_3d_transposed};
 }
 
 }  // namespace ingot::tflite

@@ -145,7 +145,6 @@ Found find_of_each_class(Call& call, const Detection& d, ValueId boxes, ValueId 
 }
 
 void detect(Call& call) {
-  call.expect_inputs(3, 3);
   aten::Builder& b = call.b;
   const Detection d = read_detection(call);
   const Dims said = b.dims(call.input(0)), kinds = b.dims(call.input(1)),
@@ -178,6 +177,8 @@ void detect(Call& call) {
 
 }  // namespace
 
-void add_detection(TranslateTable& table) { table["TFLite_Detection_PostProcess"] = detect; }
+void add_detection(TranslateTable& table) {
+  table["TFLite_Detection_PostProcess"] = {3, 3, detect};
+}
 
 }  // namespace ingot::tflite

@@ -13,90 +13,20 @@ ValueId scalar_like(Call& call, ValueId x, double value) {
   return call.b.scalar(call.b.dtype(x), value);
 }
 
-/// Operators that the graph has under another name, some with numbers that TFLite does not state.
-struct Plain {
-  const char* name;
-  graph::Operator op;
-  size_t inputs;
-  graph::Attributes attributes = {};
-};
-const std::vector<Plain> kPlain = {
-    {"ABS", op::Abs, 1},
-    {"CEIL", op::Ceil, 1},
-    {"COS", op::Cos, 1},
-    {"EXP", op::Exp, 1},
-    {"FLOOR", op::Floor, 1},
-    {"HARD_SWISH", op::HardSwish, 1},
-    {"LOG", op::Log, 1},
-    {"NEG", op::Neg, 1},
-    {"LOGICAL_NOT", op::Not, 1},
-    {"RELU", op::Relu, 1},
-    {"ROUND", op::Round, 1},
-    {"LOGISTIC", op::Sigmoid, 1},
-    {"SIGN", op::Sign, 1},
-    {"SIN", op::Sin, 1},
-    {"SQRT", op::Sqrt, 1},
-    {"TANH", op::Tanh, 1},
-    {"LOGICAL_AND", op::And, 2},
-    {"LOGICAL_OR", op::Or, 2},
-    {"EQUAL", op::Equal, 2},
-    {"GREATER", op::Greater, 2},
-    {"GREATER_EQUAL", op::GreaterOrEqual, 2},
-    {"LESS", op::Less, 2},
-    {"LESS_EQUAL", op::LessOrEqual, 2},
-    {"MAXIMUM", op::Max, 2},
-    {"MINIMUM", op::Min, 2},
-    {"POW", op::Pow, 2},
-    {"BITWISE_XOR", op::BitwiseXor, 2},
-    {"PRELU", op::PRelu, 2},
-    {"SELECT_V2", op::Where, 3},
-    {"ELU", op::Elu, 1, {{attr::alpha, 1.0}}},
-    {"RELU6", op::Clip, 1, {{attr::min, 0.0}, {attr::max, 6.0}}},
-    {"RELU_N1_TO_1", op::Clip, 1, {{attr::min, -1.0}, {attr::max, 1.0}}},
-    {"RELU_0_TO_1", op::Clip, 1, {{attr::min, 0.0}, {attr::max, 1.0}}},
-};
-void plain(Call& call) {
-  const std::string name = call.row.name;
-  for (const Plain& row : kPlain) {
-    if (name != row.name) continue;
-    call.expect_inputs(row.inputs, row.inputs);
-    std::vector<ValueId> values;
-    for (size_t i = 0; i < row.inputs; i++) values.push_back(call.input(i));
-    call.give(call.b.emit(row.op, values, row.attributes));
-  }
-}
-
-/// With a function behind it.
-void arithmetic(Call& call, graph::Operator op) {
-  call.expect_inputs(2, 2);
-  call.give(call.activated(call.b.emit(op, {call.input(0), call.input(1)})));
-}
-void add(Call& call) { arithmetic(call, op::Add); }
-void subtract(Call& call) { arithmetic(call, op::Sub); }
-void multiply(Call& call) { arithmetic(call, op::Mul); }
-void divide(Call& call) { arithmetic(call, op::Div); }
-
 void add_n(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   ValueId sum = call.input(0);
   for (size_t i = 1; i < call.input_count(); i++) sum = call.b.emit(op::Add, {sum, call.input(i)});
   call.give(sum);
 }
 void not_equal(Call& call) {
-  call.expect_inputs(2, 2);
   call.give(call.b.emit(op::Not, {call.b.emit(op::Equal, {call.input(0), call.input(1)})}));
 }
 void squared_difference(Call& call) {
-  call.expect_inputs(2, 2);
   const ValueId d = call.b.emit(op::Sub, {call.input(0), call.input(1)});
   call.give(call.b.emit(op::Mul, {d, d}));
 }
-void square(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.emit(op::Mul, {call.input(0), call.input(0)}));
-}
+void square(Call& call) { call.give(call.b.emit(op::Mul, {call.input(0), call.input(0)})); }
 void reciprocal_root(Call& call) {
-  call.expect_inputs(1, 1);
   call.give(call.b.emit(op::Reciprocal, {call.b.emit(op::Sqrt, {call.input(0)})}));
 }
 
@@ -113,7 +43,6 @@ Remainder remainder_of(Call& call, ValueId x, ValueId y) {
   return {rest, b.emit(op::And, {signs, b.emit(op::Not, {b.emit(op::Equal, {rest, zero})})})};
 }
 void floor_mod(Call& call) {
-  call.expect_inputs(2, 2);
   const ValueId x = call.input(0), y = call.input(1);
   if (!graph::is_floating(call.b.dtype(x)))
     return call.give(call.b.emit(op::Mod, {x, y}, {{attr::fmod, int64_t(0)}}));
@@ -122,7 +51,6 @@ void floor_mod(Call& call) {
 }
 /// Of floating numbers the quotient is rounded before it is taken down, as TFLite does.
 void floor_divide(Call& call) {
-  call.expect_inputs(2, 2);
   const ValueId x = call.input(0), y = call.input(1);
   if (graph::is_floating(call.b.dtype(x)))
     return call.give(call.b.emit(op::Floor, {call.b.emit(op::Div, {x, y})}));
@@ -133,12 +61,7 @@ void floor_divide(Call& call) {
   call.give(call.b.cast(call.b.emit(op::Div, {call.b.emit(op::Sub, {a, rest}), b}), dtype));
 }
 
-void leaky_relu(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.emit(op::LeakyRelu, {call.input(0)}, {{attr::alpha, call.number("alpha")}}));
-}
 void gelu(Call& call) {
-  call.expect_inputs(1, 1);
   call.give(
       call.b.emit(op::Gelu, {call.input(0)},
                   {{attr::approximate, std::string(call.flag("approximate") ? "tanh" : "none")}}));
@@ -146,7 +69,6 @@ void gelu(Call& call) {
 
 /// The condition chooses rows where it has one dimension and the others more.
 void select(Call& call) {
-  call.expect_inputs(3, 3);
   ValueId condition = call.input(0);
   const int64_t rank = call.rank(1);
   if (call.rank(0) == 1 && rank > 1) {
@@ -158,7 +80,6 @@ void select(Call& call) {
 }
 
 void cast(Call& call) {
-  call.expect_inputs(1, 1);
   // Of complex numbers the real parts, as LiteRT does.
   const ValueId x = call.is_complex(0) ? call.part_of_complex(0, 0) : call.input(0);
   call.give(call.b.cast(x, call.output_dtype(0)));
@@ -166,7 +87,6 @@ void cast(Call& call) {
 
 /// Of half-precision; what is quantized is numbers where it is read.
 void dequantize(Call& call) {
-  call.expect_inputs(1, 1);
   const ValueId x = call.input(0);
   const fb::Tensor& from = call.tensor(0);
   if (!graph::is_floating(call.b.dtype(x)))
@@ -175,19 +95,12 @@ void dequantize(Call& call) {
   call.give(call.b.cast(x, call.output_dtype(0)));
 }
 /// What it gives is made bytes behind it.
-void quantize(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.cast(call.input(0), DType::kF32));
-}
+void quantize(Call& call) { call.give(call.b.cast(call.input(0), DType::kF32)); }
 /// A sparse constant is dense already (read_constant).
-void densify(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.input(0));
-}
+void densify(Call& call) { call.give(call.input(0)); }
 
 /// By the signs of both; rounded like the function of one argument.
 void atan2(Call& call) {
-  call.expect_inputs(2, 2);
   aten::Builder& b = call.b;
   const ValueId y = call.input(0), x = call.input(1);
   const ValueId zero = scalar_like(call, x, 0), pi = scalar_like(call, x, 3.14159265358979323846),
@@ -204,7 +117,6 @@ void atan2(Call& call) {
 }
 
 void right_shift(Call& call) {
-  call.expect_inputs(2, 2);
   const DType dtype = call.b.dtype(call.input(0));
   if (dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64)
     call.refuse("", "shifts signed numbers");
@@ -215,27 +127,21 @@ void right_shift(Call& call) {
 }  // namespace
 
 void add_elementwise(TranslateTable& table) {
-  for (const Plain& row : kPlain) table[row.name] = plain;
-  table["ADD"] = add;
-  table["SUB"] = subtract;
-  table["MUL"] = multiply;
-  table["DIV"] = divide;
-  table["ADD_N"] = add_n;
-  table["NOT_EQUAL"] = not_equal;
-  table["SQUARED_DIFFERENCE"] = squared_difference;
-  table["SQUARE"] = square;
-  table["RSQRT"] = reciprocal_root;
-  table["FLOOR_MOD"] = floor_mod;
-  table["FLOOR_DIV"] = floor_divide;
-  table["LEAKY_RELU"] = leaky_relu;
-  table["GELU"] = gelu;
-  table["SELECT"] = select;
-  table["CAST"] = cast;
-  table["DEQUANTIZE"] = dequantize;
-  table["QUANTIZE"] = quantize;
-  table["DENSIFY"] = densify;
-  table["ATAN2"] = atan2;
-  table["RIGHT_SHIFT"] = right_shift;
+  table["ADD_N"] = {1, SIZE_MAX, add_n};
+  table["NOT_EQUAL"] = {2, 2, not_equal};
+  table["SQUARED_DIFFERENCE"] = {2, 2, squared_difference};
+  table["SQUARE"] = {1, 1, square};
+  table["RSQRT"] = {1, 1, reciprocal_root};
+  table["FLOOR_MOD"] = {2, 2, floor_mod};
+  table["FLOOR_DIV"] = {2, 2, floor_divide};
+  table["GELU"] = {1, 1, gelu};
+  table["SELECT"] = {3, 3, select};
+  table["CAST"] = {1, 1, cast};
+  table["DEQUANTIZE"] = {1, 1, dequantize};
+  table["QUANTIZE"] = {1, 1, quantize};
+  table["DENSIFY"] = {1, 1, densify};
+  table["ATAN2"] = {2, 2, atan2};
+  table["RIGHT_SHIFT"] = {2, 2, right_shift};
 }
 
 }  // namespace ingot::tflite

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/lower_gather.cpp - elements by index, and written by index.
 #include <algorithm>
-#include <numeric>
 
 #include "tools/graph/tensor_math.h"
 #include "tools/import/tflite/call.h"
@@ -17,7 +16,6 @@ ValueId zeros(Call& call, DType dtype, const Dims& dims) {
 }
 
 void gather(Call& call) {
-  call.expect_inputs(2, 2);
   aten::Builder& b = call.b;
   const ValueId x = call.input(0), indices = call.input(1);
   const int64_t rank = b.rank(x), axis = call.axis(call.integer("axis"), rank);
@@ -45,19 +43,12 @@ void gather(Call& call) {
   for (int64_t d = batch + count + before; d < b.rank(made); d++) order.push_back(d);
   call.give(b.transpose(made, order));
 }
-void gather_nd(Call& call) {
-  call.expect_inputs(2, 2);
-  call.give(call.b.emit(op::GatherND, {call.input(0), call.b.cast(call.input(1), DType::kI64)},
-                        {{attr::batch_dims, int64_t(0)}}));
-}
 void embedding_lookup(Call& call) {
-  call.expect_inputs(2, 2);
   call.give(call.b.emit(op::Gather, {call.input(1), call.input(0)}, {{attr::axis, int64_t(0)}}));
 }
 
 /// What is written to one place more than once is added.
 void scatter_nd(Call& call) {
-  call.expect_inputs(3, 3);
   const ValueId indices = call.b.cast(call.input(0), DType::kI64);
   const DType dtype = call.b.dtype(call.input(1));
   const bool is_bool = dtype == DType::kBool;  // true where anything true is written
@@ -69,7 +60,6 @@ void scatter_nd(Call& call) {
 }
 
 void sparse_to_dense(Call& call) {
-  call.expect_inputs(4, 4);
   aten::Builder& b = call.b;
   const Dims shape = call.known_dims(1, "output_shape");
   ValueId indices = b.cast(call.input(0), DType::kI64), values = call.input(2);
@@ -97,7 +87,6 @@ void segments(Call& call, Dim count, const char* reduction, double empty) {
       b.emit(op::ScatterND, {start, indices, x}, {{attr::reduction, std::string(reduction)}}));
 }
 void segment_sum(Call& call) {
-  call.expect_inputs(2, 2);
   const std::vector<int64_t> ids = call.known_integers(1, "segment_ids");
   int64_t count = 0;
   for (const int64_t id : ids) {
@@ -107,15 +96,12 @@ void segment_sum(Call& call) {
   segments(call, Dim(count), "add", 0);
 }
 void unsorted_sum(Call& call) {
-  call.expect_inputs(3, 3);
   segments(call, Dim(call.known_integer(2, "num_segments")), "add", 0);
 }
 void unsorted_product(Call& call) {
-  call.expect_inputs(3, 3);
   segments(call, Dim(call.known_integer(2, "num_segments")), "mul", 1);
 }
 void unsorted_extreme(Call& call, const char* reduction, double empty) {
-  call.expect_inputs(3, 3);
   const DType dtype = call.b.dtype(call.input(0));
   if (dtype == DType::kI32)
     empty = empty < 0 ? INT32_MIN : INT32_MAX;
@@ -129,16 +115,15 @@ void unsorted_minimum(Call& call) { unsorted_extreme(call, "min", 3.402823466385
 }  // namespace
 
 void add_gather(TranslateTable& table) {
-  table["GATHER"] = gather;
-  table["GATHER_ND"] = gather_nd;
-  table["EMBEDDING_LOOKUP"] = embedding_lookup;
-  table["SCATTER_ND"] = scatter_nd;
-  table["SPARSE_TO_DENSE"] = sparse_to_dense;
-  table["SEGMENT_SUM"] = segment_sum;
-  table["UNSORTED_SEGMENT_SUM"] = unsorted_sum;
-  table["UNSORTED_SEGMENT_PROD"] = unsorted_product;
-  table["UNSORTED_SEGMENT_MAX"] = unsorted_maximum;
-  table["UNSORTED_SEGMENT_MIN"] = unsorted_minimum;
+  table["GATHER"] = {2, 2, gather};
+  table["EMBEDDING_LOOKUP"] = {2, 2, embedding_lookup};
+  table["SCATTER_ND"] = {3, 3, scatter_nd};
+  table["SPARSE_TO_DENSE"] = {4, 4, sparse_to_dense};
+  table["SEGMENT_SUM"] = {2, 2, segment_sum};
+  table["UNSORTED_SEGMENT_SUM"] = {3, 3, unsorted_sum};
+  table["UNSORTED_SEGMENT_PROD"] = {3, 3, unsorted_product};
+  table["UNSORTED_SEGMENT_MAX"] = {3, 3, unsorted_maximum};
+  table["UNSORTED_SEGMENT_MIN"] = {3, 3, unsorted_minimum};
 }
 
 }  // namespace ingot::tflite

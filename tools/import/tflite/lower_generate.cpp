@@ -11,23 +11,19 @@ using graph::Dim;
 using graph::Dims;
 
 void fill(Call& call) {
-  call.expect_inputs(2, 2);
   const ValueId shape = call.b.cast(call.input(0), DType::kI64);
   call.give(call.b.emit(op::Expand, {call.b.reshape(call.input(1), {}), shape}));
 }
 void zeros_like(Call& call) {
-  call.expect_inputs(1, 1);
   const ValueId x = call.input(0);
   call.give(call.b.expand(call.b.scalar(call.b.dtype(x), 0), call.b.dims(x)));
 }
 void range(Call& call) {
-  call.expect_inputs(3, 3);
   std::vector<ValueId> all;
   for (size_t i = 0; i < 3; i++) all.push_back(call.b.reshape(call.input(i), {}));
   call.give(call.b.emit(op::Range, all));
 }
 void one_hot(Call& call) {
-  call.expect_inputs(4, 4);
   aten::Builder& b = call.b;
   const int64_t depth = call.known_integer(1, "depth");
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0) + 1);
@@ -42,7 +38,6 @@ void one_hot(Call& call) {
 }
 /// Rows of indices of what is not zero.
 void where(Call& call) {
-  call.expect_inputs(1, 1);
   const ValueId at = call.b.emit(op::NonZero, {call.input(0)});
   call.give(call.b.cast(call.b.transpose(at, {1, 0}), call.output_dtype(0)));
 }
@@ -54,7 +49,6 @@ ValueId diagonal(Call& call, const Dim& rows, const Dim& columns) {
                             b.reshape(b.counting(columns), {Dim(1), columns})});
 }
 void matrix_diag(Call& call) {
-  call.expect_inputs(1, 1);
   const ValueId x = call.input(0);
   Dims dims = call.b.dims(x);
   if (dims.empty()) call.corrupt("its input has no dimensions");
@@ -64,7 +58,6 @@ void matrix_diag(Call& call) {
                                     call.b.scalar(call.b.dtype(x), 0)}));
 }
 void matrix_set_diag(Call& call) {
-  call.expect_inputs(2, 2);
   aten::Builder& b = call.b;
   const ValueId x = call.input(0);
   const Dims dims = b.dims(x);
@@ -89,7 +82,6 @@ void matrix_set_diag(Call& call) {
 
 /// How many boundaries are not above each number.
 void bucketize(Call& call) {
-  call.expect_inputs(1, 1);
   aten::Builder& b = call.b;
   const std::vector<double> given = call.numbers("boundaries");
   const std::vector<float> boundaries(given.begin(), given.end());
@@ -106,7 +98,6 @@ void bucketize(Call& call) {
 
 /// The different numbers in the order in which they come, and which of them each is.
 void unique(Call& call) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 1);
   if (call.integer("idx_out_type") < 0) call.corrupt("its type of indices is none");
   const std::vector<ValueId> made =
@@ -126,8 +117,8 @@ ValueId filled_up(Call& call, ValueId found, int64_t most) {
 
 namespace {
 
-void non_max_suppression(Call& call, bool soft) {
-  call.expect_inputs(soft ? 6 : 5, soft ? 6 : 5);
+template <bool soft>
+void non_max_suppression(Call& call) {
   aten::Builder& b = call.b;
   const Dims boxes = b.dims(call.input(0));
   if (boxes.size() != 2 || b.rank(call.input(1)) != 1)
@@ -154,23 +145,21 @@ void non_max_suppression(Call& call, bool soft) {
   out.push_back(b.cast(number, call.output_dtype(out.size())));
   call.give_all(out);
 }
-void non_max_suppression_v4(Call& call) { non_max_suppression(call, false); }
-void non_max_suppression_v5(Call& call) { non_max_suppression(call, true); }
 
 }  // namespace
 
 void add_generate(TranslateTable& table) {
-  table["FILL"] = fill;
-  table["ZEROS_LIKE"] = zeros_like;
-  table["RANGE"] = range;
-  table["ONE_HOT"] = one_hot;
-  table["WHERE"] = where;
-  table["BUCKETIZE"] = bucketize;
-  table["UNIQUE"] = unique;
-  table["NON_MAX_SUPPRESSION_V4"] = non_max_suppression_v4;
-  table["NON_MAX_SUPPRESSION_V5"] = non_max_suppression_v5;
-  table["MATRIX_DIAG"] = matrix_diag;
-  table["MATRIX_SET_DIAG"] = matrix_set_diag;
+  table["FILL"] = {2, 2, fill};
+  table["ZEROS_LIKE"] = {1, 1, zeros_like};
+  table["RANGE"] = {3, 3, range};
+  table["ONE_HOT"] = {4, 4, one_hot};
+  table["WHERE"] = {1, 1, where};
+  table["BUCKETIZE"] = {1, 1, bucketize};
+  table["UNIQUE"] = {1, 1, unique};
+  table["NON_MAX_SUPPRESSION_V4"] = {5, 5, non_max_suppression<false>};
+  table["NON_MAX_SUPPRESSION_V5"] = {6, 6, non_max_suppression<true>};
+  table["MATRIX_DIAG"] = {1, 1, matrix_diag};
+  table["MATRIX_SET_DIAG"] = {2, 2, matrix_set_diag};
 }
 
 }  // namespace ingot::tflite

@@ -91,7 +91,6 @@ bool give_convolved(Call& call, const Weights& w, const std::vector<int64_t>& fi
 
 /// Of the image, where they are known.
 int64_t known_channels(Call& call) {
-  call.expect_inputs(2, 3);
   call.expect_rank(0, 4);
   const auto last = call.b.dims(call.input(0)).back().value();
   return last ? *last : 0;

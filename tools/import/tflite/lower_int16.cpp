@@ -16,7 +16,6 @@ struct Int16Ends {
   QuantParams x, y;
 };
 std::optional<Int16Ends> int16_ends_of(Call& call) {
-  call.expect_inputs(1, 1);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   if (!x || !y || !x->is_int16 || !y->is_int16) return std::nullopt;
   return Int16Ends{*x, *y};
@@ -236,7 +235,6 @@ bool root_int16(Call& call) {
 }
 
 bool quantize_int16(Call& call) {
-  call.expect_inputs(1, 1);
   if (const auto ends = int16_ends_of(call)) {
     const double ratio = double(ends->x.scale) / double(ends->y.scale);
     return rescaled_int16(call, ratio, ratio, INT16_MIN, INT16_MAX);
@@ -253,7 +251,6 @@ bool quantize_int16(Call& call) {
   return true;
 }
 bool dequantize_int16(Call& call) {
-  call.expect_inputs(1, 1);
   const auto x = call.quantized(0);
   if (!x || !x->is_int16) return false;
   call.give(call.b.emit(op::Dequantize, {call.input(0)},
@@ -262,7 +259,7 @@ bool dequantize_int16(Call& call) {
 }
 
 bool moved_int16(Call& call) {
-  call.row.translate(call);
+  call.row.translation.translate(call);
   return true;
 }
 }  // namespace
@@ -291,7 +288,7 @@ void add_int16(QuantizedTable& table) {
   table["QUANTIZE"] = quantize_int16;
   table["DEQUANTIZE"] = dequantize_int16;
   for (const auto* names : {&moves_of_any_scale(), &moves_of_one_scale()})
-    for (const char* name : *names) table[name] = moved_int16;
+    for (const std::string& name : *names) table[name] = moved_int16;
   table["CAST"] = table["CONCATENATION"] = moved_int16;
 }
 

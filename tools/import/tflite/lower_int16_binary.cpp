@@ -11,8 +11,6 @@
 namespace ingot::tflite {
 namespace {
 
-using graph::Dim;
-
 /// One type of integers with one scale each.
 bool are_of_one_type(const std::optional<QuantParams>& a, const std::optional<QuantParams>& b) {
   return a && b && a->is_signed == b->is_signed && a->is_int16 == b->is_int16;
@@ -49,7 +47,6 @@ ValueId compared_side(Call& call, size_t input, const QuantParams& x) {
 }
 
 bool compare_integers(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.quantized(1);
   // a scale above 1 is a shift that LiteRT's rounding does not define
   if (!are_of_one_type(x, y) || x->scale > 1 || y->scale > 1) return false;
@@ -124,7 +121,6 @@ bool give_binary_table(Call& call, const QuantParams& x, const QuantParams& y,
 }
 
 bool divide_int8(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quant_params(0), y = call.quant_params(1), out = call.output_quant_params(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !range) return false;
@@ -135,7 +131,6 @@ bool divide_int8(Call& call) {
 
 /// Both terms on twice the larger scale, with 7 bits more; LiteRT has it of int8.
 bool squared_difference_int8(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quant_params(0), y = call.quant_params(1), out = call.output_quant_params(0);
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !x->is_signed) return false;
   constexpr int kMore = 7;
@@ -152,7 +147,6 @@ bool squared_difference_int8(Call& call) {
 }
 
 bool divide_int16(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.quantized(1), out = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!are_of_one_type(x, y) || !are_of_one_type(x, out) || !x->is_int16 || !range) return false;
@@ -196,7 +190,6 @@ bool divide_int16(Call& call) {
 
 /// The sign of x chooses between two products in fixed point. LiteRT reads slopes as int8.
 bool parametric_int16(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), slope = call.quant_params(1), y = call.output_quantized(0);
   if (!are_of_one_type(x, y) || !x->is_int16 || !slope || !slope->is_signed) return false;
   aten::Builder& b = call.b;

@@ -55,7 +55,6 @@ ValueId matrix_of(aten::Builder& b, const ValueId (&rows)[2][3]) {
 /// The box around landmarks, turned as the line from the left to the right one is: what takes a
 /// pixel of the part to a place in the image.
 void landmarks_to_matrix(Call& call) {
-  call.expect_inputs(1, 1);
   expect_version(call);
   const Dims dims = call.b.dims(call.input(0));
   const auto count = dims.size() == 3 ? dims[1].value() : std::nullopt;
@@ -131,7 +130,6 @@ Row row_of(Call& call, int64_t which) {
 
 /// A part of an image, read between pixels; 0 outside of it.
 void transform_image(Call& call) {
-  call.expect_inputs(2, 2);
   expect_version(call);
   aten::Builder& b = call.b;
   const Dims dims = b.dims(call.input(0));
@@ -175,7 +173,6 @@ void transform_image(Call& call) {
 }
 
 void transform_landmarks(Call& call) {
-  call.expect_inputs(2, 2);
   expect_version(call);
   aten::Builder& b = call.b;
   const Dims dims = b.dims(call.input(0));
@@ -197,9 +194,9 @@ void transform_landmarks(Call& call) {
 }  // namespace
 
 void add_landmarks(TranslateTable& table) {
-  table["Landmarks2TransformMatrix"] = landmarks_to_matrix;
-  table["TransformTensorBilinear"] = transform_image;
-  table["TransformLandmarks"] = transform_landmarks;
+  table["Landmarks2TransformMatrix"] = {1, 1, landmarks_to_matrix};
+  table["TransformTensorBilinear"] = {2, 2, transform_image};
+  table["TransformLandmarks"] = {2, 2, transform_landmarks};
 }
 
 }  // namespace ingot::tflite

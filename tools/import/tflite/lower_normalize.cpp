@@ -6,7 +6,6 @@ namespace ingot::tflite {
 namespace {
 
 void softmax(Call& call) {
-  call.expect_inputs(1, 1);
   const double beta = call.number("beta");
   ValueId x = call.input(0);
   if (beta != 1) x = call.b.emit(op::Mul, {x, call.b.scalar(call.b.dtype(x), beta)});
@@ -14,13 +13,11 @@ void softmax(Call& call) {
   call.give(call.b.emit(op::Softmax, {x}, {{attr::axis, call.b.rank(x) - 1}}));
 }
 void log_softmax(Call& call) {
-  call.expect_inputs(1, 1);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
   call.give(call.b.emit(op::LogSoftmax, {call.input(0)}, {{attr::axis, call.rank(0) - 1}}));
 }
 /// Norms below a millionth count as that.
 void l2_normalization(Call& call) {
-  call.expect_inputs(1, 1);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
   const ValueId x = call.input(0);
   ValueId norm = call.b.reduce(op::ReduceL2, x, {call.b.rank(x) - 1}, true);
@@ -28,7 +25,6 @@ void l2_normalization(Call& call) {
   call.give(call.activated(call.b.emit(op::Div, {x, norm})));
 }
 void local_response(Call& call) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const int64_t radius = call.integer("radius");
   if (radius < 0 || radius > (1 << 20)) call.corrupt("its radius is " + std::to_string(radius));
@@ -45,10 +41,10 @@ void local_response(Call& call) {
 }  // namespace
 
 void add_normalize(TranslateTable& table) {
-  table["SOFTMAX"] = softmax;
-  table["LOG_SOFTMAX"] = log_softmax;
-  table["L2_NORMALIZATION"] = l2_normalization;
-  table["LOCAL_RESPONSE_NORMALIZATION"] = local_response;
+  table["SOFTMAX"] = {1, 1, softmax};
+  table["LOG_SOFTMAX"] = {1, 1, log_softmax};
+  table["L2_NORMALIZATION"] = {1, 1, l2_normalization};
+  table["LOCAL_RESPONSE_NORMALIZATION"] = {1, 1, local_response};
 }
 
 }  // namespace ingot::tflite

@@ -17,18 +17,15 @@ ValueId pooled(Call& call, graph::Operator op, ValueId x) {
   return call.b.emit(op, {x}, std::move(attributes));
 }
 
-void pool(Call& call, graph::Operator op) {
-  call.expect_inputs(1, 1);
+template <graph::Operator op>
+void pool(Call& call) {
   call.expect_rank(0, 4);
   const ValueId x = pooled(call, op, call.channels_second(call.input(0)));
   call.give(call.channels_last(call.activated(x)));
 }
-void max_pool(Call& call) { pool(call, op::MaxPool); }
-void average_pool(Call& call) { pool(call, op::AveragePool); }
 
 /// The root of the mean of squares.
 void l2_pool(Call& call) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const ValueId x = call.channels_second(call.input(0));
   const ValueId mean = pooled(call, op::AveragePool, call.b.emit(op::Mul, {x, x}));
@@ -38,9 +35,9 @@ void l2_pool(Call& call) {
 }  // namespace
 
 void add_pool(TranslateTable& table) {
-  table["MAX_POOL_2D"] = max_pool;
-  table["AVERAGE_POOL_2D"] = average_pool;
-  table["L2_POOL_2D"] = l2_pool;
+  table["MAX_POOL_2D"] = {1, 1, pool<op::MaxPool>};
+  table["AVERAGE_POOL_2D"] = {1, 1, pool<op::AveragePool>};
+  table["L2_POOL_2D"] = {1, 1, l2_pool};
 }
 
 }  // namespace ingot::tflite

@@ -58,7 +58,6 @@ ValueId times_blocks(Call& call, ValueId x) {
 
 /// Whatever is in front of the last axis counts as rows.
 void fully_connected(Call& call) {
-  call.expect_inputs(2, 3);
   if (call.integer("weights_format") != 0)
     call.refuse("weights_format", "shuffled weights are not supported",
                 "export the model with weights in their order");
@@ -122,7 +121,6 @@ ValueId swapped(Call& call, ValueId x) {
   return call.b.transpose(x, perm);
 }
 void batch_matmul(Call& call) {
-  call.expect_inputs(2, 2);
   ValueId x = call.input(0), y = call.input(1);
   if (call.flag("adj_x")) x = swapped(call, x);
   if (call.flag("adj_y")) y = swapped(call, y);
@@ -132,8 +130,8 @@ void batch_matmul(Call& call) {
 }  // namespace
 
 void add_product(TranslateTable& table) {
-  table["FULLY_CONNECTED"] = fully_connected;
-  table["BATCH_MATMUL"] = batch_matmul;
+  table["FULLY_CONNECTED"] = {2, 3, fully_connected};
+  table["BATCH_MATMUL"] = {2, 2, batch_matmul};
 }
 
 }  // namespace ingot::tflite

@@ -2,7 +2,6 @@
 // tools/import/tflite/lower_quantized_arithmetic.cpp - sums, products, pools and softmax of bytes.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "runtime/op/quantized_elementwise.h"
 #include "tools/import/tflite/fixed_point.h"
@@ -18,7 +17,6 @@ struct Operands {
 };
 /// Two tensors of integers of one type, and what is fused behind.
 bool read_operands_int8(Call& call, Operands* out) {
-  call.expect_inputs(2, 2);
   const auto a = call.quantized(0), b = call.quantized(1), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   if (!a || !b || !y || !range || a->is_signed != b->is_signed || a->is_signed != y->is_signed ||
@@ -103,7 +101,6 @@ bool multiply_int8(Call& call) {
 }
 
 bool pool_int8(Call& call, bool average) {
-  call.expect_inputs(1, 1);
   call.expect_rank(0, 4);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
@@ -144,7 +141,6 @@ std::optional<graph::Constant> exponentials(Call& call, float scale) {
 }
 
 bool softmax_int8(Call& call) {
-  call.expect_inputs(1, 1);
   const auto x = call.quant_params(0), y = call.output_quant_params(0);
   const auto wide = wide_quant_params_of(call.translator.file(), call.output_tensor(0));
   const bool is_short = wide && call.output_dtype(0) == DType::kI16 && wide->zero == INT16_MIN;

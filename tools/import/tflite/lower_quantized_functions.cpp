@@ -24,7 +24,6 @@ struct Ends {
   QuantParams x, y;
 };
 std::optional<Ends> ends_of(Call& call) {
-  call.expect_inputs(1, 1);
   const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y || x->is_signed != y->is_signed) return std::nullopt;
   return Ends{*x, *y};
@@ -134,7 +133,6 @@ bool inverse_root_int8(Call& call) {
 
 /// Two products in fixed point, of which the sign of x chooses.
 bool parametric_int8(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quant_params(0), slope = call.quant_params(1),
              y = call.output_quant_params(0);
   if (!x || !slope || !y || x->is_signed != y->is_signed || x->is_signed != slope->is_signed)
@@ -264,7 +262,6 @@ bool hard_swish_int8(Call& call) {
 
 /// Bytes to bytes; from numbers it is what stands behind the operator in floating point.
 bool requantize_int8(Call& call) {
-  call.expect_inputs(1, 1);
   const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y) return requantize_wide(call);
   if (!call.as_micro()) return give_int8(call, table_of_rescaling(*x, *y, call.as_xnnpack()));

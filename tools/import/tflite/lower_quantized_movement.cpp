@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "tools/files/word_list.h"
 #include "tools/import/tflite/call.h"
 
 namespace ingot::tflite {
@@ -14,7 +15,7 @@ bool as_it_is(Call& call) {
   // What has scales of channels is moved as numbers.
   for (size_t i = 0; i < call.input_count(); i++)
     if (call.has(i) && is_int8_type(call.tensor(i)) && !call.quant_params(i)) return false;
-  call.row.translate(call);
+  call.row.translation.translate(call);
   return true;
 }
 /// The same of bytes of one type, whose scales LiteRT does not read.
@@ -29,13 +30,12 @@ bool moved_int8(Call& call) {
     if (call.has(i) && !meets(call.tensor(i), call.quant_params(i))) return false;
   for (size_t i = 0; i < call.output_count(); i++)
     if (!meets(call.output_tensor(i), call.output_quant_params(i))) return false;
-  call.row.translate(call);
+  call.row.translation.translate(call);
   return true;
 }
 
 /// Parts of another scale are rescaled by a table: TFLite's own.
 bool concatenate_int8(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const auto y = call.output_quant_params(0);
   if (!y || call.integer("fused_activation_function") != 0) return false;
   const float inverse = 1.0f / y->scale;
@@ -80,51 +80,24 @@ bool ignores_scales(const std::string& name) {
   return kNames.count(name) > 0;
 }
 
-const std::vector<const char*>& moves_of_any_scale() {
-  static const std::vector<const char*> kNames = {"RESHAPE",
-                                                  "SQUEEZE",
-                                                  "EXPAND_DIMS",
-                                                  "TRANSPOSE",
-                                                  "SLICE",
-                                                  "STRIDED_SLICE",
-                                                  "SPLIT",
-                                                  "SPLIT_V",
-                                                  "UNPACK",
-                                                  "TILE",
-                                                  "BROADCAST_TO",
-                                                  "GATHER",
-                                                  "GATHER_ND",
-                                                  "SPACE_TO_DEPTH",
-                                                  "DEPTH_TO_SPACE",
-                                                  "BATCH_TO_SPACE_ND",
-                                                  "REVERSE_V2",
-                                                  "SHAPE",
-                                                  "REVERSE_SEQUENCE",
-                                                  "ARG_MAX",
-                                                  "ARG_MIN",
-                                                  "RANK",
-                                                  "EMBEDDING_LOOKUP",
-                                                  "MIRROR_PAD",
-                                                  "IF",
-                                                  "WHILE",
-                                                  "CALL",
-                                                  "STABLEHLO_COMPOSITE",
-                                                  "READ_VARIABLE",
-                                                  "ASSIGN_VARIABLE",
-                                                  "RESIZE_NEAREST_NEIGHBOR"};
+const std::set<std::string>& moves_of_any_scale() {
+  static const std::set<std::string> kNames = host::word_list(
+      "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE SLICE STRIDED_SLICE SPLIT SPLIT_V UNPACK TILE "
+      "BROADCAST_TO GATHER GATHER_ND SPACE_TO_DEPTH DEPTH_TO_SPACE BATCH_TO_SPACE_ND "
+      "REVERSE_V2 SHAPE REVERSE_SEQUENCE ARG_MAX ARG_MIN RANK EMBEDDING_LOOKUP MIRROR_PAD IF "
+      "WHILE CALL STABLEHLO_COMPOSITE READ_VARIABLE ASSIGN_VARIABLE RESIZE_NEAREST_NEIGHBOR");
   return kNames;
 }
-const std::vector<const char*>& moves_of_one_scale() {
-  static const std::vector<const char*> kNames = {
-      "PACK",       "SELECT",    "SELECT_V2", "DYNAMIC_UPDATE_SLICE", "MAXIMUM",
-      "MINIMUM",    "PADV2",     "PAD",       "SPACE_TO_BATCH_ND",    "TOPK_V2",
-      "REDUCE_MAX", "REDUCE_MIN"};
+const std::set<std::string>& moves_of_one_scale() {
+  static const std::set<std::string> kNames = host::word_list(
+      "PACK SELECT SELECT_V2 DYNAMIC_UPDATE_SLICE MAXIMUM MINIMUM PADV2 PAD SPACE_TO_BATCH_ND "
+      "TOPK_V2 REDUCE_MAX REDUCE_MIN");
   return kNames;
 }
 
 void add_quantized_movement(QuantizedTable& table) {
-  for (const char* name : moves_of_any_scale()) table[name] = as_it_is;
-  for (const char* name : moves_of_one_scale()) table[name] = moved_int8;
+  for (const std::string& name : moves_of_any_scale()) table[name] = as_it_is;
+  for (const std::string& name : moves_of_one_scale()) table[name] = moved_int8;
   table["CONCATENATION"] = concatenate_int8;
   table["CAST"] = cast_int8;
 }

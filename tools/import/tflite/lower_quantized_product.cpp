@@ -45,7 +45,6 @@ bool give_made(Call& call, ValueId y) {
 
 /// Four extents that are known, of a filter; that of the channels of the image.
 bool read_filter_int8(Call& call, std::vector<int64_t>* filter, int64_t* channels) {
-  call.expect_inputs(2, 3);
   call.expect_rank(0, 4);
   *filter = ModelFile::shape(call.tensor(1));
   const auto last = call.b.dims(call.input(0)).back().value();
@@ -106,7 +105,6 @@ bool convolve_depthwise_int8(Call& call) {
 
 /// Whatever is in front of the last axis counts as rows.
 bool fully_connected_int8(Call& call) {
-  call.expect_inputs(2, 3);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));
   Weights w;
@@ -169,7 +167,6 @@ bool multiply_by_constant(Call& call, const QuantParams& x, const QuantParams& y
 /// LiteRT has a kernel for a constant of int8 and leaves its output at zero; here it is what the
 /// fully connected layers of TFLite Micro compute.
 bool multiply_matrix_int16(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   if (is_int16_type(call.tensor(1))) return multiply_int16(call);
   return x && y && x->is_int16 && y->is_int16 &&
@@ -179,7 +176,6 @@ bool multiply_matrix_int16(Call& call) {
 /// XNNPACK takes a second matrix without a zero point; the others, and all in the other modes, have
 /// one multiplier and are rounded twice.
 bool multiply_matrix_int8(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quant_params(0), w = call.quant_params(1), y = call.output_quant_params(0);
   if (!x || !w || !y || !x->is_signed || !w->is_signed || !y->is_signed) return false;
   const bool xnnpack = call.as_xnnpack() && w->source_zero() == 0;

@@ -33,7 +33,6 @@ struct Reduction {
   }
 };
 bool read_reduction(Call& call, Reduction* r) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   if (!x || !y || x->is_signed != y->is_signed || x->is_int16 != y->is_int16) return false;
   r->x = *x, r->y = *y, r->bytes = call.input(0), r->dims = call.b.dims(r->bytes);

@@ -75,7 +75,7 @@ void resize_as_floats(Call& call) {
   Slot& slot = call.slot(0);
   const Slot bytes{call.input(0), false, ""};
   slot.id = b.cast(bytes.id, DType::kF32);
-  call.row.translate(call);
+  call.row.translation.translate(call);
   call.slot(0) = bytes;
   const ValueId up = b.emit(op::Add, {call.outputs[0].id, b.scalar(DType::kF32, 0.5)});
   call.give(b.cast(b.emit(op::Floor, {up}), DType::kU8));
@@ -87,7 +87,6 @@ struct Resizing {
 };
 /// None where the output is quantized another way.
 std::optional<Resizing> read_resizing(Call& call) {
-  call.expect_inputs(2, 2);
   call.expect_rank(0, 4);
   const auto x = call.quantized(0), y = call.output_quantized(0);
   if (!x || !y || x->is_int16 != y->is_int16 || !(x->is_int16 || *x == *y)) return std::nullopt;

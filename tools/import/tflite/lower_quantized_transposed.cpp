@@ -50,7 +50,6 @@ ValueId spread_out(Call& call, ValueId image, const QuantParams& x, const Spread
 }
 
 bool convolve_transposed_int8(Call& call) {
-  call.expect_inputs(3, 4);
   call.expect_rank(2, 4);
   const auto x = call.quantized(2), y = call.output_quantized(0);
   const auto range = range_of_activation(call.integer("fused_activation_function"));

@@ -117,7 +117,6 @@ ValueId first_factor(Call& call, const QuantParams& x, const Numbers& features,
 
 /// A product in two factors: over the input, then over the last steps of what that gave.
 bool svdf_int8(Call& call) {
-  call.expect_inputs(5, 5);
   const auto x = call.quant_params(0), y = call.output_quant_params(0);
   if (!x || !y || !x->is_signed || !y->is_signed)
     call.refuse("", "of integers is supported from int8 to int8");
@@ -253,7 +252,6 @@ bool connect_int16(Call& call, ValueId rows, const RealRange& range) {
 }
 
 bool multiply_int16(Call& call) {
-  call.expect_inputs(2, 2);
   const auto x = call.quantized(0), w = call.quantized(1), y = call.output_quantized(0);
   if (!x || !w || !y || !x->is_int16 || !w->is_int16 || !y->is_int16) return false;
   aten::Builder& b = call.b;

@@ -299,7 +299,6 @@ ValueId rnn_step(Call& call, ValueId x, ValueId before, int64_t function) {
   return call.activated(sum, function);
 }
 void rnn(Call& call) {
-  call.expect_inputs(5, 5);
   StateTensor hidden(call, 4);
   const ValueId after =
       rnn_step(call, call.input(0), hidden.value, call.integer("fused_activation_function"));
@@ -307,7 +306,6 @@ void rnn(Call& call) {
   call.give(after);
 }
 void sequence_rnn(Call& call) {
-  call.expect_inputs(5, 5);
   const bool time_major = call.flag("time_major");
   const int64_t function = call.integer("fused_activation_function");
   StateTensor hidden(call, 4);
@@ -324,7 +322,6 @@ void sequence_rnn(Call& call) {
 
 /// A product in two factors: over the input, then over the last steps of what that gave.
 void svdf(Call& call) {
-  call.expect_inputs(5, 5);
   aten::Builder& b = call.b;
   const int64_t rank = call.integer("rank");
   StateTensor memory(call, 4);              // [B, F * steps]
@@ -350,12 +347,12 @@ void svdf(Call& call) {
 }  // namespace
 
 void add_recurrent(TranslateTable& table) {
-  table["UNIDIRECTIONAL_SEQUENCE_LSTM"] = sequence_lstm;
-  table["BIDIRECTIONAL_SEQUENCE_LSTM"] = both_ways_lstm;
-  table["LSTM"] = lstm;
-  table["RNN"] = rnn;
-  table["UNIDIRECTIONAL_SEQUENCE_RNN"] = sequence_rnn;
-  table["SVDF"] = svdf;
+  table["UNIDIRECTIONAL_SEQUENCE_LSTM"] = {0, SIZE_MAX, sequence_lstm};
+  table["BIDIRECTIONAL_SEQUENCE_LSTM"] = {0, SIZE_MAX, both_ways_lstm};
+  table["LSTM"] = {0, SIZE_MAX, lstm};
+  table["RNN"] = {5, 5, rnn};
+  table["UNIDIRECTIONAL_SEQUENCE_RNN"] = {5, 5, sequence_rnn};
+  table["SVDF"] = {5, 5, svdf};
 }
 
 }  // namespace ingot::tflite

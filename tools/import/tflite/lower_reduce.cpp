@@ -17,36 +17,26 @@ ValueId reduced(Call& call, graph::Operator op, ValueId x) {
   if (axes.empty()) return x;
   return call.b.reduce(op, x, axes, keep);
 }
-void reduce(Call& call, graph::Operator op) {
-  call.expect_inputs(2, 2);
+template <graph::Operator op>
+void reduce(Call& call) {
   call.give(reduced(call, op, call.input(0)));
 }
-void sum(Call& call) { reduce(call, op::ReduceSum); }
-void mean(Call& call) { reduce(call, op::ReduceMean); }
-void maximum(Call& call) { reduce(call, op::ReduceMax); }
-void minimum(Call& call) { reduce(call, op::ReduceMin); }
-void prod(Call& call) { reduce(call, op::ReduceProd); }
-void truth(Call& call, graph::Operator op) {
-  call.expect_inputs(2, 2);
+template <graph::Operator op>
+void truth(Call& call) {
   const ValueId x = call.b.cast(call.input(0), DType::kI32);
   call.give(call.b.cast(reduced(call, op, x), DType::kBool));
 }
-void any(Call& call) { truth(call, op::ReduceMax); }
-void all(Call& call) { truth(call, op::ReduceMin); }
 
-void position(Call& call, graph::Operator op) {
-  call.expect_inputs(2, 2);
+template <graph::Operator op>
+void position(Call& call) {
   const int64_t axis = call.axis(call.known_integer(1, "dimension"), call.rank(0));
   const ValueId at = call.b.emit(
       op, {call.input(0)},
       {{attr::axis, axis}, {attr::keepdims, int64_t(0)}, {attr::select_last_index, int64_t(0)}});
   call.give(call.b.cast(at, call.output_dtype(0)));
 }
-void arg_max(Call& call) { position(call, op::ArgMax); }
-void arg_min(Call& call) { position(call, op::ArgMin); }
 
 void top_k(Call& call) {
-  call.expect_inputs(2, 2);
   if (call.rank(0) == 0) call.corrupt("its input has no dimensions");
   const ValueId k = call.b.reshape(call.b.cast(call.input(1), DType::kI64), {graph::Dim(1)});
   const std::vector<ValueId> made = call.b.emit_many(
@@ -56,7 +46,6 @@ void top_k(Call& call) {
 }
 
 void cumulative_sum(Call& call) {
-  call.expect_inputs(2, 2);
   const int64_t axis = call.axis(call.known_integer(1, "axis"), call.rank(0));
   call.give(call.b.emit(op::CumSum, {call.input(0), call.b.scalar(DType::kI64, double(axis))},
                         {{attr::exclusive, int64_t(call.flag("exclusive"))},
@@ -66,17 +55,17 @@ void cumulative_sum(Call& call) {
 }  // namespace
 
 void add_reduce(TranslateTable& table) {
-  table["SUM"] = sum;
-  table["MEAN"] = mean;
-  table["REDUCE_MAX"] = maximum;
-  table["REDUCE_MIN"] = minimum;
-  table["REDUCE_PROD"] = prod;
-  table["REDUCE_ANY"] = any;
-  table["REDUCE_ALL"] = all;
-  table["ARG_MAX"] = arg_max;
-  table["ARG_MIN"] = arg_min;
-  table["TOPK_V2"] = top_k;
-  table["CUMSUM"] = cumulative_sum;
+  table["SUM"] = {2, 2, reduce<op::ReduceSum>};
+  table["MEAN"] = {2, 2, reduce<op::ReduceMean>};
+  table["REDUCE_MAX"] = {2, 2, reduce<op::ReduceMax>};
+  table["REDUCE_MIN"] = {2, 2, reduce<op::ReduceMin>};
+  table["REDUCE_PROD"] = {2, 2, reduce<op::ReduceProd>};
+  table["REDUCE_ANY"] = {2, 2, truth<op::ReduceMax>};
+  table["REDUCE_ALL"] = {2, 2, truth<op::ReduceMin>};
+  table["ARG_MAX"] = {2, 2, position<op::ArgMax>};
+  table["ARG_MIN"] = {2, 2, position<op::ArgMin>};
+  table["TOPK_V2"] = {2, 2, top_k};
+  table["CUMSUM"] = {2, 2, cumulative_sum};
 }
 
 }  // namespace ingot::tflite

@@ -5,8 +5,8 @@
 namespace ingot::tflite {
 namespace {
 
-void resize(Call& call, bool nearest) {
-  call.expect_inputs(2, 2);
+template <bool nearest>
+void resize(Call& call) {
   call.expect_rank(0, 4);
   const graph::Dims wanted = call.known_dims(1, "size");
   if (wanted.size() != 2)
@@ -37,14 +37,12 @@ void resize(Call& call, bool nearest) {
                                        {attr::cubic_coeff_a, -0.75},
                                        {attr::exclude_outside, int64_t(0)}})));
 }
-void resize_bilinear(Call& call) { resize(call, false); }
-void resize_nearest(Call& call) { resize(call, true); }
 
 }  // namespace
 
 void add_resize(TranslateTable& table) {
-  table["RESIZE_BILINEAR"] = resize_bilinear;
-  table["RESIZE_NEAREST_NEIGHBOR"] = resize_nearest;
+  table["RESIZE_BILINEAR"] = {2, 2, resize<false>};
+  table["RESIZE_NEAREST_NEIGHBOR"] = {2, 2, resize<true>};
 }
 
 }  // namespace ingot::tflite

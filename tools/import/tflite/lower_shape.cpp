@@ -2,7 +2,6 @@
 // tools/import/tflite/lower_shape.cpp - what changes extents and the order of axes alone, and what
 // asks for extents.
 #include <algorithm>
-#include <numeric>
 
 #include "tools/import/tflite/call.h"
 
@@ -13,7 +12,6 @@ using graph::Dim;
 using graph::Dims;
 
 void reshape(Call& call) {
-  call.expect_inputs(1, 2);
   const std::vector<int64_t> option = call.integers("new_shape");
   ValueId shape = kAbsent;
   if (call.has(1))
@@ -27,7 +25,6 @@ void reshape(Call& call) {
 }
 
 void squeeze(Call& call) {
-  call.expect_inputs(1, 1);
   const Dims dims = call.dims(0);
   std::vector<bool> gone(dims.size(), false);
   const std::vector<int64_t> axes = call.integers("squeeze_dims");
@@ -45,7 +42,6 @@ void squeeze(Call& call) {
 }
 
 void expand_dims(Call& call) {
-  call.expect_inputs(2, 2);
   Dims dims = call.dims(0);
   const int64_t axis = call.axis(call.known_integer(1, "axis"), int64_t(dims.size()) + 1);
   dims.insert(dims.begin() + axis, Dim(1));
@@ -53,7 +49,6 @@ void expand_dims(Call& call) {
 }
 
 void transpose(Call& call) {
-  call.expect_inputs(2, 2);
   const int64_t rank = call.rank(0);
   std::vector<int64_t> perm;
   for (const int64_t given : call.known_integers(1, "perm")) perm.push_back(call.axis(given, rank));
@@ -68,7 +63,6 @@ void transpose(Call& call) {
 }
 
 void concatenate(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0));
   std::vector<ValueId> all;
   for (size_t i = 0; i < call.input_count(); i++) all.push_back(call.input(i));
@@ -76,7 +70,6 @@ void concatenate(Call& call) {
 }
 
 void pack(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const int64_t axis = call.axis(call.integer("axis"), call.rank(0) + 1);
   std::vector<ValueId> all;
   for (size_t i = 0; i < call.input_count(); i++) {
@@ -89,7 +82,6 @@ void pack(Call& call) {
 }
 
 void unpack(Call& call) {
-  call.expect_inputs(1, 1);
   const ValueId x = call.input(0);
   const Dims dims = call.b.dims(x);
   const int64_t axis = call.axis(call.integer("axis"), int64_t(dims.size()));
@@ -117,7 +109,6 @@ void split_along(Call& call, ValueId x, int64_t axis, const std::vector<Dim>& si
   call.give_all(made);
 }
 void split(Call& call) {
-  call.expect_inputs(2, 2);
   const int64_t axis = call.axis(call.known_integer(0, "axis"), call.rank(1));
   const int64_t count = int64_t(call.output_count());
   if (count < 1) call.corrupt("has no outputs");
@@ -125,7 +116,6 @@ void split(Call& call) {
   split_along(call, call.input(1), axis, std::vector<Dim>(size_t(count), each));
 }
 void split_v(Call& call) {
-  call.expect_inputs(3, 3);
   const int64_t axis = call.axis(call.known_integer(2, "axis"), call.rank(0));
   const Dim whole = call.b.dims(call.input(0))[size_t(axis)];
   std::vector<Dim> sizes = call.known_dims(1, "size_splits");
@@ -145,28 +135,15 @@ void split_v(Call& call) {
 }
 
 void shape(Call& call) {
-  call.expect_inputs(1, 1);
   ValueId extents = call.b.emit(op::Shape, {call.input(0)});
   if (call.is_complex(0))
     extents = call.b.slice(extents, 0, Dim(0), Dim(int64_t(call.dims(0).size())));
   call.give(call.b.cast(extents, call.output_dtype(0)));
 }
-void rank(Call& call) {
-  call.expect_inputs(1, 1);
-  call.give(call.b.scalar(call.output_dtype(0), double(call.rank(0))));
-}
+void rank(Call& call) { call.give(call.b.scalar(call.output_dtype(0), double(call.rank(0)))); }
 
-void tile(Call& call) {
-  call.expect_inputs(2, 2);
-  call.give(call.b.emit(op::Tile, {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
-}
-void broadcast_to(Call& call) {
-  call.expect_inputs(2, 2);
-  call.give(call.b.emit(op::Expand, {call.input(0), call.b.cast(call.input(1), DType::kI64)}));
-}
 /// The shape that both broadcast to.
 void broadcast_args(Call& call) {
-  call.expect_inputs(2, 2);
   Dims a = call.known_dims(0, "shape"), b = call.known_dims(1, "shape");
   while (a.size() < b.size()) a.insert(a.begin(), Dim(1));
   while (b.size() < a.size()) b.insert(b.begin(), Dim(1));
@@ -186,20 +163,18 @@ void broadcast_args(Call& call) {
 }  // namespace
 
 void add_shape(TranslateTable& table) {
-  table["RESHAPE"] = reshape;
-  table["SQUEEZE"] = squeeze;
-  table["EXPAND_DIMS"] = expand_dims;
-  table["TRANSPOSE"] = transpose;
-  table["CONCATENATION"] = concatenate;
-  table["PACK"] = pack;
-  table["UNPACK"] = unpack;
-  table["SPLIT"] = split;
-  table["SPLIT_V"] = split_v;
-  table["SHAPE"] = shape;
-  table["RANK"] = rank;
-  table["TILE"] = tile;
-  table["BROADCAST_TO"] = broadcast_to;
-  table["BROADCAST_ARGS"] = broadcast_args;
+  table["RESHAPE"] = {1, 2, reshape};
+  table["SQUEEZE"] = {1, 1, squeeze};
+  table["EXPAND_DIMS"] = {2, 2, expand_dims};
+  table["TRANSPOSE"] = {2, 2, transpose};
+  table["CONCATENATION"] = {1, SIZE_MAX, concatenate};
+  table["PACK"] = {1, SIZE_MAX, pack};
+  table["UNPACK"] = {1, 1, unpack};
+  table["SPLIT"] = {2, 2, split};
+  table["SPLIT_V"] = {3, 3, split_v};
+  table["SHAPE"] = {1, 1, shape};
+  table["RANK"] = {1, 1, rank};
+  table["BROADCAST_ARGS"] = {2, 2, broadcast_args};
 }
 
 }  // namespace ingot::tflite

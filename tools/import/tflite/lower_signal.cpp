@@ -46,7 +46,6 @@ ValueId taken(Wide& w, ValueId table, ValueId at) {
 }
 
 void signal_window(Call& call) {
-  call.expect_inputs(2, 2);
   CustomOptions options = signal_options(call);
   const int shift = int(options.whole("shift", 0, 31));
   options.expect_all_read();
@@ -58,7 +57,6 @@ void signal_window(Call& call) {
 
 /// As large as 16 bits hold; and by which power of two that is more, of silence by 1.
 void signal_auto_scale(Call& call) {
-  call.expect_inputs(1, 1);
   signal_options(call).expect_all_read();
   Wide w(call.b);
   const ValueId x = w.of(call.input(0));
@@ -72,7 +70,6 @@ void signal_auto_scale(Call& call) {
 }
 
 void signal_transform(Call& call) {
-  call.expect_inputs(1, 1);
   CustomOptions options = signal_options(call);
   const int64_t length = options.whole("fft_length", 2, 1 << 14);
   options.expect_all_read();
@@ -98,7 +95,6 @@ void signal_transform(Call& call) {
 
 /// Outside of start .. end it is 0; TFLite Micro leaves there what was there.
 void signal_energy(Call& call) {
-  call.expect_inputs(1, 1);
   CustomOptions options = signal_options(call);
   const int64_t start = options.whole("start_index", 0, 1 << 16),
                 end = options.whole("end_index", 0, 1 << 16);
@@ -122,7 +118,6 @@ void signal_energy(Call& call) {
 
 /// A band is what rises into it and what falls out of the one before it.
 void signal_filter_bank(Call& call) {
-  call.expect_inputs(6, 6);
   CustomOptions options = signal_options(call);
   const int64_t channels = options.whole("num_channels", 1, 1 << 12);
   options.expect_all_read();
@@ -154,7 +149,6 @@ void signal_filter_bank(Call& call) {
 
 /// To the nearest, then shifted. @pre x < 2^52
 void signal_square_root(Call& call) {
-  call.expect_inputs(2, 2);
   signal_options(call).expect_all_read();
   Wide w(call.b);
   aten::Builder& b = call.b;
@@ -177,7 +171,6 @@ void signal_square_root(Call& call) {
 
 /// The noise is kept from run to run, smoothed; it is 0 at first.
 void signal_spectral_subtraction(Call& call) {
-  call.expect_inputs(1, 1);
   CustomOptions options = signal_options(call);
   constexpr int64_t kMaxFactor = 1 << 16;
   const int64_t channels = options.whole("num_channels", 1, 1 << 12),
@@ -215,7 +208,6 @@ void signal_spectral_subtraction(Call& call) {
 
 /// Gain by a table of parabolas, one for each number of bits.
 void signal_gain(Call& call) {
-  call.expect_inputs(3, 3);
   CustomOptions options = signal_options(call);
   const int shift = int(options.whole("snr_shift", 0, 31));
   options.expect_all_read();
@@ -248,7 +240,6 @@ void signal_gain(Call& call) {
 
 /// ln(x * 2^correction) * scale by 128 lines of log2 between powers of two.
 void signal_log(Call& call) {
-  call.expect_inputs(1, 1);
   CustomOptions options = signal_options(call);
   const int64_t scale = options.whole("output_scale", 1, 1 << 16);
   const int correction = int(options.whole("input_correction_bits", 0, 16));
@@ -284,15 +275,15 @@ void signal_log(Call& call) {
 
 void add_signal(TranslateTable& table) {
   add_signal_streams(table);
-  table["SignalWindow"] = signal_window;
-  table["SignalFftAutoScale"] = signal_auto_scale;
-  table["SignalRfft"] = signal_transform;
-  table["SignalEnergy"] = signal_energy;
-  table["SignalFilterBank"] = signal_filter_bank;
-  table["SignalFilterBankSquareRoot"] = signal_square_root;
-  table["SignalFilterBankSpectralSubtraction"] = signal_spectral_subtraction;
-  table["SignalPCAN"] = signal_gain;
-  table["SignalFilterBankLog"] = signal_log;
+  table["SignalWindow"] = {2, 2, signal_window};
+  table["SignalFftAutoScale"] = {1, 1, signal_auto_scale};
+  table["SignalRfft"] = {1, 1, signal_transform};
+  table["SignalEnergy"] = {1, 1, signal_energy};
+  table["SignalFilterBank"] = {6, 6, signal_filter_bank};
+  table["SignalFilterBankSquareRoot"] = {2, 2, signal_square_root};
+  table["SignalFilterBankSpectralSubtraction"] = {1, 1, signal_spectral_subtraction};
+  table["SignalPCAN"] = {3, 3, signal_gain};
+  table["SignalFilterBankLog"] = {1, 1, signal_log};
 }
 
 }  // namespace ingot::tflite

@@ -11,7 +11,6 @@ namespace ingot::tflite {
 namespace {
 
 using graph::Dim;
-using graph::Dims;
 
 constexpr int kFraction = 15;
 constexpr int64_t kOne = 32767;

@@ -84,7 +84,6 @@ void expect_type(Call& call, bool or_floats = false) {
 /// until as many whole steps as it needs have come, and its first samples are the oldest of them;
 /// what comes out until then is not valid, and has zeros where nothing came yet.
 void signal_framer(Call& call) {
-  call.expect_inputs(1, 1);
   expect_type(call);
   CustomOptions options = signal_options(call);
   const int64_t size = options.whole("frame_size", 1, kMaxSamples),
@@ -124,7 +123,6 @@ void signal_framer(Call& call) {
 }
 
 void signal_delay(Call& call) {
-  call.expect_inputs(1, 1);
   expect_type(call);
   CustomOptions options = signal_options(call);
   const int64_t delay = options.whole("delay_length", 0, kMaxSamples);
@@ -140,7 +138,6 @@ void signal_delay(Call& call) {
 /// The last frames side by side, every `stacker_step` runs; the first one counts as those before it
 /// too. In between the output is not valid, and shows the last frames all the same.
 void signal_stacker(Call& call) {
-  call.expect_inputs(1, 1);
   expect_type(call);
   CustomOptions options = signal_options(call);
   constexpr int64_t kMaxFrames = 1 << 12;
@@ -180,7 +177,6 @@ void signal_stacker(Call& call) {
 
 /// Frames added where they overlap; those of int16 stay within 16 bits, frame by frame.
 void signal_overlap_add(Call& call) {
-  call.expect_inputs(1, 1);
   expect_type(call, true);
   CustomOptions options = signal_options(call);
   const int64_t step = options.whole("frame_step", 1, kMaxSamples);
@@ -229,10 +225,10 @@ void signal_overlap_add(Call& call) {
 }  // namespace
 
 void add_signal_streams(TranslateTable& table) {
-  table["SignalFramer"] = signal_framer;
-  table["SignalDelay"] = signal_delay;
-  table["SignalStacker"] = signal_stacker;
-  table["SignalOverlapAdd"] = signal_overlap_add;
+  table["SignalFramer"] = {1, 1, signal_framer};
+  table["SignalDelay"] = {1, 1, signal_delay};
+  table["SignalStacker"] = {1, 1, signal_stacker};
+  table["SignalOverlapAdd"] = {1, 1, signal_overlap_add};
 }
 
 }  // namespace ingot::tflite

@@ -81,7 +81,6 @@ ValueId sliced(Call& call, ValueId x, const Part& part) {
 
 /// Python's x[begin:end:step, ..., None, i]: what the masks say of each place of the lists.
 void strided_slice(Call& call) {
-  call.expect_inputs(4, 4);
   const ValueId x = call.input(0);
   const Dims dims = call.b.dims(x);
   const std::vector<Position> begins = positions(call, 1, "begin"),
@@ -154,7 +153,6 @@ void strided_slice(Call& call) {
 }
 
 void slice(Call& call) {
-  call.expect_inputs(3, 3);
   const Dims dims = call.b.dims(call.input(0)), begins = call.known_dims(1, "begin"),
              sizes = call.known_dims(2, "size");
   if (begins.size() != dims.size() || sizes.size() != dims.size())
@@ -176,7 +174,6 @@ void slice(Call& call) {
 
 /// Begins that the program computes are kept within the input.
 void update_slice(Call& call) {
-  call.expect_inputs(3, 3);
   aten::Builder& b = call.b;
   ValueId x = call.input(0);
   const ValueId update = call.input(1);
@@ -228,18 +225,13 @@ ValueId padded(Call& call, const Borders& border, const char* mode, double value
   if (value != 0) inputs.push_back(call.b.scalar(call.b.dtype(x), value));
   return call.b.emit(op::Pad, inputs, {{attr::mode, std::string(mode)}});
 }
-void pad(Call& call) {
-  call.expect_inputs(2, 2);
-  call.give(padded(call, borders(call), "constant", call.zero_of(0)));
-}
+void pad(Call& call) { call.give(padded(call, borders(call), "constant", call.zero_of(0))); }
 void pad_v2(Call& call) {
-  call.expect_inputs(3, 3);
   const double value = call.known_number(2, "constant_values");
   call.give(padded(call, borders(call), "constant", value));
 }
 /// REFLECT leaves the edge out, SYMMETRIC repeats it.
 void mirror_pad(Call& call) {
-  call.expect_inputs(2, 2);
   const Borders border = borders(call);
   if (call.integer("mode") == 0) return call.give(padded(call, border, "reflect", 0));
   if (call.integer("mode") != 1) call.refuse("mode", "is not known");
@@ -264,14 +256,12 @@ void mirror_pad(Call& call) {
 }
 
 void reverse(Call& call) {
-  call.expect_inputs(2, 2);
   ValueId x = call.input(0);
   for (const int64_t given : call.known_integers(1, "axis"))
     x = call.b.slice(x, call.axis(given, call.rank(0)), Dim(-1), Dim(-kFarAway), -1);
   call.give(x);
 }
 void reverse_sequence(Call& call) {
-  call.expect_inputs(2, 2);
   const int64_t rank = call.rank(0);
   const int64_t time = call.axis(call.integer("seq_dim"), rank),
                 batch = call.axis(call.integer("batch_dim"), rank);
@@ -292,14 +282,14 @@ void reverse_sequence(Call& call) {
 }  // namespace
 
 void add_slice(TranslateTable& table) {
-  table["STRIDED_SLICE"] = strided_slice;
-  table["SLICE"] = slice;
-  table["DYNAMIC_UPDATE_SLICE"] = update_slice;
-  table["PAD"] = pad;
-  table["PADV2"] = pad_v2;
-  table["MIRROR_PAD"] = mirror_pad;
-  table["REVERSE_V2"] = reverse;
-  table["REVERSE_SEQUENCE"] = reverse_sequence;
+  table["STRIDED_SLICE"] = {4, 4, strided_slice};
+  table["SLICE"] = {3, 3, slice};
+  table["DYNAMIC_UPDATE_SLICE"] = {3, 3, update_slice};
+  table["PAD"] = {2, 2, pad};
+  table["PADV2"] = {3, 3, pad_v2};
+  table["MIRROR_PAD"] = {2, 2, mirror_pad};
+  table["REVERSE_V2"] = {2, 2, reverse};
+  table["REVERSE_SEQUENCE"] = {2, 2, reverse_sequence};
 }
 
 }  // namespace ingot::tflite

@@ -11,7 +11,6 @@ using graph::Dims;
 
 /// Along the last two dimensions, of as many elements as fft_length says: what is missing is zero.
 void real_transform(Call& call) {
-  call.expect_inputs(2, 2);
   aten::Builder& b = call.b;
   const ValueId x = call.input(0);
   const int64_t rank = b.rank(x);
@@ -36,12 +35,13 @@ void real_transform(Call& call) {
 }
 
 ValueId part(Call& call, int64_t which) {
-  call.expect_inputs(1, 1);
   if (!call.is_complex(0)) call.corrupt("its input is not complex");
   return call.part_of_complex(0, which);
 }
-void real_part(Call& call) { call.give(part(call, 0)); }
-void imaginary_part(Call& call) { call.give(part(call, 1)); }
+template <int64_t which>
+void give_part(Call& call) {
+  call.give(part(call, which));
+}
 void magnitude(Call& call) {
   const ValueId x = part(call, 0), y = part(call, 1);
   aten::Builder& b = call.b;
@@ -52,10 +52,10 @@ void magnitude(Call& call) {
 }  // namespace
 
 void add_spectral(TranslateTable& table) {
-  table["RFFT2D"] = real_transform;
-  table["REAL"] = real_part;
-  table["IMAG"] = imaginary_part;
-  table["COMPLEX_ABS"] = magnitude;
+  table["RFFT2D"] = {2, 2, real_transform};
+  table["REAL"] = {1, 1, give_part<0>};
+  table["IMAG"] = {1, 1, give_part<1>};
+  table["COMPLEX_ABS"] = {1, 1, magnitude};
 }
 
 }  // namespace ingot::tflite

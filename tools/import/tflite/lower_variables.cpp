@@ -7,7 +7,6 @@ namespace ingot::tflite {
 namespace {
 
 void var_handle(Call& call) {
-  call.expect_inputs(0, 0);
   const std::string container = call.text("container"), name = call.text("shared_name");
   call.outputs = {Slot{kAbsent, false, name + "\nresource/" + container}};
 }
@@ -18,21 +17,17 @@ const std::string& handle(Call& call) {
   return slot.variable;
 }
 void read_variable(Call& call) {
-  call.expect_inputs(1, 1);
   call.give(call.translator.read_variable(handle(call), call.output_dtype(0),
                                           ModelFile::shape(call.output_tensor(0))));
 }
-void assign_variable(Call& call) {
-  call.expect_inputs(2, 2);
-  call.translator.write_variable(handle(call), call.input(1));
-}
+void assign_variable(Call& call) { call.translator.write_variable(handle(call), call.input(1)); }
 
 }  // namespace
 
 void add_variables(TranslateTable& table) {
-  table["VAR_HANDLE"] = var_handle;
-  table["READ_VARIABLE"] = read_variable;
-  table["ASSIGN_VARIABLE"] = assign_variable;
+  table["VAR_HANDLE"] = {0, 0, var_handle};
+  table["READ_VARIABLE"] = {1, 1, read_variable};
+  table["ASSIGN_VARIABLE"] = {2, 2, assign_variable};
 }
 
 }  // namespace ingot::tflite

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/tflite/sparse.cpp - sparse constants made dense: dimensions are walked in the order
 // that the file gives, each dense or a list of the places that are there.
-#include <algorithm>
 #include <cstring>
 
 #include "tools/files/work_budget.h"

@@ -151,6 +151,7 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
               file_->options(op, row.options ? find_options(row.options, row.second) : nullptr),
               reads);
     call.source = source;
+    call.expect_inputs(row.translation.fewest, row.translation.most);
     return call;
   };
   const auto finish = [&](Call& call) {
@@ -175,7 +176,7 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
   }
   if (computes_on_integers(scope, op, row)) {
     Call call = open(Call::Reads::kIntegers);
-    row.translate(call);
+    row.translation.translate(call);
     std::vector<Slot> made = finish(call);
     for (uint32_t i = 0; i < outputs; i++)
       if (const auto params = quant_params_of(*file_, call.output_tensor(i));
@@ -188,7 +189,7 @@ std::vector<Slot> Translator::translate_call(Scope& scope, const fb::Operator& o
                           "convert the float model, or quantize it to int8"};
   const bool in_bytes = arithmetic == Arithmetic::kPlain;
   Call call = open(in_bytes ? Call::Reads::kBytes : Call::Reads::kFloats);
-  row.translate(call);
+  row.translation.translate(call);
   std::vector<Slot> made = finish(call);
   if (arithmetic == Arithmetic::kPlain) return made;
   for (uint32_t i = 0; i < outputs; i++)

@@ -256,7 +256,7 @@ bool Translator::refuse_kind(const Scope& scope, const fb::Operator& op, const s
   const OperatorKind kind = file_->kind(op);
   const std::string name = operator_name(kind);
   const OperatorRow* row = find_operator(kind);
-  if (!row || !row->translate) {
+  if (!row || !row->translation.translate) {
     if (kind.code == kCustom && kind.custom.rfind("Flex", 0) == 0)
       refused(name, "", node, "is an operator of TensorFlow itself",
               "convert the model with TFLITE_BUILTINS alone");
