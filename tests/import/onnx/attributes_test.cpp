@@ -4,8 +4,6 @@
 // ignored is shown by tests/frameworks/onnx_backend/run_attributes.py.
 #include <doctest/doctest.h>
 
-#include <set>
-
 #include "tools/import/onnx/call.h"
 #include "tools/import/onnx/no_effect.h"
 
@@ -15,7 +13,7 @@ using namespace ingot::onnx;
 namespace {
 
 /// What one node of `inputs` inputs gives: "", "error: ...", or the refused attributes.
-std::string outcome(Text op, Translate translate, size_t inputs,
+std::string outcome(Text op, const Translation& translate, size_t inputs,
                     const std::vector<Attribute>& attributes) {
   static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
   const Model source;
@@ -70,7 +68,7 @@ TEST_CASE("every operator refuses an attribute of a newer opset by name") {
 }
 
 TEST_CASE("an attribute that can be read in two ways is an error") {
-  const Translate softmax = translate_table().at("Softmax");
+  const Translation softmax = translate_table().at("Softmax");
   const auto said = [&](const std::vector<Attribute>& attributes) {
     return outcome("Softmax", softmax, 1, attributes);
   };

@@ -91,7 +91,21 @@ class Call {
 };
 
 using Translate = void (*)(Call&);
-using TranslateTable = std::map<Text, Translate>;
+/// A function that translates an operator, and how many inputs that has.
+struct Translation {
+  Translation() = default;
+  Translation(Translate asks_itself) : translate(asks_itself) {}  // NOLINT
+  Translation(size_t fewest, size_t most, Translate function)
+      : translate(function), expected({fewest, most}) {}
+  void operator()(Call& call) const {
+    if (expected) call.expect_inputs(expected->first, expected->second);
+    translate(call);
+  }
+
+  Translate translate = nullptr;
+  std::optional<std::pair<size_t, size_t>> expected;  // none: the function says it
+};
+using TranslateTable = std::map<Text, Translation>;
 /// Cast to a type that the graph has not. import_quantize.cpp
 void cast_narrow(Call& call, int32_t element_type);
 /// kernel_shape, strides, dilations, pads, auto_pad as they are given; absent ones are filled in by

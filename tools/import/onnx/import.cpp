@@ -2,7 +2,6 @@
 // tools/import/onnx/import.cpp - inputs, and the order of the steps.
 #include "tools/import/onnx/import.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 

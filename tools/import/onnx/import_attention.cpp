@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_attention.cpp - Attention and RotaryEmbedding of opset 23, QAttention of
 // com.microsoft.
-#include <cmath>
-
 #include "tools/import/onnx/call.h"
 #include "tools/import/onnx/scaled_sums.h"
 
@@ -33,7 +31,6 @@ ValueId modified(Call& call, const char* name, ValueId x) {
 
 /// Attention whose scores and weights the model's own graphs change.
 void flex_attention(Call& call) {
-  call.expect_inputs(3, 3);
   const ValueId scores = call.temporary("scores"), weights = call.temporary("weights");
   graph::Node& made = call.emit(op::FlexScores, {call.input(0), call.input(1)}, {scores});
   if (call.attribute("scale", kAttributeFloat))
@@ -47,7 +44,6 @@ void flex_attention(Call& call) {
 
 /// One product of bytes for queries, keys and values; behind it Attention of com.microsoft in f32.
 void quantized_attention(Call& call) {
-  call.expect_inputs(5, 9);
   if (call.integer("do_rotary", 0) != 0) return call.refuse("do_rotary", "rotary embeddings");
   if (call.integer("past_present_share_buffer", 0) != 0)
     return call.refuse("past_present_share_buffer", "one buffer for past and present",
@@ -62,10 +58,12 @@ void quantized_attention(Call& call) {
 
 }  // namespace
 
-void add_quantized_attention(TranslateTable& table) { table["QAttention"] = quantized_attention; }
+void add_quantized_attention(TranslateTable& table) {
+  table["QAttention"] = {5, 9, quantized_attention};
+}
 
 const TranslateTable& preview_table() {
-  static const TranslateTable kTable = {{"FlexAttention", flex_attention}};
+  static const TranslateTable kTable = {{"FlexAttention", {3, 3, flex_attention}}};
   return kTable;
 }
 

@@ -172,7 +172,6 @@ ValueId as_f32(Call& call, ValueId x) {
 /// Whole blocks lie in the file, with scales that may be negative; what is behind K is none of the
 /// weights. Activations of f16 and bf16 are multiplied as f32.
 void matmul_nbits(Call& call) {
-  call.expect_inputs(3, 6);
   constexpr int64_t kLimit = int64_t(1) << 31;
   BlockWeights w;
   w.n = call.integer("N", 0), w.k = call.integer("K", 0), w.bits = call.integer("bits", 4);
@@ -243,7 +242,6 @@ ValueId unpacked(Call& call, size_t input, int64_t bits, const std::vector<int64
 
 /// Rows of a table that are chosen first, and numbers then: the table stays bytes.
 void gather_block_quantized(Call& call) {
-  call.expect_inputs(3, 4);
   const int64_t gather_axis = call.integer("gather_axis", 0),
                 quantize_axis = call.integer("quantize_axis", 1),
                 block = call.integer("block_size", 128), bits = call.integer("bits", 4);
@@ -298,8 +296,8 @@ void gather_block_quantized(Call& call) {
 }  // namespace
 
 void add_block_weights(TranslateTable& table) {
-  table["MatMulNBits"] = matmul_nbits;
-  table["GatherBlockQuantized"] = gather_block_quantized;
+  table["MatMulNBits"] = {3, 6, matmul_nbits};
+  table["GatherBlockQuantized"] = {3, 4, gather_block_quantized};
 }
 
 }  // namespace ingot::onnx

@@ -44,7 +44,6 @@ const std::vector<int64_t> kToFirst = {0, 3, 1, 2}, kToLast = {0, 2, 3, 1};
 
 /// Conv, then a sum, then a function; channels at the end in the Nhwc forms.
 void fused_conv(Call& call) {
-  call.expect_inputs(2, 4);
   const bool last = call.node().op != "FusedConv", own_weight = call.node().op == "NhwcConv";
   const auto first = [&](size_t i) {
     const ValueId x = call.input(i);
@@ -71,7 +70,6 @@ void fused_conv(Call& call) {
 }
 
 void fused_gemm(Call& call) {
-  call.expect_inputs(2, 3);
   const ValueId y = call.temporary("gemm");
   graph::Node& made = call.emit(op::Gemm, call.inputs(), {y});
   for (const graph::AttributeName key : {attr::alpha, attr::beta})
@@ -97,7 +95,6 @@ void contrib_gelu(Call& call) {
       std::string(is_fast ? "tanh" : "none");
 }
 void bias_softmax(Call& call) {
-  call.expect_inputs(2, 2);
   call.integer("is_inner_broadcast", 0);  // the shapes say it
   graph::Node& made = call.emit(op::Softmax, {with_bias(call)}, {call.output(0)});
   made.attributes[attr::axis] = call.integer("axis", 1);
@@ -129,7 +126,6 @@ void skip_norm(Call& call) {
 }
 /// Of the default domain too, as the optimizer writes it.
 void simplified_norm(Call& call) {
-  call.expect_inputs(2, 2);
   if (call.wants(1)) return call.refuse("inv_std_var", "which training reads");
   graph::Node& made = call.emit(op::RMSNormalization, call.inputs(), {call.output(0)});
   made.attributes[attr::axis] = call.integer("axis", -1);
@@ -138,7 +134,6 @@ void simplified_norm(Call& call) {
 }
 
 void contrib_attention(Call& call) {
-  call.expect_inputs(2, 7);
   if (call.integer("do_rotary", 0) != 0) return call.refuse("do_rotary", "rotary embeddings");
   if (call.integer("past_present_share_buffer", 0) != 0 || call.input(6) != kAbsent)
     return call.refuse("past_present_share_buffer", "one buffer for past and present",
@@ -148,15 +143,7 @@ void contrib_attention(Call& call) {
   if (const auto sizes = call.integers("qkv_hidden_sizes"))
     made.attributes[attr::qkv_hidden_sizes] = *sizes;
 }
-void packed_attention(Call& call) {
-  call.expect_inputs(5, 6);
-  graph::Node& made = call.emit(op::PackedAttention);
-  read_heads(call, made);
-  if (const auto sizes = call.integers("qkv_hidden_sizes"))
-    made.attributes[attr::qkv_hidden_sizes] = *sizes;
-}
 void multi_head_attention(Call& call) {
-  call.expect_inputs(1, 10);
   if (call.input(8) != kAbsent || call.input(9) != kAbsent || call.wants(3))
     return call.refuse("past_sequence_length", "one buffer for past and present, and its beams",
                        "export it without, and let ingot keep the state (--state)");
@@ -193,7 +180,6 @@ void group_query_attention(Call& call) {
 }
 /// position_ids [1] is where the first token stands.
 void contrib_rotary(Call& call) {
-  call.expect_inputs(4, 4);
   if (call.number("scale", 1) != 1) return call.refuse("scale", "another value than 1");
   if (call.integer("is_packed_batching", 0) != 0)
     return call.refuse("is_packed_batching", "tokens of several texts in one row");
@@ -201,15 +187,6 @@ void contrib_rotary(Call& call) {
   for (const graph::AttributeName key :
        {attr::interleaved, attr::num_heads, attr::rotary_embedding_dim})
     made.attributes[key] = call.integer(key, 0);
-}
-
-void dynamic_pads(Call& call) {
-  call.expect_inputs(2, 4);
-  graph::Node& made = call.emit(op::ConvTransposeWithDynamicPads);
-  made.attributes[attr::group] = call.integer("group", 1);
-  if (const auto padding = call.integers("output_padding"))
-    made.attributes[attr::output_padding] = *padding;
-  read_window(call, made);
 }
 
 void search(Call& call) {
@@ -230,22 +207,20 @@ void read_heads(Call& call, graph::Node& made) {
 }
 
 void add_contrib(TranslateTable& table) {
-  for (const char* op : {"FusedConv", "NhwcFusedConv", "NhwcConv"}) table[op] = fused_conv;
-  table["FusedGemm"] = fused_gemm;
+  for (const char* op : {"FusedConv", "NhwcFusedConv", "NhwcConv"}) table[op] = {2, 4, fused_conv};
+  table["FusedGemm"] = {2, 3, fused_gemm};
   for (const char* op : {"Gelu", "FastGelu", "BiasGelu"}) table[op] = contrib_gelu;
-  table["BiasSoftmax"] = bias_softmax;
+  table["BiasSoftmax"] = {2, 2, bias_softmax};
   table["SkipLayerNormalization"] = table["SkipSimplifiedLayerNormalization"] = skip_norm;
-  table["SimplifiedLayerNormalization"] = simplified_norm;
-  table["Attention"] = contrib_attention;
-  table["PackedAttention"] = packed_attention;
-  table["MultiHeadAttention"] = multi_head_attention;
+  table["SimplifiedLayerNormalization"] = {2, 2, simplified_norm};
+  table["Attention"] = {2, 7, contrib_attention};
+  table["MultiHeadAttention"] = {1, 10, multi_head_attention};
   table["GroupQueryAttention"] = group_query_attention;
-  table["RotaryEmbedding"] = contrib_rotary;
-  table["ConvTransposeWithDynamicPads"] = dynamic_pads;
+  table["RotaryEmbedding"] = {4, 4, contrib_rotary};
   table["BeamSearch"] = table["GreedySearch"] = table["Sampling"] = search;
 }
 void add_simplified_norm(TranslateTable& table) {
-  table["SimplifiedLayerNormalization"] = simplified_norm;
+  table["SimplifiedLayerNormalization"] = {2, 2, simplified_norm};
 }
 
 }  // namespace ingot::onnx

@@ -44,7 +44,6 @@ std::shared_ptr<graph::Graph> branch(Call& call, const char* name) {
 }
 
 void if_then_else(Call& call) {
-  call.expect_inputs(1, 1);
   auto then_branch = branch(call, "then_branch"), else_branch = branch(call, "else_branch");
   graph::Node& made = call.emit(op::If);
   made.outputs.resize(call.output_count(), kAbsent);
@@ -79,7 +78,7 @@ void scan(Call& call) {
 }  // namespace
 
 void add_control(TranslateTable& table) {
-  table["If"] = if_then_else;
+  table["If"] = {1, 1, if_then_else};
   table["Loop"] = loop;
   table["Scan"] = scan;
 }

@@ -22,24 +22,7 @@ bool read_window(Call& call, graph::Node& made) {
 
 namespace {
 
-void conv(Call& call) {
-  call.expect_inputs(2, 3);
-  graph::Node& made = call.emit(op::Conv);
-  made.attributes[attr::group] = call.integer("group", 1);
-  read_window(call, made);
-}
-void conv_transpose(Call& call) {
-  call.expect_inputs(2, 3);
-  graph::Node& made = call.emit(op::ConvTranspose);
-  made.attributes[attr::group] = call.integer("group", 1);
-  if (const auto padding = call.integers("output_padding"))
-    made.attributes[attr::output_padding] = *padding;
-  if (const auto shape = call.integers("output_shape"))
-    made.attributes[attr::output_shape] = *shape;
-  read_window(call, made);
-}
 void max_pool(Call& call) {
-  call.expect_inputs(1, 1);
   const int64_t storage_order = call.integer("storage_order", 0);  // of Indices alone
   graph::Node& made = call.wants(1) ? call.emit(op::MaxPool)
                                     : call.emit(op::MaxPool, call.inputs(), {call.output(0)});
@@ -47,38 +30,24 @@ void max_pool(Call& call) {
   made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
   read_window(call, made);
 }
-void average_pool(Call& call) {
-  call.expect_inputs(1, 1);
-  graph::Node& made = call.emit(op::AveragePool);
-  made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
-  made.attributes[attr::count_include_pad] = call.integer("count_include_pad", 0);
-  read_window(call, made);
-}
 /// Before opset 2 a number of any kind.
 int64_t norm_of(Call& call) {
   return call.opset() < 2 ? int64_t(call.number("p", 2)) : call.integer("p", 2);
 }
 void lp_pool(Call& call) {
-  call.expect_inputs(1, 1);
   graph::Node& made = call.emit(op::LpPool);
   made.attributes[attr::ceil_mode] = call.integer("ceil_mode", 0);
   made.attributes[attr::p] = norm_of(call);
   read_window(call, made);
 }
-void global_lp_pool(Call& call) {
-  call.expect_inputs(1, 1);
-  call.emit(op::GlobalLpPool).attributes[attr::p] = norm_of(call);
-}
+void global_lp_pool(Call& call) { call.emit(op::GlobalLpPool).attributes[attr::p] = norm_of(call); }
 
 }  // namespace
 
 void add_conv(TranslateTable& table) {
-  table["Conv"] = conv;
-  table["ConvTranspose"] = conv_transpose;
-  table["MaxPool"] = max_pool;
-  table["AveragePool"] = average_pool;
-  table["LpPool"] = lp_pool;
-  table["GlobalLpPool"] = global_lp_pool;
+  table["MaxPool"] = {1, 1, max_pool};
+  table["LpPool"] = {1, 1, lp_pool};
+  table["GlobalLpPool"] = {1, 1, global_lp_pool};
 }
 
 }  // namespace ingot::onnx

@@ -172,19 +172,28 @@ const std::vector<OneValue> kPlainTransform = {
     {"signal_ndim", 1, "transforms over more than one dimension"},
     {"normalized", 0, "only 0 is defined"}};
 
+using DeclaredAttributes = std::vector<DeclaredAttribute>;
+/// The geometry of a convolution or a pool.
+const DeclaredAttributes& window_attributes() {
+  static const DeclaredAttributes kAll = {
+      {attr::kernel_shape, kIntegers},
+      {attr::strides, kIntegers},
+      {attr::dilations, kIntegers},
+      {attr::pads, kIntegers},
+      {attr::auto_pad, Words{"NOTSET", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}}}};
+  return kAll;
+}
+DeclaredAttributes with(DeclaredAttributes all, const DeclaredAttributes& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 DeclaredOperators make_rows() {
-  const std::vector<DeclaredAttribute> no = {},
-                                       loss = {{attr::ignore_index, kInteger},
-                                               {attr::reduction, "mean"}},
-                                       seeded = {{attr::dtype, Optional::kElementType},
-                                                 {attr::seed, kNumber}},
-                                       window = {{attr::periodic, 1},
-                                                 {attr::output_datatype, ElementType{1}}};
-  const auto with = [](std::vector<DeclaredAttribute> all,
-                       const std::vector<DeclaredAttribute>& more) {
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  };
+  const DeclaredAttributes& in_windows = window_attributes();
+  const DeclaredAttributes no = {},
+                           loss = {{attr::ignore_index, kInteger}, {attr::reduction, "mean"}},
+                           seeded = {{attr::dtype, Optional::kElementType}, {attr::seed, kNumber}},
+                           window = {{attr::periodic, 1}, {attr::output_datatype, ElementType{1}}};
   const DeclaredAttribute reduction = {attr::reduction,
                                        Words{"none", {"none", "add", "mul", "max", "min"}}, 16};
   DeclaredOperators rows = {
@@ -244,6 +253,13 @@ DeclaredOperators make_rows() {
       row(op::MatMul, 2, 2),
       row(op::MatMulInteger, 2, 4),
       row(op::Det, 1, 1),
+      row(op::Conv, 2, 3, with(in_windows, {{attr::group, 1}})),
+      row(op::ConvTranspose, 2, 3,
+          with(in_windows, {{attr::group, 1},
+                            {attr::output_padding, kIntegers},
+                            {attr::output_shape, kIntegers}})),
+      row(op::AveragePool, 1, 1,
+          with(in_windows, {{attr::ceil_mode, 0}, {attr::count_include_pad, 0}})),
       row(op::MaxUnpool, 2, 3,
           {{attr::kernel_shape, kIntegers}, {attr::strides, kIntegers}, {attr::pads, kIntegers}}),
       row(op::GlobalAveragePool, 1, 1),
@@ -391,6 +407,14 @@ const DeclaredOperators& contrib_rows() {
            {attr::transBatchB, Truth{false}}}),
       row(op::EmbedLayerNormalization, 7, 9, {{attr::epsilon, 1e-12f}, {attr::mask_index_type, 0}}),
       row(op::Inverse, 1, 1),
+      row(op::ConvTransposeWithDynamicPads, 2, 4,
+          with(window_attributes(), {{attr::group, 1}, {attr::output_padding, kIntegers}})),
+      row(op::PackedAttention, 5, 6,
+          {{attr::num_heads, 0},
+           {attr::mask_filter_value, -10000.0},
+           {attr::unidirectional, 0},
+           {attr::scale, kNumber},
+           {attr::qkv_hidden_sizes, kIntegers}}),
       // along the last dimension: real numbers to pairs, and back
       row(op::Rfft, 1, 1, {{attr::onesided, 1}}, 0, kPlainTransform),
       row(op::Irfft, 1, 1, {{attr::onesided, 1}}, 0, kPlainTransform),

@@ -2,7 +2,6 @@
 // tools/import/onnx/import_elementwise.cpp - unary, binary, logic, activations, casts; Sum, Max,
 // Min and Mean of many.
 #include <algorithm>
-#include <iterator>
 
 #include "tools/graph/functions.h"
 #include "tools/import/onnx/call.h"
@@ -24,7 +23,6 @@ ValueId aligned_operand(Call& call) {
   return aligned;
 }
 void pass_binary(Call& call) {
-  call.expect_inputs(2, 2);
   const ValueId second = aligned_operand(call);
   call.emit(call.op(), {call.input(0), second}, call.outputs());
 }
@@ -32,7 +30,6 @@ void pass_binary(Call& call) {
 /// Sum, Max, Min: a chain from the left, as the reference adds.
 void variadic(Call& call) {
   const graph::Operator op = call.node().op == "Sum" ? op::Add : call.op();
-  call.expect_inputs(1, SIZE_MAX);
   if (call.input_count() == 1) return call.alias(0, call.input(0));
   ValueId left = call.input(0);
   for (size_t i = 1; i < call.input_count(); i++) {
@@ -44,7 +41,6 @@ void variadic(Call& call) {
 }
 
 void cast(Call& call) {
-  call.expect_inputs(1, 1);
   // Before opset 6 a name, which some exporters do not know.
   const auto& given = call.node().attributes;
   const bool is_name = std::any_of(given.begin(), given.end(), [](const Attribute& a) {
@@ -59,17 +55,12 @@ void cast(Call& call) {
   call.emit(op::Cast).attributes[attr::to] = int64_t(dtype);
 }
 void cast_like(Call& call) {
-  call.expect_inputs(2, 2);
   if (const int32_t narrow = call.narrow_type_of(1)) return cast_narrow(call, narrow);
   call.emit(op::CastLike);
 }
 
-void identity(Call& call) {
-  call.expect_inputs(1, 1);
-  call.alias(0, call.input(0));
-}
+void identity(Call& call) { call.alias(0, call.input(0)); }
 void dropout(Call& call) {
-  call.expect_inputs(1, 3);
   if (call.wants(1)) {  // its mask: nothing is dropped
     const uint8_t kept = 1;
     const ValueId dims = call.temporary("shape");
@@ -94,13 +85,13 @@ void dropout(Call& call) {
 
 void add_elementwise(TranslateTable& table) {
   for (const graph::Function& row : graph::kFunctions)
-    if (row.is_onnx && row.operands == 2) table[row_of(row.node).name] = pass_binary;
-  table["PRelu"] = pass_binary;
-  for (const char* op : {"Sum", "Max", "Min"}) table[op] = variadic;
-  table["Cast"] = cast;
-  table["CastLike"] = cast_like;
-  table["Identity"] = identity;
-  table["Dropout"] = dropout;
+    if (row.is_onnx && row.operands == 2) table[row_of(row.node).name] = {2, 2, pass_binary};
+  table["PRelu"] = {2, 2, pass_binary};
+  for (const char* op : {"Sum", "Max", "Min"}) table[op] = {1, SIZE_MAX, variadic};
+  table["Cast"] = {1, 1, cast};
+  table["CastLike"] = {2, 2, cast_like};
+  table["Identity"] = {1, 1, identity};
+  table["Dropout"] = {1, 3, dropout};
 }
 
 }  // namespace ingot::onnx

@@ -15,7 +15,6 @@ void gemm(Call& call) {
   made.attributes[attr::transB] = int64_t(call.integer("transB", 0) != 0);
 }
 void einsum(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   const std::string equation = call.text("equation", "");
   if (equation.empty()) call.translator().corrupt(describe(call.node()) + ": lacks its equation");
   call.emit(op::Einsum).attributes[attr::equation] = equation;
@@ -25,7 +24,7 @@ void einsum(Call& call) {
 
 void add_matmul(TranslateTable& table) {
   table["Gemm"] = gemm;
-  table["Einsum"] = einsum;
+  table["Einsum"] = {1, SIZE_MAX, einsum};
 }
 
 }  // namespace ingot::onnx

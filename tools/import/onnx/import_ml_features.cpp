@@ -17,7 +17,6 @@ ValueId row_of(MlEmitter& ml, const std::vector<double>& all) {
 }
 
 void scaler(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   ValueId y = ml.cast(call.input(0), DType::kF32);
   if (const auto offset = call.numbers(attr::offset)) y = ml(op::Sub, {y, row_of(ml, *offset)});
@@ -25,7 +24,6 @@ void scaler(Call& call) {
   ml.give(0, y);
 }
 void normalizer(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const std::string norm = call.text("norm", "MAX");
   if (norm != "MAX" && norm != "L1" && norm != "L2")
@@ -38,14 +36,12 @@ void normalizer(Call& call) {
   ml.give(0, ml(op::Div, {x, ml(op::Where, {is_zero, ml.number(1), size})}));
 }
 void binarizer(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const ValueId limit = ml.number(call.number("threshold", 0));
   const ValueId above = ml(op::Greater, {ml.cast(call.input(0), DType::kF32), limit});
   if (call.wants(0)) call.emit(op::CastLike, {above, call.input(0)}, {call.output(0)});
 }
 void imputer(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const ValueId x = call.input(0);
   const auto whole = call.integers("imputed_value_int64s");
@@ -66,14 +62,12 @@ void imputer(Call& call) {
 
 /// Columns by number. A row of one dimension gives a row of two.
 void array_feature_extractor(Call& call) {
-  call.expect_inputs(2, 2);
   MlEmitter ml(call);
   const ValueId flat =
       ml(op::Reshape, {call.input(1), ml.integers({1}, {-1})}, {{attr::allowzero, int64_t(0)}});
   call.emit(op::ChooseFeatures, {call.input(0), flat}, {call.output(0)});
 }
 void feature_vectorizer(Call& call) {
-  call.expect_inputs(1, SIZE_MAX);
   call.integers("inputdimensions");  // the shapes say it
   MlEmitter ml(call);
   std::vector<ValueId> parts;
@@ -103,7 +97,6 @@ std::optional<graph::Constant> numbers_named(Call& call, const std::string& stem
   return std::nullopt;
 }
 void label_encoder(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const auto keys = numbers_named(call, "keys"), values = numbers_named(call, "values");
   if (!keys || !values)
@@ -150,7 +143,6 @@ void label_encoder(Call& call) {
   ml.give(0, ml(op::Where, {found, value, ml.constant(otherwise)}));
 }
 void one_hot_encoder(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const auto classes = call.integers("cats_int64s");
   call.integer("zeros", 1);  // 0: a value of no class is an error there; here a row of zeros
@@ -165,7 +157,6 @@ void one_hot_encoder(Call& call) {
 
 /// A map from labels to scores is the scores, in the order of the labels.
 void zip_map(Call& call) {
-  call.expect_inputs(1, 1);
   std::string labels;
   const auto add = [&](const std::string& label) {
     if (labels.size() < 200) labels += (labels.empty() ? "" : ", ") + label;
@@ -188,15 +179,15 @@ void needs_text(Call& call) {
 }  // namespace
 
 void add_ml_features(TranslateTable& table) {
-  table["Scaler"] = scaler;
-  table["Normalizer"] = normalizer;
-  table["Binarizer"] = binarizer;
-  table["Imputer"] = imputer;
-  table["ArrayFeatureExtractor"] = array_feature_extractor;
-  table["FeatureVectorizer"] = feature_vectorizer;
-  table["LabelEncoder"] = label_encoder;
-  table["OneHotEncoder"] = one_hot_encoder;
-  table["ZipMap"] = zip_map;
+  table["Scaler"] = {1, 1, scaler};
+  table["Normalizer"] = {1, 1, normalizer};
+  table["Binarizer"] = {1, 1, binarizer};
+  table["Imputer"] = {1, 1, imputer};
+  table["ArrayFeatureExtractor"] = {2, 2, array_feature_extractor};
+  table["FeatureVectorizer"] = {1, SIZE_MAX, feature_vectorizer};
+  table["LabelEncoder"] = {1, 1, label_encoder};
+  table["OneHotEncoder"] = {1, 1, one_hot_encoder};
+  table["ZipMap"] = {1, 1, zip_map};
   table["CategoryMapper"] = table["CastMap"] = table["DictVectorizer"] = needs_text;
 }
 

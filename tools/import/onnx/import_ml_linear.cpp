@@ -98,7 +98,6 @@ std::vector<double> reals(Call& call, const char* name) {
 }
 
 void linear_regressor(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const int64_t targets = call.integer("targets", 1);
   const ValueId y =
@@ -107,7 +106,6 @@ void linear_regressor(Call& call) {
 }
 
 void linear_classifier(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   call.integer("multi_class", 0);  // the number of rows of coefficients says it
   ClassLabels labels(ml);
@@ -160,7 +158,6 @@ ValueId kernel_of(MlEmitter& ml, ValueId x, const std::vector<double>& vectors, 
 }
 
 void svm_regressor(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const std::vector<double> coefficients = reals(call, "coefficients"), rho = reals(call, "rho"),
                             vectors = reals(call, "support_vectors");
@@ -184,7 +181,6 @@ void svm_regressor(Call& call) {
 
 /// Without support vectors a linear classifier; with them each pair of classes votes.
 void svm_classifier(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   ClassLabels labels(ml);
   const std::vector<double> coefficients = reals(call, "coefficients"), rho = reals(call, "rho"),
@@ -250,10 +246,10 @@ void svm_classifier(Call& call) {
 }  // namespace
 
 void add_ml_linear(TranslateTable& table) {
-  table["LinearRegressor"] = linear_regressor;
-  table["LinearClassifier"] = linear_classifier;
-  table["SVMRegressor"] = svm_regressor;
-  table["SVMClassifier"] = svm_classifier;
+  table["LinearRegressor"] = {1, 1, linear_regressor};
+  table["LinearClassifier"] = {1, 1, linear_classifier};
+  table["SVMRegressor"] = {1, 1, svm_regressor};
+  table["SVMClassifier"] = {1, 1, svm_classifier};
 }
 
 }  // namespace ingot::onnx

@@ -125,7 +125,6 @@ OlderNumbers read_older_numbers(Call& call, Text tensor, Text floats) {
 }
 
 void tree_regressor(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const auto [dtype, values, weights, base] =
       read_older_numbers(call, "target_weights_as_tensor", "target_weights");
@@ -142,7 +141,6 @@ void tree_regressor(Call& call) {
 }
 
 void tree_classifier(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   const auto [dtype, values, weights, base] =
       read_older_numbers(call, "class_weights_as_tensor", "class_weights");
@@ -185,7 +183,6 @@ void tree_classifier(Call& call) {
 
 /// The newer form: inner nodes and leaves are two lists, which refer to each other by place.
 void tree_ensemble(Call& call) {
-  call.expect_inputs(1, 1);
   MlEmitter ml(call);
   DType dtype = DType::kF32;
   call.attribute("nodes_hitrates", kAttributeTensor);
@@ -255,9 +252,9 @@ void tree_ensemble(Call& call) {
 }  // namespace
 
 void add_ml_trees(TranslateTable& table) {
-  table["TreeEnsembleRegressor"] = tree_regressor;
-  table["TreeEnsembleClassifier"] = tree_classifier;
-  table["TreeEnsemble"] = tree_ensemble;
+  table["TreeEnsembleRegressor"] = {1, 1, tree_regressor};
+  table["TreeEnsembleClassifier"] = {1, 1, tree_classifier};
+  table["TreeEnsemble"] = {1, 1, tree_ensemble};
 }
 
 }  // namespace ingot::onnx

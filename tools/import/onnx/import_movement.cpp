@@ -27,7 +27,6 @@ void pad(Call& call) {
 }
 /// bilinear and bicubic are what linear and cubic were called before opset 20.
 void grid_sample(Call& call) {
-  call.expect_inputs(2, 2);
   std::string mode = call.text("mode", call.opset() >= 20 ? "linear" : "bilinear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
@@ -42,7 +41,6 @@ void grid_sample(Call& call) {
   made.attributes[attr::align_corners] = call.integer("align_corners", 0);
 }
 void roi_align(Call& call) {
-  call.expect_inputs(3, 3);
   const std::string mode = call.text("mode", "avg");
   if (mode != "avg" && mode != "max") return call.refuse("mode", "'" + mode + "' is not known");
   // before opset 16 there was no other
@@ -62,7 +60,6 @@ void roi_align(Call& call) {
   made.attributes[attr::output_width] = call.integer("output_width", 1);
 }
 void depth_space(Call& call) {
-  call.expect_inputs(1, 1);
   const bool to_space = call.node().op == "DepthToSpace";
   const bool has_mode = call.opset() >= (to_space ? 11 : 28);
   const std::string mode = has_mode ? call.text("mode", "DCR") : "DCR";
@@ -131,13 +128,13 @@ void resize(Call& call) {
 
 }  // namespace
 
-void add_grid_sample(TranslateTable& table) { table["GridSample"] = grid_sample; }
+void add_grid_sample(TranslateTable& table) { table["GridSample"] = {2, 2, grid_sample}; }
 void add_movement(TranslateTable& table) {
   table["Pad"] = pad;
-  table["GridSample"] = grid_sample;
-  table["RoiAlign"] = roi_align;
-  table["DepthToSpace"] = depth_space;
-  table["SpaceToDepth"] = depth_space;
+  table["GridSample"] = {2, 2, grid_sample};
+  table["RoiAlign"] = {3, 3, roi_align};
+  table["DepthToSpace"] = {1, 1, depth_space};
+  table["SpaceToDepth"] = {1, 1, depth_space};
   table["Resize"] = resize;
   table["Upsample"] = resize;
 }

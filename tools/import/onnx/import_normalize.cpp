@@ -7,7 +7,6 @@ namespace ingot::onnx {
 namespace {
 
 void batch_normalization(Call& call) {
-  call.expect_inputs(5, 5);
   if (call.opset() < 9 && call.integer("spatial", 1) != 1)
     return call.refuse("spatial", "0 is not supported");
   if (call.opset() < 7 && call.integer("is_test", 0) == 0)
@@ -29,7 +28,6 @@ void batch_normalization(Call& call) {
     call.leave_out(i, "a training output of BatchNormalization");
 }
 void lp_normalization(Call& call) {
-  call.expect_inputs(1, 1);
   const int64_t p = call.integer("p", 2);
   if (p != 1 && p != 2) return call.refuse("p", std::to_string(p) + ", known are 1 and 2");
   graph::Node& made = call.emit(op::LpNormalization);
@@ -40,8 +38,8 @@ void lp_normalization(Call& call) {
 }  // namespace
 
 void add_normalize(TranslateTable& table) {
-  table["BatchNormalization"] = batch_normalization;
-  table["LpNormalization"] = lp_normalization;
+  table["BatchNormalization"] = {5, 5, batch_normalization};
+  table["LpNormalization"] = {1, 1, lp_normalization};
 }
 
 }  // namespace ingot::onnx

@@ -96,7 +96,6 @@ void quantize_narrow(Call& call, int32_t element_type, const graph::Node& made_b
 }
 
 void quantize(Call& call) {
-  call.expect_inputs(2, 3);
   graph::Node made;
   if (!read_quantization(call, made)) return;
   // The type in which x / scale is computed; f32 is what every runtime takes for narrower ones too.
@@ -112,7 +111,6 @@ void quantize(Call& call) {
   call.emit(op::QuantizeLinear).attributes = made.attributes;
 }
 void dequantize(Call& call) {
-  call.expect_inputs(2, 3);
   graph::Node made;
   if (!read_quantization(call, made)) return;
   if (const int32_t narrow = call.narrow_type_of(0); narrow && narrow_type(narrow)->is_float())
@@ -196,8 +194,8 @@ void cast_narrow(Call& call, int32_t element_type) {
 }
 
 void add_quantize(TranslateTable& table) {
-  table["QuantizeLinear"] = quantize;
-  table["DequantizeLinear"] = dequantize;
+  table["QuantizeLinear"] = {2, 3, quantize};
+  table["DequantizeLinear"] = {2, 3, dequantize};
 }
 
 }  // namespace ingot::onnx

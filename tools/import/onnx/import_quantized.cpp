@@ -66,7 +66,6 @@ size_t spatial_of_last(Call& call) {
 }
 
 void qlinear_conv(Call& call) {
-  call.expect_inputs(8, 9);
   const size_t last = call.node().domain == "com.microsoft" ? spatial_of_last(call) : 0;
   if (call.refused()) return;
   ValueId x = operand(call, "x", 0);
@@ -79,7 +78,6 @@ void qlinear_conv(Call& call) {
   give_bytes(call, last ? with_channels_last(call, y, last) : y, 6);
 }
 void qlinear_matmul(Call& call) {
-  call.expect_inputs(8, 8);
   const ValueId a = operand(call, "a", 0, -2), b = operand(call, "b", 3, -1),
                 y = call.temporary("product");
   call.emit(op::MatMul, {a, b}, {y});
@@ -87,7 +85,6 @@ void qlinear_matmul(Call& call) {
 }
 
 void conv_integer(Call& call) {
-  call.expect_inputs(2, 4);
   graph::Node& made = call.emit(op::ConvInteger);
   made.attributes[attr::group] = call.integer("group", 1);
   read_window(call, made);
@@ -112,7 +109,6 @@ void unary(Call& call, graph::Operator op, graph::Attributes attributes = {}) {
   give_bytes(call, y, 3);
 }
 void qlinear_average_pool(Call& call) {
-  call.expect_inputs(4, 5);
   const size_t last = spatial_of_last(call);
   if (call.refused()) return;
   ValueId x = operand(call, "x", 0);
@@ -136,14 +132,12 @@ void qlinear_mean(Call& call) {
 }
 /// condition, x, y, each with scale and zero point, and those of the result.
 void qlinear_where(Call& call) {
-  call.expect_inputs(9, 9);
   const ValueId x = operand(call, "x", 1), y = operand(call, "y", 4), z = call.temporary("chosen");
   call.emit(op::Where, {call.input(0), x, y}, {z});
   give_bytes(call, z, 7);
 }
 /// Of bytes as they are.
 void nhwc_max_pool(Call& call) {
-  call.expect_inputs(1, 1);
   const auto kernel = call.integers("kernel_shape");
   if (!kernel || kernel->empty()) return call.refuse("kernel_shape", "is missing");
   const ValueId y = call.temporary("largest");
@@ -167,7 +161,6 @@ void qlinear_softmax(Call& call) {
   unary(call, op::Softmax, {{attr::axis, axis}});
 }
 void qlinear_concat(Call& call) {
-  call.expect_inputs(5, SIZE_MAX);
   if (call.input_count() % 3 != 2)
     call.translator().corrupt(describe(call.node()) + ": has " +
                               std::to_string(call.input_count()) +
@@ -179,7 +172,6 @@ void qlinear_concat(Call& call) {
   give_bytes(call, y, 0);
 }
 void qgemm(Call& call) {
-  call.expect_inputs(6, 9);
   const double alpha = call.number("alpha", 1);
   const bool transposed = call.integer("transB", 0) != 0;
   const ValueId a = operand(call, "a", 0), b = operand(call, "b", 3, transposed ? 0 : 1);
@@ -201,12 +193,10 @@ void qgemm(Call& call) {
 }
 
 void matmul_integer_to_float(Call& call) {
-  call.expect_inputs(4, 7);
   emit_scaled_sums(call, {call.input(0), call.input(1), call.input(4), call.input(5)},
                    call.input(2), call.input(3), call.input(6), call.output(0));
 }
 void dynamic_quantize_matmul(Call& call) {
-  call.expect_inputs(3, 5);
   const ValueId bytes = call.temporary("bytes"), scale = call.temporary("scale"),
                 zero = call.temporary("zero");
   call.emit(op::DynamicQuantizeLinear, {call.input(0)}, {bytes, scale, zero});
@@ -228,30 +218,30 @@ void emit_scaled_sums(Call& call, const std::vector<ValueId>& integers, ValueId 
 }
 
 void add_quantized(TranslateTable& table) {
-  table["QLinearConv"] = qlinear_conv;
-  table["QLinearMatMul"] = qlinear_matmul;
-  table["ConvInteger"] = conv_integer;
+  table["QLinearConv"] = {8, 9, qlinear_conv};
+  table["QLinearMatMul"] = {8, 8, qlinear_matmul};
+  table["ConvInteger"] = {2, 4, conv_integer};
 }
 
 const TranslateTable& microsoft_table() {
   static const TranslateTable kTable = [] {
     TranslateTable table;
     add_quantize(table);
-    table["QLinearConv"] = qlinear_conv;
+    table["QLinearConv"] = {8, 9, qlinear_conv};
     table["QLinearAdd"] = qlinear_add;
     table["QLinearMul"] = qlinear_mul;
-    table["QLinearAveragePool"] = qlinear_average_pool;
+    table["QLinearAveragePool"] = {4, 5, qlinear_average_pool};
     table["QLinearGlobalAveragePool"] = qlinear_global_average_pool;
     table["QLinearReduceMean"] = qlinear_mean;
-    table["QLinearWhere"] = qlinear_where;
-    table["NhwcMaxPool"] = nhwc_max_pool;
+    table["QLinearWhere"] = {9, 9, qlinear_where};
+    table["NhwcMaxPool"] = {1, 1, nhwc_max_pool};
     table["QLinearSigmoid"] = qlinear_sigmoid;
     table["QLinearLeakyRelu"] = qlinear_leaky_relu;
     table["QLinearSoftmax"] = qlinear_softmax;
-    table["QLinearConcat"] = qlinear_concat;
-    table["QGemm"] = qgemm;
-    table["MatMulIntegerToFloat"] = matmul_integer_to_float;
-    table["DynamicQuantizeMatMul"] = dynamic_quantize_matmul;
+    table["QLinearConcat"] = {5, SIZE_MAX, qlinear_concat};
+    table["QGemm"] = {6, 9, qgemm};
+    table["MatMulIntegerToFloat"] = {4, 7, matmul_integer_to_float};
+    table["DynamicQuantizeMatMul"] = {3, 5, dynamic_quantize_matmul};
     add_contrib(table);
     add_declared_contrib(table);
     add_grid_sample(table);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/import_recurrent.cpp - LSTM, GRU, RNN with every attribute filled in.
-#include <algorithm>
 #include <cmath>
 
 #include "runtime/op/requantize.h"
@@ -128,7 +127,6 @@ bool check_weights(Call& call, size_t weights, size_t scales, size_t zeros) {
 
 /// Of com.microsoft: weights of 8 bits, whose rows are those of the input.
 void dynamic_quantize_lstm(Call& call) {
-  call.expect_inputs(3, 12);
   if (check_weights(call, 1, 8, 9) && check_weights(call, 2, 10, 11))
     recurrent_of(call, op::DynamicQuantizeLSTM, call.inputs());
 }
@@ -136,7 +134,7 @@ void dynamic_quantize_lstm(Call& call) {
 }  // namespace
 
 void add_quantized_recurrent(TranslateTable& table) {
-  table["DynamicQuantizeLSTM"] = dynamic_quantize_lstm;
+  table["DynamicQuantizeLSTM"] = {3, 12, dynamic_quantize_lstm};
 }
 void add_recurrent(TranslateTable& table) {
   table["LSTM"] = recurrent;

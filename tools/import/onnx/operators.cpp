@@ -96,7 +96,7 @@ const std::map<std::string_view, const char*> kLimits = {
 };
 
 /// Adds the attributes that are read of a node with `inputs` inputs, translated by itself.
-void probe(Translate translate, Text name, int64_t opset, size_t inputs,
+void probe(const Translation& translate, Text name, int64_t opset, size_t inputs,
            std::set<std::string>* attributes) {
   static const char* const kNames[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
   static_assert(std::size(kNames) == kProbedInputs);
@@ -122,7 +122,7 @@ void probe(Translate translate, Text name, int64_t opset, size_t inputs,
     if (row.op == name) attributes->emplace(row.attribute);
 }
 
-OperatorForm form_of(Text name, Translate translate) {
+OperatorForm form_of(Text name, const Translation& translate) {
   OperatorForm form;
   form.name = name;
   std::set<std::string> attributes;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/onnx/run_order.cpp - names to edges, and an order in which every node comes after
 // what it reads.
-#include <algorithm>
-
 #include "tools/import/onnx/translator.h"
 
 namespace ingot::onnx {

@@ -135,7 +135,7 @@ void Translator::translate_node(const Node& node, Scope& scope) {
         scope.names[name] = model.add_value(scope.prefix + std::string(name));
     }
   };
-  const auto translate = [&](Translate by, int64_t version) {
+  const auto translate = [&](const Translation& by, int64_t version) {
     Call call(*this, scope, node, version);
     by(call);
     if (!call.refused()) call.refuse_unknown_attributes();
