@@ -6,31 +6,14 @@
 namespace ingot::aten {
 namespace {
 
-Results hard_swish(Operands& o) { return o.result(o.b.emit(op::HardSwish, {o.read("self")})); }
-Results mish(Operands& o) { return o.result(o.b.emit(op::Mish, {o.read("self")})); }
 Results silu(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(op::Mul, {x, o.b.emit(op::Sigmoid, {x})}));
-}
-Results hard_sigmoid(Operands& o) {
-  return o.result(
-      o.b.emit(op::HardSigmoid, {o.read("self")}, {{attr::alpha, 1.0 / 6}, {attr::beta, 0.5}}));
-}
-Results relu6(Operands& o) {
-  return o.result(o.b.emit(op::Clip, {o.read("self")}, {{attr::min, 0.0}, {attr::max, 6.0}}));
-}
-Results hard_tanh(Operands& o) {
-  return o.result(o.b.emit(op::Clip, {o.read("self")},
-                           {{attr::min, o.number("min_val")}, {attr::max, o.number("max_val")}}));
 }
 Results gelu(Operands& o) {
   const std::string form = o.text("approximate");
   if (form != "none" && form != "tanh") o.refuse("approximate", "'" + form + "' is not known");
   return o.result(o.b.emit(op::Gelu, {o.read("self")}, {{attr::approximate, form}}));
-}
-Results leaky_relu(Operands& o) {
-  return o.result(
-      o.b.emit(op::LeakyRelu, {o.read("self")}, {{attr::alpha, o.number("negative_slope")}}));
 }
 Results elu(Operands& o) {
   if (o.number("input_scale") != 1) o.refuse("input_scale", "only 1 is supported");
@@ -39,13 +22,6 @@ Results elu(Operands& o) {
   if (scale == 1) return o.result(o.b.emit(op::Elu, {x}, {{attr::alpha, o.number("alpha")}}));
   return o.result(
       o.b.emit(op::Selu, {x}, {{attr::alpha, o.number("alpha")}, {attr::gamma, scale}}));
-}
-Results selu(Operands& o) {
-  return o.result(o.b.emit(op::Selu, {o.read("self")},
-                           {{attr::alpha, 1.6732632423543772}, {attr::gamma, 1.0507009873554805}}));
-}
-Results celu(Operands& o) {
-  return o.result(o.b.emit(op::Celu, {o.read("self")}, {{attr::alpha, o.number("alpha")}}));
 }
 /// Beyond its threshold PyTorch takes x itself, which is the same number from 20 on where nothing
 /// is multiplied.
@@ -60,7 +36,6 @@ Results softplus(Operands& o) {
   const ValueId above = o.b.emit(op::Greater, {scaled, o.b.scalar(dtype, threshold)});
   return o.result(o.b.emit(op::Where, {above, x, made}));
 }
-Results softsign(Operands& o) { return o.result(o.b.emit(op::Softsign, {o.read("self")})); }
 Results log_sigmoid(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(op::Neg, {o.b.emit(op::Softplus, {o.b.emit(op::Neg, {x})})}));
@@ -183,19 +158,25 @@ Results copy(Operands& o) {
 }  // namespace
 
 void add_activations(Table& table) {
-  table.add("hardswish", "Tensor self", hard_swish);
-  table.add("mish", "Tensor self", mish);
+  table.add("hardswish", "Tensor self", one_node(op::HardSwish));
+  table.add("mish", "Tensor self", one_node(op::Mish));
   table.add_all("silu swish", "Tensor self", silu);
-  table.add("hardsigmoid", "Tensor self", hard_sigmoid);
-  table.add("relu6", "Tensor self", relu6);
-  table.add("hardtanh", "Tensor self, Scalar min_val=-1, Scalar max_val=1", hard_tanh);
+  table.add("hardsigmoid", "Tensor self",
+            one_node(op::HardSigmoid, {{attr::alpha, 1.0 / 6}, {attr::beta, 0.5}}));
+  table.add("relu6", "Tensor self", one_node(op::Clip, {{attr::min, 0.0}, {attr::max, 6.0}}));
+  table.add("hardtanh", "Tensor self, Scalar min_val=-1, Scalar max_val=1",
+            one_node(op::Clip, {}, {{attr::min, "min_val"}, {attr::max, "max_val"}}));
   table.add("gelu", "Tensor self, *, str approximate='none'", gelu);
-  table.add("leaky_relu", "Tensor self, Scalar negative_slope=0.01", leaky_relu);
+  table.add("leaky_relu", "Tensor self, Scalar negative_slope=0.01",
+            one_node(op::LeakyRelu, {}, {{attr::alpha, "negative_slope"}}));
   table.add("elu", "Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1", elu);
-  table.add("selu", "Tensor self", selu);
-  table.add("celu", "Tensor self, Scalar alpha=1.0", celu);
+  table.add(
+      "selu", "Tensor self",
+      one_node(op::Selu, {{attr::alpha, 1.6732632423543772}, {attr::gamma, 1.0507009873554805}}));
+  table.add("celu", "Tensor self, Scalar alpha=1.0",
+            one_node(op::Celu, {}, {{attr::alpha, "alpha"}}));
   table.add("softplus", "Tensor self, Scalar beta=1, Scalar threshold=20", softplus);
-  table.add("softsign", "Tensor self", softsign);
+  table.add("softsign", "Tensor self", one_node(op::Softsign));
   table.add("log_sigmoid", "Tensor self", log_sigmoid);
   table.add("tanhshrink", "Tensor self", tanh_shrink);
   table.add_all("softshrink hardshrink", "Tensor self, Scalar lambd=0.5", shrink);

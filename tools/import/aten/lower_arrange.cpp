@@ -2,7 +2,6 @@
 // tools/import/aten/lower_arrange.cpp - diagonals, turned and joined tensors, and what counts or
 // sums with conditions: short forms that PyTorch has for a few of its other operators.
 #include <algorithm>
-#include <numeric>
 
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/arithmetic.h"

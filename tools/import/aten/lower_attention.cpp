@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/aten/lower_attention.cpp - scaled products of queries, keys and values.
-#include <cmath>
-
 #include "tools/import/aten/operands.h"
 
 namespace ingot::aten {

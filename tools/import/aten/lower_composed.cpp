@@ -129,7 +129,7 @@ Results distances_of_pairs(Operands& o) {
 
 /// hstack, vstack, dstack and column_stack: with so many dimensions at least, then joined along
 /// one.
-Results joined(Operands& o) {
+Results joined_tensors(Operands& o) {
   std::vector<ValueId> parts = o.read_all("tensors");
   if (parts.empty()) o.corrupt("joins nothing");
   DType dtype = DType::kInvalid;
@@ -261,7 +261,7 @@ void add_composed(Table& table) {
   table.add_all("cdist _cdist_forward", "Tensor x1, Tensor x2, float p=2, int? compute_mode=None",
                 distances);
   table.add_all("pdist _pdist_forward", "Tensor self, float p=2", distances_of_pairs);
-  table.add_all("hstack vstack dstack column_stack", "Tensor[] tensors", joined);
+  table.add_all("hstack vstack dstack column_stack", "Tensor[] tensors", joined_tensors);
   table.add("index_add", "Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1",
             by_index);
   table.add("index_copy", "Tensor self, int dim, Tensor index, Tensor source", by_index);

@@ -3,8 +3,6 @@
 // (namespace quantized_decomposed: PT2E), and as training imitates it (fake_quantize). Known steps
 // become QuantizeLinear and DequantizeLinear, between which passes find the integers; those that
 // each run computes are arithmetic in floating point.
-#include <cmath>
-
 #include "tools/graph/tensor_math.h"
 #include "tools/import/aten/promotion.h"
 #include "tools/import/aten/quantized_tensor.h"

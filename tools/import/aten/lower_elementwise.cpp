@@ -9,39 +9,6 @@
 namespace ingot::aten {
 namespace {
 
-const std::map<std::string, graph::Operator>& floating_unary() {
-  static const std::map<std::string, graph::Operator> kTable = {{"sigmoid", op::Sigmoid},
-                                                                {"tanh", op::Tanh},
-                                                                {"exp", op::Exp},
-                                                                {"log", op::Log},
-                                                                {"sqrt", op::Sqrt},
-                                                                {"sin", op::Sin},
-                                                                {"cos", op::Cos},
-                                                                {"tan", op::Tan},
-                                                                {"asin", op::Asin},
-                                                                {"acos", op::Acos},
-                                                                {"atan", op::Atan},
-                                                                {"sinh", op::Sinh},
-                                                                {"cosh", op::Cosh},
-                                                                {"asinh", op::Asinh},
-                                                                {"acosh", op::Acosh},
-                                                                {"atanh", op::Atanh},
-                                                                {"erf", op::Erf},
-                                                                {"reciprocal", op::Reciprocal},
-                                                                {"arcsin", op::Asin},
-                                                                {"arccos", op::Acos},
-                                                                {"arctan", op::Atan},
-                                                                {"arcsinh", op::Asinh},
-                                                                {"arccosh", op::Acosh},
-                                                                {"arctanh", op::Atanh},
-                                                                {"special_expit", op::Sigmoid},
-                                                                {"special_erf", op::Erf}};
-  return kTable;
-}
-Results floating(Operands& o) {
-  return o.result(o.b.emit(floating_unary().at(o.op()), {o.floating("self")}));
-}
-
 const std::map<std::string, graph::Operator>& plain_unary() {
   static const std::map<std::string, graph::Operator> kTable = {
       {"abs", op::Abs},     {"neg", op::Neg},   {"floor", op::Floor},  {"ceil", op::Ceil},
@@ -106,7 +73,6 @@ Results frac(Operands& o) {
   const ValueId x = o.read("self");
   return o.result(o.b.emit(op::Sub, {x, truncated(o.b, x)}));
 }
-Results is_nan(Operands& o) { return o.result(o.b.emit(op::IsNaN, {o.floating("self")})); }
 
 struct Pair {
   ValueId a, b;
@@ -266,7 +232,7 @@ Results bitwise_not(Operands& o) {
   return o.result(o.b.emit(o.b.dtype(x) == DType::kBool ? op::Not : op::BitwiseNot, {x}));
 }
 
-Results where(Operands& o) {
+Results chosen(Operands& o) {
   const Pair p = pair_of(o);
   return o.result(o.b.emit(op::Where, {truth_of(o.b, o.read("condition")), p.a, p.b}));
 }
@@ -334,7 +300,27 @@ Results nan_to_num(Operands& o) {
 }  // namespace
 
 void add_elementwise(Table& table) {
-  for (const auto& [name, op] : floating_unary()) table.add(name, "Tensor self", floating);
+  const std::pair<const char*, graph::Operator> kOfFloats[] = {
+      {"sigmoid special_expit", op::Sigmoid},
+      {"tanh", op::Tanh},
+      {"exp", op::Exp},
+      {"log", op::Log},
+      {"sqrt", op::Sqrt},
+      {"sin", op::Sin},
+      {"cos", op::Cos},
+      {"tan", op::Tan},
+      {"asin arcsin", op::Asin},
+      {"acos arccos", op::Acos},
+      {"atan arctan", op::Atan},
+      {"sinh", op::Sinh},
+      {"cosh", op::Cosh},
+      {"asinh arcsinh", op::Asinh},
+      {"acosh arccosh", op::Acosh},
+      {"atanh arctanh", op::Atanh},
+      {"erf special_erf", op::Erf},
+      {"reciprocal", op::Reciprocal}};
+  for (const auto& [names, op] : kOfFloats)
+    table.add_all(names, "Tensor self", one_node_of_floats(op));
   for (const auto& [name, op] : plain_unary()) table.add(name, "Tensor self", plain);
   table.add_all("sign sgn", "Tensor self", sign);
   table.add("rsqrt", "Tensor self", rsqrt);
@@ -344,7 +330,7 @@ void add_elementwise(Table& table) {
   table.add("expm1", "Tensor self", expm1);
   table.add_all("trunc fix", "Tensor self", trunc);
   table.add("frac", "Tensor self", frac);
-  table.add("isnan", "Tensor self", is_nan);
+  table.add("isnan", "Tensor self", one_node_of_floats(op::IsNaN));
   const char* const kScaled[] = {"Tensor self, Tensor other, *, Scalar alpha=1",
                                  "Tensor self, Scalar other, Scalar alpha=1",
                                  "Scalar self, Tensor other, *, Scalar alpha=1"};
@@ -385,10 +371,10 @@ void add_elementwise(Table& table) {
   table.add_all("logical_and logical_or logical_xor", "Tensor self, Tensor other", logical);
   table.add("logical_not", "Tensor self", logical_not);
   table.add("bitwise_not", "Tensor self", bitwise_not);
-  table.add("where.self", "Tensor condition, Tensor self, Tensor other", where);
-  table.add("where.ScalarOther", "Tensor condition, Tensor self, Scalar other", where);
-  table.add("where.ScalarSelf", "Tensor condition, Scalar self, Tensor other", where);
-  table.add("where.Scalar", "Tensor condition, Scalar self, Scalar other", where);
+  table.add("where.self", "Tensor condition, Tensor self, Tensor other", chosen);
+  table.add("where.ScalarOther", "Tensor condition, Tensor self, Scalar other", chosen);
+  table.add("where.ScalarSelf", "Tensor condition, Scalar self, Tensor other", chosen);
+  table.add("where.Scalar", "Tensor condition, Scalar self, Scalar other", chosen);
   table.add("masked_fill.Scalar", "Tensor self, Tensor mask, Scalar value", masked_fill);
   table.add("masked_fill.Tensor", "Tensor self, Tensor mask, Tensor value", masked_fill);
   table.add("clamp", "Tensor self, Scalar? min=None, Scalar? max=None", clamp);

@@ -2,7 +2,6 @@
 // tools/import/aten/lower_index.cpp - elements by index: reading and writing, and what asks a
 // tensor for its shape or number.
 #include <algorithm>
-#include <numeric>
 
 #include "tools/import/aten/masked_indices.h"
 #include "tools/import/aten/operands.h"

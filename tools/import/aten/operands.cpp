@@ -197,4 +197,16 @@ void Operands::refuse(const std::string& argument, const std::string& why,
 }
 void Operands::corrupt(const std::string& what) const { graph::fail_corrupt(qualified(), what); }
 
+Lower one_node(graph::Operator op, Attributes fixed,
+               std::vector<std::pair<graph::AttributeName, const char*>> numbers) {
+  return [=](Operands& o) {
+    Attributes attributes = fixed;
+    for (const auto& [attribute, argument] : numbers) attributes[attribute] = o.number(argument);
+    return o.result(o.b.emit(op, {o.read("self")}, std::move(attributes)));
+  };
+}
+Lower one_node_of_floats(graph::Operator op) {
+  return [=](Operands& o) { return o.result(o.b.emit(op, {o.floating("self")})); };
+}
+
 }  // namespace ingot::aten

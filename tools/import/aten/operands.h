@@ -61,6 +61,13 @@ class Operands {
   mutable std::vector<bool> read_;
 };
 
+/// For a row of an operator that is one node of `self`: attributes that PyTorch does not state, and
+/// those that arguments of these names give.
+Lower one_node(graph::Operator op, Attributes fixed = {},
+               std::vector<std::pair<graph::AttributeName, const char*>> numbers = {});
+/// The same where integers become float32.
+Lower one_node_of_floats(graph::Operator op);
+
 /// kInvalid for types that no tensor of ours has.
 DType dtype_of_c10(int64_t scalar_type);
 /// "torch.complex64"; of a number that PyTorch gave later, "element type 99".

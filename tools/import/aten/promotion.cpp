@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/import/aten/promotion.h"
 
-#include <algorithm>
-
 namespace ingot::aten {
 namespace {
 

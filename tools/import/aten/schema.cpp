@@ -92,7 +92,7 @@ std::string Schema::text() const {
   return name + (overload.empty() ? "" : "." + overload) + "(" + declared + ")";
 }
 
-void Table::add(const std::string& name, const std::string& arguments, Lower lower) {
+void Table::add(const std::string& name, const std::string& arguments, const Lower& lower) {
   Schema schema;
   const size_t dot = name.find('.');
   schema.name = name.substr(0, dot);
@@ -110,7 +110,7 @@ void Table::add(const std::string& name, const std::string& arguments, Lower low
   }
   schemas_[schema.name].push_back(std::move(schema));
 }
-void Table::add_all(const std::string& names, const std::string& arguments, Lower lower) {
+void Table::add_all(const std::string& names, const std::string& arguments, const Lower& lower) {
   std::istringstream stream(names);
   for (std::string name; stream >> name;) add(name, arguments, lower);
 }

@@ -3,6 +3,7 @@
 // its arguments in PyTorch's order, and the function that lowers it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@ namespace ingot::aten {
 
 class Operands;
 using Results = std::vector<Value>;
-using Lower = Results (*)(Operands&);
+using Lower = std::function<Results(Operands&)>;
 
 struct Parameter {
   enum class Type : uint8_t {
@@ -40,7 +41,7 @@ struct Schema {
   std::string name, overload;  // "conv2d", "padding"; "" is the default overload
   std::vector<Parameter> parameters;
   size_t positional = SIZE_MAX;  // so many may be passed by position; the others stand behind "*"
-  Lower lower = nullptr;
+  Lower lower;
   std::string text() const;  // "conv2d.padding(Tensor input, ...)"
   std::string declared;      // the arguments as they were written
 };
@@ -49,9 +50,9 @@ class Table {
  public:
   /// "conv2d" or "conv2d.padding" of PyTorch, "torchvision::roi_align" of others; arguments as
   /// "Tensor input, Tensor? bias=None, int[] stride=1, *, int? dtype=None".
-  void add(const std::string& name, const std::string& arguments, Lower lower);
+  void add(const std::string& name, const std::string& arguments, const Lower& lower);
   /// Same arguments for several operators, separated by blanks.
-  void add_all(const std::string& names, const std::string& arguments, Lower lower);
+  void add_all(const std::string& names, const std::string& arguments, const Lower& lower);
   /// Null when there is none of that name.
   const std::vector<Schema>* find(const std::string& name) const;
   const std::map<std::string, std::vector<Schema>>& all() const { return schemas_; }
