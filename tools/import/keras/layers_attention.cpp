@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_attention.cpp - attention in all its forms, products over named
 // dimensions (EinsumDense) and over chosen ones (Dot).
-#include <algorithm>
-#include <cmath>
-
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"
 

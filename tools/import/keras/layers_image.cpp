@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/layers_image.cpp - images made larger or smaller, and augmentation, which does
 // nothing in inference; integers and numbers as categories.
-#include <cmath>
-
 #include "tools/import/aten/arithmetic.h"
 #include "tools/import/keras/layer_call.h"
 

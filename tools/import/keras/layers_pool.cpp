@@ -6,7 +6,8 @@
 namespace ingot::keras {
 namespace {
 
-void pool(LayerCall& call, graph::Operator op, size_t spatial) {
+template <graph::Operator op, size_t spatial>
+void pool(LayerCall& call) {
   call.expect_rank(int64_t(spatial) + 2);
   const std::vector<int64_t> size = call.integers("pool_size", spatial, 2);
   const std::vector<int64_t> strides =
@@ -26,25 +27,14 @@ void pool(LayerCall& call, graph::Operator op, size_t spatial) {
       call.b.emit(op, {call.to_channels_first(call.input(), last)}, std::move(attributes));
   call.give(call.from_channels_first(x, last));
 }
-template <size_t spatial>
-void max_pool(LayerCall& call) {
-  pool(call, op::MaxPool, spatial);
-}
-template <size_t spatial>
-void average_pool(LayerCall& call) {
-  pool(call, op::AveragePool, spatial);
-}
 
-void global(LayerCall& call, graph::Operator op, size_t spatial) {
+template <graph::Operator op, size_t spatial>
+void global(LayerCall& call) {
   call.expect_rank(int64_t(spatial) + 2);
   const int64_t first = call.channels_last() ? 1 : 2;
   std::vector<int64_t> axes;
   for (size_t i = 0; i < spatial; i++) axes.push_back(first + int64_t(i));
   call.give(call.b.reduce(op, call.input(), axes, call.truth("keepdims", false)));
-}
-template <size_t spatial>
-void global_max(LayerCall& call) {
-  global(call, op::ReduceMax, spatial);
 }
 /// The mean of the steps that the mask holds.
 void global_average_of_held(LayerCall& call) {
@@ -64,11 +54,12 @@ void global_average_of_held(LayerCall& call) {
 template <size_t spatial>
 void global_average(LayerCall& call) {
   if (call.is_masked()) return global_average_of_held(call);
-  global(call, op::ReduceMean, spatial);
+  global<op::ReduceMean, spatial>(call);
 }
 
 /// Windows as PyTorch has them: from floor(i n / out) to ceil((i + 1) n / out).
-void adaptive(LayerCall& call, graph::Operator op, size_t spatial) {
+template <graph::Operator op, size_t spatial>
+void adaptive(LayerCall& call) {
   call.expect_rank(int64_t(spatial) + 2);
   const std::vector<int64_t> size = call.integers("output_size", spatial, 1);
   const int64_t first = call.channels_last() ? 1 : 2;
@@ -86,36 +77,24 @@ void adaptive(LayerCall& call, graph::Operator op, size_t spatial) {
   }
   call.give(x);
 }
+
 template <size_t spatial>
-void adaptive_max(LayerCall& call) {
-  adaptive(call, op::ReduceMax, spatial);
-}
-template <size_t spatial>
-void adaptive_average(LayerCall& call) {
-  adaptive(call, op::ReduceMean, spatial);
+void add_pools_over(TranslateTable& table) {
+  const std::string over = std::to_string(spatial) + "D";
+  table["MaxPooling" + over] = table["MaxPool" + over] = pool<op::MaxPool, spatial>;
+  table["AveragePooling" + over] = table["AvgPool" + over] = pool<op::AveragePool, spatial>;
+  table["AdaptiveMaxPooling" + over] = adaptive<op::ReduceMax, spatial>;
+  table["AdaptiveAveragePooling" + over] = adaptive<op::ReduceMean, spatial>;
+  table["GlobalMaxPooling" + over] = table["GlobalMaxPool" + over] = global<op::ReduceMax, spatial>;
+  table["GlobalAveragePooling" + over] = table["GlobalAvgPool" + over] = global_average<spatial>;
 }
 
 }  // namespace
 
 void add_pools(TranslateTable& table) {
-  table["MaxPooling1D"] = table["MaxPool1D"] = max_pool<1>;
-  table["MaxPooling2D"] = table["MaxPool2D"] = max_pool<2>;
-  table["MaxPooling3D"] = table["MaxPool3D"] = max_pool<3>;
-  table["AveragePooling1D"] = table["AvgPool1D"] = average_pool<1>;
-  table["AveragePooling2D"] = table["AvgPool2D"] = average_pool<2>;
-  table["AveragePooling3D"] = table["AvgPool3D"] = average_pool<3>;
-  table["AdaptiveMaxPooling1D"] = adaptive_max<1>;
-  table["AdaptiveMaxPooling2D"] = adaptive_max<2>;
-  table["AdaptiveMaxPooling3D"] = adaptive_max<3>;
-  table["AdaptiveAveragePooling1D"] = adaptive_average<1>;
-  table["AdaptiveAveragePooling2D"] = adaptive_average<2>;
-  table["AdaptiveAveragePooling3D"] = adaptive_average<3>;
-  table["GlobalMaxPooling1D"] = table["GlobalMaxPool1D"] = global_max<1>;
-  table["GlobalMaxPooling2D"] = table["GlobalMaxPool2D"] = global_max<2>;
-  table["GlobalMaxPooling3D"] = table["GlobalMaxPool3D"] = global_max<3>;
-  table["GlobalAveragePooling1D"] = table["GlobalAvgPool1D"] = global_average<1>;
-  table["GlobalAveragePooling2D"] = table["GlobalAvgPool2D"] = global_average<2>;
-  table["GlobalAveragePooling3D"] = table["GlobalAvgPool3D"] = global_average<3>;
+  add_pools_over<1>(table);
+  add_pools_over<2>(table);
+  add_pools_over<3>(table);
 }
 
 }  // namespace ingot::keras

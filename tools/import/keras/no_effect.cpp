@@ -2,7 +2,6 @@
 #include "tools/import/keras/no_effect.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace ingot::keras {
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/keras/operations.cpp - keras.ops among the layers of a Functional model: arithmetic
 // that a program wrote between its layers, and how Keras 3 spells out masks.
-#include <cmath>
 #include <map>
 
 #include "tools/import/keras/layer_call.h"
 
 namespace ingot::keras {
 namespace {
-
-using graph::Dim;
-using graph::Dims;
 
 [[noreturn]] void refuse_operands(LayerCall& call) {
   call.refuse("", "with " + std::to_string(call.inputs().size()) + " tensors and " +
