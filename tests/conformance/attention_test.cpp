@@ -23,7 +23,7 @@ void run(AttentionCase c, int q_rank, int k_rank, int y_rank, DType kept,
   AttentionAttributes t;
   t.heads = uint32_t(c.heads), t.kv_heads = uint32_t(c.kv_heads);
   t.scale = 0.7f / std::sqrt(float(c.dim + 1)), t.causal = c.causal, t.softcap = c.softcap;
-  Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+  Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}};
   test.inputs = {heads_tensor(q_rank, c.batch, c.heads, c.queries, c.dim, c.padding).random(1),
                  kept_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.dim, 2 * c.padding, kept, 2),
                  kept_tensor(k_rank, c.batch, c.kv_heads, c.keys, c.value_dim, c.padding, kept, 3)};
@@ -125,16 +125,14 @@ TEST_CASE(
             &t,
             {q, k, v, mask},
             {Tensor(DType::kF32, {1, 3, 8})},
-            {1e-5, 4e-6},
-            {}});
+            {1e-5, 4e-6}});
   t.scale = 1e6f;
   run_case({"large scores",
             OpCode::kAttention,
             &t,
             {q, v, v},
             {Tensor(DType::kF32, {1, 3, 8})},
-            {1e-5, 4e-6},
-            {}});
+            {1e-5, 4e-6}});
   v.set(9, NAN), v.set(20, INFINITY), v.set(33, -INFINITY);
   t.scale = 1;
   run_case({"not finite",
@@ -142,8 +140,7 @@ TEST_CASE(
             &t,
             {q, v, v},
             {Tensor(DType::kF32, {1, 3, 8})},
-            {1e-5, 4e-6},
-            {}});
+            {1e-5, 4e-6}});
 }
 
 TEST_CASE("attention: a count outside the keys is named") {
@@ -152,7 +149,7 @@ TEST_CASE("attention: a count outside the keys is named") {
   for (const double count : {-1.0, 4.0}) {
     Tensor counts(DType::kI64, {});
     run_failing_case(
-        {"count", OpCode::kAttention, &t, {x, x, x, Tensor(), counts.values({count})}, {x}, {}, {}},
+        {"count", OpCode::kAttention, &t, {x, x, x, Tensor(), counts.values({count})}, {x}},
         Code::kBadIndexValue);
   }
 }
@@ -184,7 +181,7 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
       const AttentionCase shape = {
           c.name, b, 4, 2, c.queries, c.keys, 8, 24, c.causal, {b, 1, 1, c.keys}, c.mask};
       t.causal = c.causal;
-      Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+      Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}};
       test.inputs = {heads_tensor(rank, b, 4, c.queries, 8, 0).random(1),
                      heads_tensor(3, 3, 2, c.keys, 8, 5).random(2),
                      heads_tensor(3, 3, 2, c.keys, 24, 0).random(3),
@@ -202,9 +199,7 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
                       &t,
                       {q, k, k, Tensor(), Tensor(DType::kI64, {}).values({5}),
                        Tensor(DType::kI64, {2}).values({0, batch})},
-                      {q},
-                      {},
-                      {}},
+                      {q}},
                      Code::kBadIndexValue);
   }
 }
@@ -234,7 +229,7 @@ TEST_CASE("attention: sinks take their part of a row, over blocks, tiles and key
         if (!is_left_out()) run(c, 3, 3, 3, kept, {values + first, values + 8});
   AttentionAttributes t;
   t.heads = 4, t.kv_heads = 2, t.scale = 0.3f;
-  Case chosen{"key batches", OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}, {}};
+  Case chosen{"key batches", OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}};
   chosen.inputs = {heads_tensor(3, 6, 4, 1, 8, 0).random(1),
                    heads_tensor(3, 3, 2, 300, 8, 5).random(2),
                    heads_tensor(3, 3, 2, 300, 24, 0).random(3),
@@ -471,7 +466,7 @@ TEST_CASE("attention: the contract refuses") {
   for (const Wrong& w : wrongs) {
     AttentionAttributes t;
     t.heads = t.kv_heads = 2;
-    Case c{w.rule, OpCode::kAttention, &t, {}, {make({2, 5, 16})}, {}, {}};
+    Case c{w.rule, OpCode::kAttention, &t, {}, {make({2, 5, 16})}};
     c.inputs = {make({2, 5, 16}), make({2, 9, 16}), make({2, 2, 9, 8}), make({5, 9}),
                 Tensor(DType::kI32, {2})};
     w.spoil(t, c);

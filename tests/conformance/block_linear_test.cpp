@@ -124,7 +124,7 @@ TEST_CASE("block_linear: types, rows, tails, epilogues") {
       Dims x = p.rows, y = p.rows;
       x.push_back(p.units * f.unit), y.push_back(p.outputs);
       const std::string name = std::string(p.name) + ", type " + std::to_string(int(type));
-      Case c{name, OpCode::kBlockLinear, &t, {}, {}, {2e-5, 2e-5}, {}};
+      Case c{name, OpCode::kBlockLinear, &t, {}, {}, {2e-5, 2e-5}};
       c.inputs = {quantized(type, Tensor(DType::kF32, x).random(++seed)),
                   packed_weights(type, p.outputs, x.back(), seed),
                   p.bias ? Tensor(DType::kF32, {p.outputs}).random(seed) : Tensor(),
@@ -139,13 +139,8 @@ TEST_CASE("block_linear: rows beyond a slice and a chunk") {
     if (is_left_out()) continue;
     const BlockLinearAttributes t = {type};
     const int64_t k = block_weights::kSliceK + 512, rows = block_weights::kChunkRows + 9;
-    Case c{"long, type " + std::to_string(int(type)),
-           OpCode::kBlockLinear,
-           &t,
-           {},
-           {},
-           {5e-5, 2e-4},
-           {}};
+    Case c{
+        "long, type " + std::to_string(int(type)), OpCode::kBlockLinear, &t, {}, {}, {5e-5, 2e-4}};
     c.inputs = {quantized(type, Tensor(DType::kF32, {rows, k}).random(5)),
                 packed_weights(type, 34, k, 6)};
     c.outputs = {Tensor(DType::kF32, {rows, 34})};
@@ -214,8 +209,7 @@ TEST_CASE("block_quantize: numbers, zeros, tiny ones, and those that are none") 
              &t,
              {x},
              {Tensor(DType::kU8, {rows, block_weights::quantized_row_bytes(f, units * f.unit)})},
-             {0, 0},
-             {}};
+             {0, 0}};
       run_case(c);
     }
   }
@@ -229,13 +223,9 @@ TEST_CASE("block_gather: rows of weights, and indices beyond them") {
     const Tensor w = packed_weights(type, outputs, k, 21);
     for (const DType dtype : {DType::kI32, DType::kI64}) {
       Tensor indices = Tensor(dtype, {2, 3}).values({0, 44, -1, 31, 32, -45});
-      Case c{"gather",
-             OpCode::kBlockGather,
-             &t,
-             {w, indices},
-             {Tensor(DType::kF32, {2, 3, k}, 5)},
-             {1e-6, 1e-7},
-             {}};
+      Case c{
+          "gather",    OpCode::kBlockGather, &t, {w, indices}, {Tensor(DType::kF32, {2, 3, k}, 5)},
+          {1e-6, 1e-7}};
       run_case(c);
       for (const double bad : {45.0, -46.0}) {
         c.inputs[1] = Tensor(dtype, {2, 3}).values({0, 1, bad, 3, 4, 5});
@@ -301,8 +291,7 @@ TEST_CASE("grouped_linear: groups of f32 and of every type of block") {
               blocks ? packed_weights(t.type, all, k, seed) : f32_panels(all, k, seed),
               Tensor(dtype, {experts}).values(g.ends)},
              {Tensor(DType::kF32, {g.rows, g.outputs}, g.padding)},
-             {5e-5, 2e-4},
-             {}};
+             {5e-5, 2e-4}};
       run_case(c);
     }
 }
@@ -347,9 +336,7 @@ TEST_CASE("grouped_linear: ends that fall or lie outside read nothing") {
              &t,
              {Tensor(DType::kF32, {5, 20}).random(1), f32_panels(3 * 32, 20, 2),
               Tensor(dtype, {3}).values(ends)},
-             {Tensor(DType::kF32, {5, 18})},
-             {},
-             {}};
+             {Tensor(DType::kF32, {5, 18})}};
       run_failing_case(c, Code::kBadIndexValue);
       c.inputs[0] = quantized(t.type, Tensor(DType::kF32, {5, 64}).random(1));
       c.inputs[1] = packed_weights(t.type, 3 * 32, 64, 2);
@@ -379,7 +366,7 @@ TEST_CASE("block_linear: the contracts refuse") {
     return Tensor(DType::kU8, std::move(dims), 0, Packing::kBlocks32);
   };
   const auto rule = [&](std::vector<Tensor> inputs, const Tensor& y) {
-    return refusal({"refused", OpCode::kBlockLinear, &t, std::move(inputs), {y}, {}, {}});
+    return refusal({"refused", OpCode::kBlockLinear, &t, std::move(inputs), {y}});
   };
   // k = 64: 80 bytes of a row
   CHECK(rule({u8({2, 79}), blocks({5, 36})}, f32({2, 5})) == "a row of x is what the weights take");
@@ -401,7 +388,7 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(rule({f32({2, 64}), blocks({5, 127})}, f32({2, 5})) == "a row of weights has whole blocks");
   BlockQuantizeAttributes q = {BlockType::kQ4_K};
   const auto quantize_rule = [&](const Tensor& x, const Tensor& y) {
-    return refusal({"refused", OpCode::kBlockQuantize, &q, {x}, {y}, {}, {}});
+    return refusal({"refused", OpCode::kBlockQuantize, &q, {x}, {y}});
   };
   CHECK(quantize_rule(f32({2, 255}), u8({2, 300})) == "a row of x has whole blocks");
   CHECK(quantize_rule(f32({2, 256}), u8({2, 291})) == "y has the rows of x");
@@ -410,7 +397,7 @@ TEST_CASE("block_linear: the contracts refuse") {
   CHECK(quantize_rule(f32({2, 32}), u8({2, 40})) == "f16 and bf16 take what is not quantized");
   BlockGatherAttributes g = {BlockType::kQ8_0};
   const auto gather_rule = [&](const Tensor& w, const Tensor& i, const Tensor& y) {
-    return refusal({"refused", OpCode::kBlockGather, &g, {w, i}, {y}, {}, {}});
+    return refusal({"refused", OpCode::kBlockGather, &g, {w, i}, {y}});
   };
   const Tensor i = Tensor(DType::kI32, {3});
   CHECK(gather_rule(blocks({5, 34}), i, f32({3, 33})) == "y is [indices.., K]");
@@ -431,7 +418,7 @@ TEST_CASE("grouped_linear: the contract refuses") {
   };
   const Tensor ends(DType::kI32, {3});
   const auto rule = [&](const Tensor& x, const Tensor& w, const Tensor& e, const Tensor& y) {
-    return refusal({"refused", OpCode::kGroupedLinear, &t, {x, w, e}, {y}, {}, {}});
+    return refusal({"refused", OpCode::kGroupedLinear, &t, {x, w, e}, {y}});
   };
   CHECK(rule(f32({5, 8}), f32({48, 8}), ends, f32({5, 9})) == "weights are panels of all experts");
   CHECK(rule(f32({5, 8}), panels({48, 8, 1}), ends, f32({5, 9})) ==

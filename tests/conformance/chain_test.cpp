@@ -19,8 +19,10 @@ struct StageCase {
 };
 struct ChainCase {
   const char* name;
-  int64_t n, h, w, cin;
-  bool nchw;
+  struct {
+    int64_t n, h, w, channels;
+    bool nchw = false;
+  } x;
   Residual residual;
   std::vector<StageCase> stages;
   int64_t x_padding = 0, y_padding = 0;
@@ -29,107 +31,63 @@ struct ChainCase {
 const std::vector<ChainCase>& chain_cases() {
   static const std::vector<ChainCase> cases = {
       {"expand, depthwise, project",
-       1,
-       9,
-       11,
-       5,
-       false,
+       {1, 9, 11, 5},
        Residual::kAfter,
        {{20, 1, 1, 0, kRelu6Spec}, {20, 3, 1, 1, kRelu6Spec, true}, {7, 1, 1, 0}},
        1,
        2},
       {"stem, depthwise, project",
-       1,
-       17,
-       19,
-       3,
-       true,
+       {1, 17, 19, 3, true},
        Residual::kNone,
        {{8, 3, 2, 1, kReluSpec},
         {8, 3, 1, 1, kReluAffineSpec, true},
         {24, 1, 1, 0, kHardSwishAffineSpec}}},
       {"stride 2 at the end",
-       2,
-       13,
-       10,
-       6,
-       false,
+       {2, 13, 10, 6},
        Residual::kNone,
        {{18, 1, 1, 0, kReluSpec}, {18, 5, 2, 2, kSiluSpec, true}}},
       {"windows in a row",
-       1,
-       12,
-       9,
-       4,
-       false,
+       {1, 12, 9, 4},
        Residual::kFirst,
        {{9, 3, 1, 1, kLeakySpec}, {16, 3, 1, 1, kReluSpec}, {3, 3, 1, 1, kReluSpec}}},
       {"windows without pads",
-       1,
-       14,
-       12,
-       4,
-       false,
+       {1, 14, 12, 4},
        Residual::kNone,
        {{17, 3, 1, 0, kReluSpec}, {5, 3, 2, 0}, {4, 2, 1, 0, {}, false, false}}},
       {"depthwise first",
-       1,
-       8,
-       8,
-       19,
-       false,
+       {1, 8, 8, 19},
        Residual::kNone,
        {{19, 3, 1, 1, kReluSpec, true}, {33, 1, 1, 0, kReluSpec}, {33, 3, 1, 1, {}, true}}},
-      {"one stage", 1, 6, 6, 4, false, Residual::kAfter, {{10, 3, 1, 1, kReluSpec}}},
+      {"one stage", {1, 6, 6, 4}, Residual::kAfter, {{10, 3, 1, 1, kReluSpec}}},
       {"stride beyond the window",
-       1,
-       15,
-       7,
-       4,
-       false,
+       {1, 15, 7, 4},
        Residual::kNone,
        {{8, 1, 1, 0, kReluSpec}, {8, 1, 3, 0}, {8, 3, 1, 1, {}, true}}},
       {"depthwise into pointwise, in one launch of a GPU",
-       1,
-       23,
-       24,
-       4,
-       false,
+       {1, 23, 24, 4},
        Residual::kAfter,
        {{24, 1, 1, 0, kRelu6Spec}, {24, 3, 1, 1, kRelu6Spec, true}, {13, 1, 1, 0, kSiluSpec}},
        0,
        3},
       {"the same from x, with stride, more channels than a k-tile, and windows behind it",
-       2,
-       41,
-       31,
-       36,
-       false,
+       {2, 41, 31, 36},
        Residual::kNone,
        {{36, 3, 2, 1, kSiluSpec, true, false}, {32, 1, 1, 0, kReluSpec}, {8, 3, 1, 1}},
        4,
        0},
       {"the same as the whole chain, in place of its residual",
-       1,
-       20,
-       20,
-       16,
-       false,
+       {1, 20, 20, 16},
        Residual::kFirst,
        {{16, 3, 1, 1, kReluSpec, true}, {16, 1, 1, 0, kReluSpec}}},
       {"pixels of a ring a multiple of 4 KiB apart",
-       1,
-       5,
-       6,
-       4,
-       false,
+       {1, 5, 6, 4},
        Residual::kNone,
        {{1024, 1, 1, 0, kReluSpec},
         {1024, 3, 1, 1, {}, true},
         {9, 1, 1, 0},
         {512, 1, 1, 0},
         {5, 1, 2, 0}}},
-      {"empty batch", 0, 6, 6, 4, false, Residual::kNone, {{10, 3, 1, 1}, {3, 1, 1, 0}}},
+      {"empty batch", {0, 6, 6, 4}, Residual::kNone, {{10, 3, 1, 1}, {3, 1, 1, 0}}},
   };
   return cases;
 }
@@ -142,13 +100,13 @@ void run(const ChainCase& c, uint32_t band_rows) {
             &t,
             {},
             {},
-            {5e-6, 1e-5},
-            {}};
-  const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
-                                           : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
+            {5e-6, 1e-5}};
+  const std::vector<int64_t> dims = c.x.nchw
+                                        ? std::vector<int64_t>{c.x.n, c.x.channels, c.x.h, c.x.w}
+                                        : std::vector<int64_t>{c.x.n, c.x.h, c.x.w, c.x.channels};
   test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1)};
   test.oracle_inputs = test.inputs;
-  int64_t h = c.h, w = c.w, channels = c.cin;
+  int64_t h = c.x.h, w = c.x.w, channels = c.x.channels;
   for (size_t i = 0; i < c.stages.size(); i++) {
     const StageCase& s = c.stages[i];
     Conv2dAttributes& a = t.stages[i];
@@ -157,7 +115,7 @@ void run(const ChainCase& c, uint32_t band_rows) {
     a.method = s.depthwise ? ConvMethod::kDepthwise : ConvMethod::kDirect,
     a.groups = s.depthwise ? uint32_t(channels) : 1;
     a.activation = s.act,
-    a.input_layout = i == 0 && c.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
+    a.input_layout = i == 0 && c.x.nchw ? ChannelLayout::kNchw : ChannelLayout::kNhwc;
     a.residual_first = i + 1 == c.stages.size() && c.residual == Residual::kFirst;
     const int64_t slice = s.depthwise ? 1 : channels;
     const Weights weights =
@@ -171,10 +129,10 @@ void run(const ChainCase& c, uint32_t band_rows) {
     w = conv_extent<int64_t>(w, 2 * s.pad, s.k, s.stride, 1), channels = s.cout;
   }
   if (c.residual != Residual::kNone) {
-    test.inputs.push_back(Tensor(DType::kF32, {c.n, h, w, channels}, c.y_padding).random(2));
+    test.inputs.push_back(Tensor(DType::kF32, {c.x.n, h, w, channels}, c.y_padding).random(2));
     test.oracle_inputs.push_back(test.inputs.back());
   }
-  test.outputs = {Tensor(DType::kF32, {c.n, h, w, channels}, c.y_padding)};
+  test.outputs = {Tensor(DType::kF32, {c.x.n, h, w, channels}, c.y_padding)};
   run_case(test);
 }
 
@@ -238,7 +196,7 @@ TEST_CASE("chain: the contract refuses") {
     t.stages[1].method = kDw, t.stages[1].groups = 8,
     t.stages[1].kernel_h = t.stages[1].kernel_w = 3;
     t.stages[1].pad_top = t.stages[1].pad_bottom = t.stages[1].pad_left = t.stages[1].pad_right = 1;
-    Case c{w.rule, OpCode::kChain, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kChain, &t};
     const auto shape = [](std::vector<int64_t> dims, Packing p = Packing::kDense) {
       return Tensor(DType::kF32, dims, 0, p);
     };

@@ -39,7 +39,7 @@ inline std::string run_conv2d(const Conv2dCase& c, bool dense_oracle, Tolerance 
   const Weights w =
       random_weights(packing_of(c.method), {c.cout, c.kh, c.kw, slice}, 5, c.kh * c.kw * slice);
   const Weights b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
-  Case test{c.name, OpCode::kConv2d, &t, {}, {}, tolerance, {}};
+  Case test{c.name, OpCode::kConv2d, &t, {}, {}, tolerance};
   const std::vector<int64_t> dims = c.nchw ? std::vector<int64_t>{c.n, c.cin, c.h, c.w}
                                            : std::vector<int64_t>{c.n, c.h, c.w, c.cin};
   test.inputs = {Tensor(DType::kF32, dims, c.x_padding).random(1), w.packed,

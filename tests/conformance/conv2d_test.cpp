@@ -116,7 +116,7 @@ TEST_CASE("conv2d: signed zeros and infinities") {
         std::copy(packed.begin(), packed.end(), w.view().as<float>());
         Tensor bias(DType::kF32, {cout}, 0, Packing::kVector16);
         for (int64_t j = 0; j < 32; j++) bias.view().as<float>()[j] = -0.0f;
-        Case test{"signed zeros", OpCode::kConv2d, &t, {}, {}, {1e-5, 1e-5}, {}};
+        Case test{"signed zeros", OpCode::kConv2d, &t, {}, {}, {1e-5, 1e-5}};
         test.inputs = {Tensor(DType::kF32, {1, 7, 6, cin}).values(inputs[i % 2]), w, bias};
         test.outputs = {Tensor(DType::kF32, {1, 7, 6, cout})};
         run_case(test);
@@ -212,7 +212,7 @@ TEST_CASE("conv2d: the contract refuses") {
   for (const Wrong& w : wrongs) {
     Conv2dAttributes t;
     t.kernel_h = t.kernel_w = 3;
-    Case c{w.rule, OpCode::kConv2d, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kConv2d, &t};
     c.inputs = {shape({1, 8, 8, 16}), shape({20, 3, 3, 16}, Packing::kPanels16),
                 shape({20}, Packing::kVector16), shape({1, 6, 6, 20})};
     c.outputs = {shape({1, 6, 6, 20})};

@@ -59,8 +59,8 @@ TEST_CASE("conv_transpose2d: strides, pads, groups and tails") {
     const Weights w = random_weights(c.groups == 1 ? Packing::kPanels16 : Packing::kDense,
                                      {c.cout, c.kh, c.kw, slice}, 5, slice * 4);
     const Weights b = random_weights(Packing::kVector16, {c.cout}, 6, 1);
-    Case test{
-        c.name, OpCode::kConvTranspose2d, &t, {}, {shape({c.n, oh, ow, c.cout})}, {5e-6, 1e-5}, {}};
+    Case test{c.name, OpCode::kConvTranspose2d,       &t,
+              {},     {shape({c.n, oh, ow, c.cout})}, {5e-6, 1e-5}};
     test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.cout}, c.padding)};
     test.inputs = {Tensor(DType::kF32, {c.n, c.h, c.w, c.cin}, c.padding).random(1), w.packed,
                    c.bias ? b.packed : Tensor()};
@@ -109,9 +109,7 @@ TEST_CASE("conv_transpose2d: the contract refuses") {
            OpCode::kConvTranspose2d,
            &t,
            {shape({1, 4, 4, 6}), shape({8, 2, 2, 6}, Packing::kPanels16)},
-           {shape({1, 8, 8, 8})},
-           {},
-           {}};
+           {shape({1, 8, 8, 8})}};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
   }

@@ -51,7 +51,7 @@ TEST_CASE("quantized_linear to f32 and i32: groups of rows, zero points of weigh
         t.requant = RequantMode::kToFloat;
         const Tensor x = Tensor(DType::kU8, row.x, row.x_padding).random(seed, 0, 255),
                      dense = Tensor(DType::kI8, {row.o, row.x.back()}).random(seed + 1, -128, 127);
-        Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
+        Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}};
         c.inputs = {x, packed_linear_weights(dense)};
         c.oracle_inputs = {x, dense};
         add_float_channels(&c, row.o, zeros, seed + 2);
@@ -110,7 +110,7 @@ TEST_CASE("quantized_conv2d to f32 and i32: methods, borders, groups of images")
                        dense = Tensor(DType::kI8,
                                       {row.o, row.kernel_h, row.kernel_w, row.x[3] / t.groups})
                                    .random(seed + 1, -128, 127);
-          Case c{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+          Case c{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}};
           c.inputs = {image, packed_conv_weights(t, dense)};
           c.oracle_inputs = {image, dense};
           add_float_channels(&c, row.o, zeros, seed + 2);
@@ -161,7 +161,7 @@ TEST_CASE("quantized products to f32: the contracts refuse") {
   for (const Wrong& w : wrongs) {
     QuantizedLinearAttributes t;
     t.requant = RequantMode::kToFloat;
-    Case c{w.rule, OpCode::kQuantizedLinear, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantizedLinear, &t};
     c.inputs = {Tensor(DType::kU8, {6, 8}), Tensor(DType::kI8, {16, 8}, 0, Packing::kPanels16x4),
                 Tensor(DType::kI32, {3, 16}), Tensor(DType::kF32, {3, 2})};
     c.outputs = {Tensor(DType::kF32, {6, 16})};

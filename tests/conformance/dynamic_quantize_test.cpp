@@ -23,7 +23,7 @@ Case quantization(const Attributes& t, const Tensor& x, int64_t y_padding = 0) {
   const TensorView& v = x.view();
   int64_t groups = 1;
   for (uint32_t i = 0; i < t.axis; i++) groups *= v.dims[i];
-  Case c{"dynamic_quantize", OpCode::kDynamicQuantize, &t, {x}, {}, {0, 0}, {}};
+  Case c{"dynamic_quantize", OpCode::kDynamicQuantize, &t, {x}, {}, {0, 0}};
   c.outputs = {Tensor(DType::kU8, Dims(v.dims, v.dims + v.rank), y_padding),
                Tensor(DType::kF32, {groups, 2})};
   return c;

@@ -50,8 +50,7 @@ Case case_of(const FftAttributes& t, const Tensor& x, bool all, const Tensor& wi
   out.push_back(row_of_y(t, all));
   std::vector<Tensor> inputs = {x, table_of(t, dtype)};
   if (window.present()) inputs.push_back(window);
-  return {"fft", OpCode::kFft, &t, inputs, {Tensor(dtype, out, padding)}, tolerance_of(t, dtype),
-          {}};
+  return {"fft", OpCode::kFft, &t, inputs, {Tensor(dtype, out, padding)}, tolerance_of(t, dtype)};
 }
 
 }  // namespace
@@ -145,7 +144,7 @@ TEST_CASE("fft: the contract refuses") {
                         const Tensor& window = Tensor()) {
     std::vector<Tensor> inputs = {a, b};
     if (window.present()) inputs.push_back(window);
-    return refusal({"refused", OpCode::kFft, &t, inputs, {out}, {}, {}});
+    return refusal({"refused", OpCode::kFft, &t, inputs, {out}});
   };
   CHECK(rule(f32({3, 9}), table, y) == "a row of x has the numbers of a transform");
   CHECK(rule(x, f32({5}), y) == "the table is of the length");

@@ -80,7 +80,7 @@ void run_conv(ReducedPrecision precision, const Half& c, const Spoil& spoil,
   const std::vector<int64_t> dims = {c.o, c.kernel, c.kernel, c.c};
   Weights w = random_weights(Packing::kPanels16, dims, 5, int64_t(c.kernel) * c.kernel * c.c);
   const Weights b = random_weights(Packing::kVector16, {c.o}, 6, 1);
-  Case test{c.name, OpCode::kConv2d, &t, {}, {}, {4e-6, absolute}, {}};
+  Case test{c.name, OpCode::kConv2d, &t, {}, {}, {4e-6, absolute}};
   Tensor x = Tensor(DType::kF32, {c.n, c.h, c.w, c.c}, c.x_padding).random(1);
   spoil(x, w.dense);
   const std::vector<float> packed = pack_weights(
@@ -256,7 +256,7 @@ TEST_CASE("halves: linear") {
                     b = random_weights(Packing::kVector16, {c.o}, 6, 1);
       std::vector<int64_t> y = c.x;
       y.back() = c.o;
-      Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
+      Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}};
       test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed, b.packed};
       if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
       test.outputs = {Tensor(DType::kF32, y, c.y_padding)};
@@ -291,7 +291,7 @@ TEST_CASE("halves: chains") {
         t.stage_count = uint32_t(stages.size()), t.band_rows = band;
         const int64_t n = 2;
         int64_t c = 24, h = 13, w = 11;
-        Case test{"chain", OpCode::kChain, &t, {}, {}, {1e-5, 3e-5}, {}};
+        Case test{"chain", OpCode::kChain, &t, {}, {}, {1e-5, 3e-5}};
         test.inputs = {Tensor(DType::kF32, {n, h, w, c}).random(1)};
         test.oracle_inputs = test.inputs;
         for (size_t i = 0; i < stages.size(); i++) {

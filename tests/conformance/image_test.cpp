@@ -71,8 +71,7 @@ void check(const ImageInputAttributes& t, const Geometry& g, int64_t frames, int
             &t,
             frame_of(t, frames, gap, apart),
             {image_of(t, g, frames)},
-            {2e-6, 4e-5},
-            {}});
+            {2e-6, 4e-5}});
 }
 
 }  // namespace
@@ -124,13 +123,9 @@ TEST_CASE("image_input: white, black and primaries of video come out as the reco
   for (const auto& color : kColors) {
     ImageInputAttributes t = attributes(PixelFormat::kNv12, g, 3);
     for (int c = 0; c < 3; c++) t.scale[c] = 1, t.bias[c] = 0;
-    Case test{"color",
-              OpCode::kImageInput,
-              &t,
-              {Tensor(DType::kU8, {1, 3, 2})},
-              {image_of(t, g, 1)},
-              {2e-6, 4e-5},
-              {}};
+    Case test{
+        "color",     OpCode::kImageInput, &t, {Tensor(DType::kU8, {1, 3, 2})}, {image_of(t, g, 1)},
+        {2e-6, 4e-5}};
     test.inputs[0].values({color.y, color.y, color.y, color.y, color.u, color.v});
     run_case(test);
     const double rgb[3] = {color.r, color.g, color.b};
@@ -147,7 +142,7 @@ TEST_CASE("image_input: the contract refuses") {
   const ImageInputAttributes good = attributes(PixelFormat::kNv12, g, 3);
   ImageInputAttributes t = good;
   const auto rule = [&](std::vector<Tensor> frame, Tensor y) {
-    return refusal({"refused", OpCode::kImageInput, &t, std::move(frame), {std::move(y)}, {}, {}});
+    return refusal({"refused", OpCode::kImageInput, &t, std::move(frame), {std::move(y)}});
   };
   const auto attribute = [&] { return rule(frame_of(good, 1, 0, false), image_of(good, g, 1)); };
   t = good, t.format = PixelFormat(10);

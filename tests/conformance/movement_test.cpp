@@ -46,8 +46,7 @@ TEST_CASE("copy: any dims with the same number of elements") {
     for (DType d : kWidths)
       for (int64_t px : {0, 3})
         for (int64_t py : {0, 2}) {
-          run_case(
-              {"copy", OpCode::kCopy, &t, {numbered(d, r.x, px)}, {Tensor(d, r.y, py)}, {}, {}});
+          run_case({"copy", OpCode::kCopy, &t, {numbered(d, r.x, px)}, {Tensor(d, r.y, py)}});
         }
 }
 
@@ -59,8 +58,7 @@ TEST_CASE("copy: the bits of another type of the same width") {
               {DType::kI64, DType::kF64}, {DType::kF16, DType::kI16}, {DType::kU8, DType::kI8}};
   for (const auto& r : rows)
     for (const Dims& dims : {Dims{3, 5}, Dims{3, 30000}})
-      run_case(
-          {"bits", OpCode::kCopy, &t, {numbered(r.from, dims, 3)}, {Tensor(r.to, dims)}, {}, {}});
+      run_case({"bits", OpCode::kCopy, &t, {numbered(r.from, dims, 3)}, {Tensor(r.to, dims)}});
 }
 
 TEST_CASE("tile: every repetition") {
@@ -74,7 +72,7 @@ TEST_CASE("tile: every repetition") {
   for (const auto& r : rows)
     for (DType d : kWidths)
       for (int64_t p : {0, 3})
-        run_case({"tile", OpCode::kTile, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}, {}, {}});
+        run_case({"tile", OpCode::kTile, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}});
 }
 
 TEST_CASE("transpose: every permutation up to rank 4, images, odd sizes") {
@@ -93,9 +91,7 @@ TEST_CASE("transpose: every permutation up to rank 4, images, odd sizes") {
                     OpCode::kTranspose,
                     &t,
                     {numbered(d, x, p)},
-                    {Tensor(d, y, p)},
-                    {},
-                    {}});
+                    {Tensor(d, y, p)}});
     } while (std::next_permutation(perm.begin(), perm.end()));
   }
   const struct {
@@ -111,7 +107,7 @@ TEST_CASE("transpose: every permutation up to rank 4, images, odd sizes") {
     Dims y;
     for (size_t i = 0; i < r.perm.size(); i++) t.perm[i] = r.perm[i], y.push_back(r.x[r.perm[i]]);
     for (DType d : kWidths)
-      run_case({"image", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}, {}, {}});
+      run_case({"image", OpCode::kTranspose, &t, {numbered(d, r.x)}, {Tensor(d, y)}});
   }
 }
 
@@ -120,7 +116,7 @@ TEST_CASE("concat: every axis, many inputs, empty ones") {
     const ConcatAttributes t{axis};
     for (DType d : kWidths)
       for (int64_t p : {0, 1}) {
-        Case c{"axis " + std::to_string(axis), OpCode::kConcat, &t, {}, {}, {}, {}};
+        Case c{"axis " + std::to_string(axis), OpCode::kConcat, &t};
         int64_t sum = 0;
         for (int64_t extent : {1, 4, 0, 17, 3}) {
           Dims dims = {5, 6, 7};
@@ -135,7 +131,7 @@ TEST_CASE("concat: every axis, many inputs, empty ones") {
       }
   }
   const ConcatAttributes t{0};
-  Case c{"forty inputs", OpCode::kConcat, &t, {}, {Tensor(DType::kF32, {40})}, {}, {}};
+  Case c{"forty inputs", OpCode::kConcat, &t, {}, {Tensor(DType::kF32, {40})}};
   for (int i = 0; i < 40; i++) c.inputs.push_back(Tensor(DType::kF32, {1}).values({double(i)}));
   run_case(c);
 }
@@ -164,7 +160,7 @@ TEST_CASE("slice: starts, steps of either sign, whole and empty dims") {
         SliceAttributes t;
         t.rank = uint32_t(r.x.size());
         for (size_t i = 0; i < r.x.size(); i++) t.starts[i] = r.starts[i], t.steps[i] = r.steps[i];
-        run_case({"slice", OpCode::kSlice, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}, {}, {}});
+        run_case({"slice", OpCode::kSlice, &t, {numbered(d, r.x, p)}, {Tensor(d, r.y, p)}});
       }
 }
 
@@ -194,9 +190,7 @@ TEST_CASE("pad: every mode, crops, values") {
                  OpCode::kPad,
                  &t,
                  {numbered(d, r.x, p)},
-                 {Tensor(d, r.y, p)},
-                 {},
-                 {}};
+                 {Tensor(d, r.y, p)}};
           run_case(c);
           c.inputs.push_back(Tensor(d, {}).values({1}));
           run_case(c);
@@ -208,17 +202,10 @@ TEST_CASE("pad: every mode, crops, values") {
             OpCode::kPad,
             &t,
             {numbered(DType::kF32, {3, 4})},
-            {Tensor(DType::kF32, {3, 4})},
-            {},
-            {}});
+            {Tensor(DType::kF32, {3, 4})}});
   t.rank = 1, t.before[0] = 3;
-  run_case({"of nothing",
-            OpCode::kPad,
-            &t,
-            {numbered(DType::kF32, {0})},
-            {Tensor(DType::kF32, {5})},
-            {},
-            {}});
+  run_case(
+      {"of nothing", OpCode::kPad, &t, {numbered(DType::kF32, {0})}, {Tensor(DType::kF32, {5})}});
 }
 
 TEST_CASE(
@@ -236,39 +223,23 @@ TEST_CASE(
               OpCode::kTranspose,
               &turn,
               {numbered(d, {230, 250}, 3)},
-              {Tensor(d, {250, 230}, 1)},
-              {},
-              {}});
+              {Tensor(d, {250, 230}, 1)}});
     run_case({"heads",
               OpCode::kTranspose,
               &heads,
               {numbered(d, {40, 12, 64})},
-              {Tensor(d, {12, 40, 64})},
-              {},
-              {}});
-    run_case({"copy",
-              OpCode::kCopy,
-              &copy,
-              {numbered(d, {300, 48}, 5)},
-              {Tensor(d, {240, 60}, 2)},
-              {},
-              {}});
+              {Tensor(d, {12, 40, 64})}});
     run_case(
-        {"tile", OpCode::kTile, &tile, {numbered(d, {3, 64})}, {Tensor(d, {300, 128})}, {}, {}});
-    run_case({"slice",
-              OpCode::kSlice,
-              &middle,
-              {numbered(d, {300, 96})},
-              {Tensor(d, {300, 64})},
-              {},
-              {}});
+        {"copy", OpCode::kCopy, &copy, {numbered(d, {300, 48}, 5)}, {Tensor(d, {240, 60}, 2)}});
+    run_case({"tile", OpCode::kTile, &tile, {numbered(d, {3, 64})}, {Tensor(d, {300, 128})}});
+    run_case({"slice", OpCode::kSlice, &middle, {numbered(d, {300, 96})}, {Tensor(d, {300, 64})}});
     std::vector<Tensor> few, many;
     for (int k = 0; k < 20; k++) {
       few.push_back(numbered(d, {33, k % 3 * 16}, k % 4));
       many.push_back(numbered(d, {k, 19}));
     }
-    run_case({"columns", OpCode::kConcat, &inner, few, {Tensor(d, {33, 19 * 16}, 4)}, {}, {}});
-    run_case({"rows", OpCode::kConcat, &outer, many, {Tensor(d, {190, 19})}, {}, {}});
+    run_case({"columns", OpCode::kConcat, &inner, few, {Tensor(d, {33, 19 * 16}, 4)}});
+    run_case({"rows", OpCode::kConcat, &outer, many, {Tensor(d, {190, 19})}});
     PadAttributes border;
     border.rank = 4;
     border.before[1] = border.before[2] = 1;
@@ -279,26 +250,14 @@ TEST_CASE(
                 OpCode::kPad,
                 &border,
                 {numbered(d, {1, 30, 31, 16})},
-                {Tensor(d, {1, 32, 34, 16})},
-                {},
-                {}});
+                {Tensor(d, {1, 32, 34, 16})}});
     }
     border.mode = PadMode::kConstant;
     border.before[3] = 8;
-    run_case({"pad",
-              OpCode::kPad,
-              &border,
-              {numbered(d, {1, 6, 7, 16})},
-              {Tensor(d, {1, 8, 8, 48})},
-              {},
-              {}});
-    run_case({"crop",
-              OpCode::kPad,
-              &border,
-              {numbered(d, {1, 6, 7, 16})},
-              {Tensor(d, {1, 3, 4, 16})},
-              {},
-              {}});
+    run_case(
+        {"pad", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 8, 8, 48})}});
+    run_case(
+        {"crop", OpCode::kPad, &border, {numbered(d, {1, 6, 7, 16})}, {Tensor(d, {1, 3, 4, 16})}});
   }
 }
 
@@ -306,85 +265,80 @@ TEST_CASE("movement: the contracts refuse") {
   const Tensor x = numbered(DType::kF32, {3, 4});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };
   const CopyAttributes copy;
-  CHECK(refusal({"count", OpCode::kCopy, &copy, {x}, {f32({3, 5})}, {}, {}}) ==
+  CHECK(refusal({"count", OpCode::kCopy, &copy, {x}, {f32({3, 5})}}) ==
         "copy keeps the number of elements");
   for (const DType other : {DType::kI64, DType::kF16, DType::kBool})
-    CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(other, {3, 4})}, {}, {}}) ==
-          "same dtype");
+    CHECK(refusal({"type", OpCode::kCopy, &copy, {x}, {Tensor(other, {3, 4})}}) == "same dtype");
   const Tensor bytes = numbered(DType::kU8, {3, 4});
-  CHECK(refusal({"bool", OpCode::kCopy, &copy, {bytes}, {Tensor(DType::kBool, {3, 4})}, {}, {}}) ==
+  CHECK(refusal({"bool", OpCode::kCopy, &copy, {bytes}, {Tensor(DType::kBool, {3, 4})}}) ==
         "same dtype");
   const TileAttributes tile;
-  CHECK(refusal({"multiple", OpCode::kTile, &tile, {x}, {f32({3, 6})}, {}, {}}) ==
+  CHECK(refusal({"multiple", OpCode::kTile, &tile, {x}, {f32({3, 6})}}) ==
         "tile's output is a multiple of the input");
-  CHECK(refusal({"from nothing", OpCode::kTile, &tile, {f32({0})}, {f32({3})}, {}, {}}) ==
+  CHECK(refusal({"from nothing", OpCode::kTile, &tile, {f32({0})}, {f32({3})}}) ==
         "tile's output is a multiple of the input");
-  CHECK(refusal({"rank", OpCode::kTile, &tile, {x}, {f32({12})}, {}, {}}) == "tile keeps the rank");
+  CHECK(refusal({"rank", OpCode::kTile, &tile, {x}, {f32({12})}}) == "tile keeps the rank");
   TransposeAttributes transpose;
   transpose.rank = 2;
   transpose.perm[0] = 1, transpose.perm[1] = 1;
-  CHECK(refusal({"twice", OpCode::kTranspose, &transpose, {x}, {f32({4, 4})}, {}, {}}) ==
+  CHECK(refusal({"twice", OpCode::kTranspose, &transpose, {x}, {f32({4, 4})}}) ==
         "transpose.perm names each dimension once");
   transpose.perm[1] = 2;
-  CHECK(refusal({"beyond", OpCode::kTranspose, &transpose, {x}, {f32({4, 3})}, {}, {}}) ==
+  CHECK(refusal({"beyond", OpCode::kTranspose, &transpose, {x}, {f32({4, 3})}}) ==
         "transpose.perm is below the rank");
   transpose.perm[1] = 0;
-  CHECK(refusal({"dims", OpCode::kTranspose, &transpose, {x}, {f32({3, 4})}, {}, {}}) ==
+  CHECK(refusal({"dims", OpCode::kTranspose, &transpose, {x}, {f32({3, 4})}}) ==
         "transpose's output has the permuted dims");
   transpose.rank = 3;
-  CHECK(refusal({"length", OpCode::kTranspose, &transpose, {x}, {f32({4, 3})}, {}, {}}) ==
+  CHECK(refusal({"length", OpCode::kTranspose, &transpose, {x}, {f32({4, 3})}}) ==
         "transpose.perm has one entry per dimension");
   ConcatAttributes concat{2};
-  CHECK(refusal({"axis", OpCode::kConcat, &concat, {x, x}, {f32({3, 8})}, {}, {}}) ==
+  CHECK(refusal({"axis", OpCode::kConcat, &concat, {x, x}, {f32({3, 8})}}) ==
         "concat.axis is below the rank");
   concat.axis = 1;
-  CHECK(refusal({"sum", OpCode::kConcat, &concat, {x, x}, {f32({3, 9})}, {}, {}}) ==
+  CHECK(refusal({"sum", OpCode::kConcat, &concat, {x, x}, {f32({3, 9})}}) ==
         "concat's extents add up");
-  CHECK(refusal({"others", OpCode::kConcat, &concat, {x, f32({2, 4})}, {f32({3, 8})}, {}, {}}) ==
+  CHECK(refusal({"others", OpCode::kConcat, &concat, {x, f32({2, 4})}, {f32({3, 8})}}) ==
         "concat's inputs agree outside the axis");
-  CHECK(refusal({"type",
-                 OpCode::kConcat,
-                 &concat,
-                 {x, Tensor(DType::kI32, {3, 4})},
-                 {f32({3, 8})},
-                 {},
-                 {}}) == "same dtype");
+  CHECK(refusal(
+            {"type", OpCode::kConcat, &concat, {x, Tensor(DType::kI32, {3, 4})}, {f32({3, 8})}}) ==
+        "same dtype");
   SliceAttributes slice;
   slice.rank = 2;
   slice.steps[1] = 0;
-  CHECK(refusal({"step", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) == "slice.steps is not zero");
+  CHECK(refusal({"step", OpCode::kSlice, &slice, {x}, {x}}) == "slice.steps is not zero");
   slice.steps[1] = 2;
-  CHECK(refusal({"end", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"end", OpCode::kSlice, &slice, {x}, {x}}) ==
         "slice's last element lies inside the input");
   slice.steps[1] = INT64_MAX;
-  CHECK(refusal({"overflow", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"overflow", OpCode::kSlice, &slice, {x}, {x}}) ==
         "slice's last element lies inside the input");
   slice.steps[1] = -1;
-  CHECK(refusal({"before", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"before", OpCode::kSlice, &slice, {x}, {x}}) ==
         "slice's last element lies inside the input");
   slice.starts[1] = -1;
-  CHECK(refusal({"negative start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"negative start", OpCode::kSlice, &slice, {x}, {x}}) ==
         "slice.starts lies inside the input");
   slice.starts[1] = 4;
-  CHECK(refusal({"start", OpCode::kSlice, &slice, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"start", OpCode::kSlice, &slice, {x}, {x}}) ==
         "slice.starts lies inside the input");
   PadAttributes pad;
   pad.rank = 2, pad.mode = PadMode::kReflect, pad.before[1] = 4;
-  CHECK(refusal({"reflect", OpCode::kPad, &pad, {x}, {f32({3, 8})}, {}, {}}) ==
+  CHECK(refusal({"reflect", OpCode::kPad, &pad, {x}, {f32({3, 8})}}) ==
         "pad.before stays within the input's period");
   pad.before[1] = 0;
-  CHECK(refusal({"after", OpCode::kPad, &pad, {x}, {f32({3, 8})}, {}, {}}) ==
+  CHECK(refusal({"after", OpCode::kPad, &pad, {x}, {f32({3, 8})}}) ==
         "padding after stays within the input's period");
   pad.mode = PadMode::kEdge;
-  CHECK(refusal({"edge of nothing", OpCode::kPad, &pad, {f32({3, 0})}, {f32({3, 8})}, {}, {}}) ==
+  CHECK(refusal({"edge of nothing", OpCode::kPad, &pad, {f32({3, 0})}, {f32({3, 8})}}) ==
         "only constant padding extends an empty dimension");
   pad.mode = PadMode(4);
-  CHECK(refusal({"mode", OpCode::kPad, &pad, {x}, {x}, {}, {}}) == "pad.mode is known");
+  CHECK(refusal({"mode", OpCode::kPad, &pad, {x}, {x}}) == "pad.mode is known");
   pad.mode = PadMode::kConstant, pad.before[0] = INT64_MIN;
-  CHECK(refusal({"range", OpCode::kPad, &pad, {x}, {x}, {}, {}}) == "pad.before is in range");
+  CHECK(refusal({"range", OpCode::kPad, &pad, {x}, {x}}) == "pad.before is in range");
   pad.before[0] = 0;
-  CHECK(refusal({"value", OpCode::kPad, &pad, {x, f32({2})}, {x}, {}, {}}) ==
+  CHECK(refusal({"value", OpCode::kPad, &pad, {x, f32({2})}, {x}}) ==
         "pad's value has one element");
   IfAttributes branch{1, 2};
-  CHECK(refusal({"condition", OpCode::kIf, &branch, {x}, {}, {}, {}}) == "if's condition is bool");
+  CHECK(refusal({"condition", OpCode::kIf, &branch, {x}}) == "if's condition is bool");
 }

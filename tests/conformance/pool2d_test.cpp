@@ -56,8 +56,7 @@ TEST_CASE("pool2d: windows, pads, tails and every kind") {
                 &t,
                 {},
                 {},
-                {2e-6, 4e-6},
-                {}};
+                {2e-6, 4e-6}};
       test.inputs = {Tensor(DType::kF32, {c.n, c.h, c.w, c.c}, c.padding).random(1)};
       test.outputs = {Tensor(DType::kF32, {c.n, oh, ow, c.c}, c.padding)};
       run_case(test);
@@ -101,9 +100,7 @@ TEST_CASE("pool2d: the contract refuses") {
            OpCode::kPool2d,
            &t,
            {Tensor(DType::kF32, {1, 4, 4, 3})},
-           {Tensor(DType::kF32, {1, 2, 2, 3})},
-           {},
-           {}};
+           {Tensor(DType::kF32, {1, 2, 2, 3})}};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
   }

@@ -57,7 +57,7 @@ TEST_CASE("linear: rows, tails, batches and epilogues") {
                   b = random_weights(Packing::kVector16, {c.o}, 6, 1);
     std::vector<int64_t> y = c.x;
     y.back() = c.o;
-    Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
+    Case test{c.name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}};
     test.inputs = {Tensor(DType::kF32, c.x, c.x_padding).random(1), w.packed,
                    c.bias ? b.packed : Tensor()};
     if (c.residual) test.inputs.push_back(Tensor(DType::kF32, y, c.y_padding).random(2));
@@ -104,7 +104,7 @@ TEST_CASE("linear: the contract refuses") {
   };
   for (const Wrong& w : wrongs) {
     LinearAttributes t;
-    Case c{w.rule, OpCode::kLinear, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kLinear, &t};
     c.inputs = {Tensor(DType::kF32, {3, 8}), Tensor(DType::kF32, {20, 8}, 0, Packing::kPanels16),
                 Tensor(DType::kF32, {20}, 0, Packing::kVector16)};
     c.outputs = {Tensor(DType::kF32, {3, 20})};
@@ -146,8 +146,7 @@ TEST_CASE("matmul: transpositions, broadcasts, tails") {
   for (const MatMulCase& c : cases) {
     MatMulAttributes t;
     t.trans_a = c.trans_a, t.trans_b = c.trans_b, t.alpha = c.alpha;
-    Case test{c.name, OpCode::kMatMul, &t, {}, {Tensor(DType::kF32, c.y, c.padding)}, {5e-6, 5e-5},
-              {}};
+    Case test{c.name, OpCode::kMatMul, &t, {}, {Tensor(DType::kF32, c.y, c.padding)}, {5e-6, 5e-5}};
     test.inputs = {Tensor(DType::kF32, c.a, c.padding).random(1, -1, 1),
                    Tensor(DType::kF32, c.b, c.padding).random(2, -1, 1)};
     run_case(test);
@@ -175,8 +174,6 @@ TEST_CASE("matmul: the contract refuses") {
                    OpCode::kMatMul,
                    &t,
                    {Tensor(DType::kF32, w.a), Tensor(DType::kF32, w.b)},
-                   {Tensor(DType::kF32, w.y)},
-                   {},
-                   {}}) == w.rule);
+                   {Tensor(DType::kF32, w.y)}}) == w.rule);
   }
 }

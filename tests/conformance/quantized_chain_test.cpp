@@ -49,7 +49,7 @@ bool chain_case(const ChainCase& s, uint32_t band_rows, QuantizedChainAttributes
                 uint32_t seed) {
   *t = {};
   t->band_rows = band_rows;
-  *c = {"quantized_chain", OpCode::kQuantizedChain, t, {}, {}, {0, 0}, {}};
+  *c = {"quantized_chain", OpCode::kQuantizedChain, t, {}, {}, {0, 0}};
   c->inputs = {Tensor(DType::kU8, s.x, s.padding).random(seed, 0, 255)};
   c->oracle_inputs = c->inputs;
   const auto stage = [&](const QuantizedConv2dAttributes& a, int64_t o, int64_t depth) {

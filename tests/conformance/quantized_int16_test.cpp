@@ -45,7 +45,7 @@ TEST_CASE("quantized_elementwise of i16: every number beside those at the ends")
         Binary t = binary(function, mode);
         t.a_multiplier = 1518500250, t.a_shift = 1, t.b_multiplier = 1073741824, t.b_shift = 2;
         t.y_multiplier = 1825361101, t.y_shift = y_shift, t.low = 100, t.high = 65000;
-        Case c{"every number", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}, {}};
+        Case c{"every number", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}};
         c.inputs = {every_word({65536, 1}),
                     Tensor(DType::kI16, {7}).values({-32768, -32767, -1, 0, 1, 12345, 32767})};
         c.outputs = {Tensor(DType::kI16, {65536, 7})};
@@ -74,7 +74,7 @@ TEST_CASE("quantized_elementwise of i16: broadcasts, tails, rows apart") {
           Binary t = binary(function, mode);
           t.a_multiplier = t.b_multiplier = 1717986918, t.a_shift = t.b_shift = 1;
           t.y_multiplier = 2040109465, t.y_shift = function == 2 ? 14 : 15;
-          Case c{"broadcasts", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}, {}};
+          Case c{"broadcasts", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}};
           c.inputs = {words(shape.a, seed, paddings & 1 ? 3 : 0),
                       words(shape.b, seed + 1, paddings & 2 ? 2 : 0)};
           c.outputs = {Tensor(DType::kI16, shape.y, !shape.y.empty() && paddings & 4 ? 3 : 0)};
@@ -86,7 +86,7 @@ TEST_CASE("quantized_elementwise of i16: broadcasts, tails, rows apart") {
 TEST_CASE("quantized_elementwise of i16: the contract refuses") {
   const auto rule = [](void (*spoil)(Binary&, Case&)) {
     Binary t = binary(0, RequantMode::kFixedAway);
-    Case c{"", OpCode::kQuantizedElementwise, &t, {}, {}, {}, {}};
+    Case c{"", OpCode::kQuantizedElementwise, &t};
     c.inputs = {Tensor(DType::kI16, {4}), Tensor(DType::kI16, {4})};
     c.outputs = {Tensor(DType::kI16, {4})};
     spoil(t, c);
@@ -108,7 +108,7 @@ TEST_CASE("lookup of i16: all 65,536 numbers, tails, rows apart") {
     Tensor table = words({65536}, 3);
     if (kind == 1)
       for (int64_t i = 0; i < 65536; i++) table.set(i, double(32767 - i));
-    Case c{"lookup of i16", OpCode::kLookup, &t, {}, {}, {0, 0}, {}};
+    Case c{"lookup of i16", OpCode::kLookup, &t, {}, {}, {0, 0}};
     c.inputs = {every_word({65536}), table};
     c.outputs = {Tensor(DType::kI16, {65536})};
     run_case(c);
@@ -119,7 +119,7 @@ TEST_CASE("lookup of i16: all 65,536 numbers, tails, rows apart") {
     c.inputs[0] = words({7, 5, 67}, 9, 3), c.outputs[0] = Tensor(DType::kI16, {7, 5, 67}, 2);
     run_case(c);
   }
-  Case c{"", OpCode::kLookup, &t, {}, {}, {}, {}};
+  Case c{"", OpCode::kLookup, &t};
   c.inputs = {Tensor(DType::kI16, {4}), Tensor(DType::kI16, {256})};
   c.outputs = {Tensor(DType::kI16, {4})};
   CHECK(refusal(c) == "lookup's table has an element for each number of x");
@@ -137,7 +137,7 @@ TEST_CASE("quantized_pool2d of i16: windows, channels, ties, rows apart") {
           t.offset = 32768, t.low = 200, t.high = 65000;
           const int64_t oh = 6 + 2 * kernel - 1 - kernel + 1,
                         ow = (7 + 2 * kernel - 1 - kernel - 1) / 2 + 1;
-          Case c{"pool of i16", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}, {}};
+          Case c{"pool of i16", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}};
           c.inputs = {words({2, 6, 7, channels}, seed++, padding)};
           c.outputs = {Tensor(DType::kI16, {2, oh, ow, channels}, padding)};
           run_case(c);
@@ -145,7 +145,7 @@ TEST_CASE("quantized_pool2d of i16: windows, channels, ties, rows apart") {
   for (const double fill : {32767.0, -32768.0}) {
     QuantizedPool2dAttributes t;
     t.kind = PoolKind::kAverage, t.kernel_h = t.kernel_w = 128, t.high = 65535;
-    Case c{"the largest window", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}, {}};
+    Case c{"the largest window", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}};
     c.inputs = {Tensor(DType::kI16, {1, 128, 128, 3}).values({fill})};
     c.outputs = {Tensor(DType::kI16, {1, 1, 1, 3})};
     run_case(c);
@@ -167,14 +167,14 @@ TEST_CASE("quantized_softmax of i16: lengths, tables, rows apart, sums that satu
           table.set(kInt16Exponentials + i, std::min(32767.0, 32768 / (1 + double(i) / 512)));
         if (step < 0) table.random(seed, -32768, 32767);  // means nothing
         QuantizedSoftmaxAttributes t;
-        Case c{"softmax of i16", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}, {}};
+        Case c{"softmax of i16", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}};
         c.inputs = {words(dims, seed++, padding), table};
         if (seed % 3 == 0) c.inputs[0].random(seed, -20, 20);
         c.outputs = {Tensor(DType::kI16, dims, padding)};
         run_case(c);
       }
   QuantizedSoftmaxAttributes t;
-  Case c{"", OpCode::kQuantizedSoftmax, &t, {}, {}, {}, {}};
+  Case c{"", OpCode::kQuantizedSoftmax, &t};
   c.inputs = {Tensor(DType::kI16, {2, 4}), table};
   c.outputs = {Tensor(DType::kI16, {2, 4})};
   t.y_zero = 1;

@@ -31,7 +31,7 @@ Case product(const Attributes& t, Dims batch, int64_t m, int64_t k, int64_t n, u
   Dims a = batch, b = batch, y = batch;
   a.insert(a.end(), {m, k}), y.insert(y.end(), {m, n});
   b.insert(b.end(), {t.trans_b ? n : k, t.trans_b ? k : n});
-  Case c{"quantized_mat_mul", OpCode::kQuantizedMatMul, &t, {}, {}, {0, 0}, {}};
+  Case c{"quantized_mat_mul", OpCode::kQuantizedMatMul, &t, {}, {}, {0, 0}};
   c.inputs = {Tensor(DType::kU8, a).random(seed, 0, 255),
               Tensor(DType::kU8, b).random(seed + 1, 0, 255)};
   c.outputs = {Tensor(DType::kU8, y)};

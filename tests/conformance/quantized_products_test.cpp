@@ -63,7 +63,7 @@ bool conv_case(const QuantizedConv2dAttributes& t, DType type, const Dims& x, in
                dense = Tensor(DType::kI8, {o, t.kernel_h, t.kernel_w, x[3] / t.groups})
                            .random(seed + 1, -128, 127);
   const int64_t k = int64_t(t.kernel_h) * t.kernel_w * x[3] / t.groups;
-  *c = {"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+  *c = {"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}};
   c->inputs = {image, packed_conv_weights(t, dense)};
   c->oracle_inputs = {image, dense};
   add_channels(c, t.requant, o, k, seed);
@@ -177,7 +177,7 @@ TEST_CASE("quantized_linear: rows, tails, batches, ways of requantization") {
         const int64_t k = row.x.back();
         const Tensor x = random_numbers(type, row.x, seed, row.x_padding),
                      dense = Tensor(DType::kI8, {row.o, k}).random(seed + 1, -128, 127);
-        Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
+        Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}};
         c.inputs = {x, packed_linear_weights(dense)};
         c.oracle_inputs = {x, dense};
         add_channels(&c, mode, row.o, k, seed);
@@ -201,7 +201,7 @@ TEST_CASE("quantized_linear: numbers of channels that mean nothing have a result
     t.requant = mode, t.y_zero = 7, t.low = 1, t.high = 254;
     const bool fixed = mode != RequantMode::kFloatEven;
     const Tensor dense = Tensor(DType::kI8, {o, k}).random(5, -128, 127);
-    Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}, {}};
+    Case c{"quantized_linear", OpCode::kQuantizedLinear, &t, {}, {}, {0, 0}};
     c.inputs = {random_numbers(type, {5, k}, 3), packed_linear_weights(dense)};
     c.oracle_inputs = {c.inputs[0], dense};
     std::vector<Tensor> rows = {
@@ -318,7 +318,7 @@ TEST_CASE("quantized products: the contracts refuse") {
   for (const Wrong& w : wrongs) {
     QuantizedConv2dAttributes t;
     t.kernel_h = t.kernel_w = 3;
-    Case c{w.rule, OpCode::kQuantizedConv2d, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantizedConv2d, &t};
     c.inputs = {Tensor(DType::kU8, {1, 8, 8, 16}),
                 Tensor(DType::kI8, {20, 3, 3, 16}, 0, Packing::kPanels16x4),
                 Tensor(DType::kI32, {2, 32})};
@@ -327,7 +327,7 @@ TEST_CASE("quantized products: the contracts refuse") {
     CHECK(refusal(c) == w.rule);
   }
   QuantizedLinearAttributes t;
-  Case c{"", OpCode::kQuantizedLinear, &t, {}, {}, {}, {}};
+  Case c{"", OpCode::kQuantizedLinear, &t};
   c.inputs = {Tensor(DType::kU8, {1, 65794}),
               Tensor(DType::kI8, {1, 65794}, 0, Packing::kPanels16x4),
               Tensor(DType::kI32, {2, 16})};

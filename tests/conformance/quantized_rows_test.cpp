@@ -65,7 +65,7 @@ TEST_CASE("quantized_pool2d: the product of its attributes") {
     const int64_t oh = x()[1] + pads()[0] + pads()[2] - dilation()[0] * (kernel()[0] - 1) - 1,
                   ow = x()[2] + pads()[1] + pads()[3] - dilation()[1] * (kernel()[1] - 1) - 1;
     if (oh < 0 || ow < 0) return false;
-    c = {"quantized_pool2d", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}, {}};
+    c = {"quantized_pool2d", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}};
     c.inputs = {Tensor(DType::kU8, x(), padding()).random(seed++, 0, 255)};
     c.outputs = {Tensor(DType::kU8, {x()[0], oh / stride()[0] + 1, ow / stride()[1] + 1, x()[3]},
                         padding())};
@@ -78,7 +78,7 @@ TEST_CASE("quantized_pool2d: every tail of channels, ties of every sum, large wi
     for (int64_t channels = 1; channels <= 140; channels++) {
       Pool t;
       t.kind = PoolKind(kind), t.kernel_h = 2, t.kernel_w = 3, t.offset = 128;
-      Case c{"tails", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}, {}};
+      Case c{"tails", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}};
       c.inputs = {Tensor(DType::kU8, {1, 3, 4, channels}).random(uint32_t(channels), 0, 255)};
       c.outputs = {Tensor(DType::kU8, {1, 2, 2, channels})};
       run_case(c);
@@ -95,7 +95,7 @@ TEST_CASE("quantized_pool2d: every tail of channels, ties of every sum, large wi
           x.set(i * channels + c, c == 2 * n + 1   ? 0
                                   : c == 2 * n + 2 ? 255
                                                    : double(127 + (c > i) + (c > i + n)));
-      Case c{"ties", OpCode::kQuantizedPool2d, &t, {x}, {}, {0, 0}, {}};
+      Case c{"ties", OpCode::kQuantizedPool2d, &t, {x}, {}, {0, 0}};
       c.outputs = {Tensor(DType::kU8, {1, 1, 1, channels})};
       run_case(c);
     }
@@ -104,7 +104,7 @@ TEST_CASE("quantized_pool2d: every tail of channels, ties of every sum, large wi
       Pool t;
       t.kind = PoolKind::kAverage, t.offset = 128;
       t.kernel_h = uint32_t(image[0]), t.kernel_w = uint32_t(image[1]);
-      Case c{"large", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}, {}};
+      Case c{"large", OpCode::kQuantizedPool2d, &t, {}, {}, {0, 0}};
       c.inputs = {Tensor(DType::kU8, {1, image[0], image[1], 3}).values({fill})};
       if (fill < 0) c.inputs[0].random(7, 0, 255);
       c.outputs = {Tensor(DType::kU8, {1, 1, 1, 3})};
@@ -147,7 +147,7 @@ TEST_CASE("quantized_pool2d: the contract refuses") {
   for (const Wrong& w : wrongs) {
     Pool t;
     t.kernel_h = t.kernel_w = t.stride_h = t.stride_w = 2;
-    Case c{w.rule, OpCode::kQuantizedPool2d, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantizedPool2d, &t};
     c.inputs = {Tensor(DType::kU8, {1, 4, 4, 3})};
     c.outputs = {Tensor(DType::kU8, {1, 2, 2, 3})};
     w.spoil(t, c);
@@ -176,7 +176,7 @@ TEST_CASE("quantized_softmax: lengths, tables, types, ways of rounding") {
     t.y_zero = zero() == 0 ? (bytes ? 0 : -32768) : zero() == 1 ? 77 : bytes ? 255 : 32767;
     Dims dims = rows();
     dims.push_back(length());
-    c = {"quantized_softmax", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}, {}};
+    c = {"quantized_softmax", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}};
     const int low = spread() == 255 ? 0 : int(seed % 240);
     c.inputs = {Tensor(DType::kU8, dims, padding()).random(seed, low, low + spread()),
                 exponentials(table(), step())};
@@ -192,7 +192,7 @@ TEST_CASE("quantized_softmax: sums that saturate, tables that mean nothing") {
       for (int kind = 0; kind < 5; kind++) {
         Softmax t;
         t.scale = kind == 3 ? 1.17549435e-38f : kind == 4 ? 3e38f : 1.0f / 256;
-        Case c{"strange", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}, {}};
+        Case c{"strange", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}};
         c.inputs = {Tensor(DType::kU8, {3, 5000}).random(7, 0, 255), exponentials(table, 0.001)};
         if (kind == 1) c.inputs[1].values({0});
         if (kind == 2 && table == DType::kF32)
@@ -206,7 +206,7 @@ TEST_CASE("quantized_softmax: sums that saturate, tables that mean nothing") {
         run_case(c);
       }
   Softmax t;
-  Case c{"empty", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}, {}};
+  Case c{"empty", OpCode::kQuantizedSoftmax, &t, {}, {}, {0, 0}};
   for (const Dims& dims : {Dims{4, 0}, Dims{0, 4}}) {
     c.inputs = {Tensor(DType::kU8, dims), exponentials(DType::kF32, 0.1)};
     c.outputs = {Tensor(DType::kU8, dims)};
@@ -248,7 +248,7 @@ TEST_CASE("quantized_softmax: the contract refuses") {
   };
   for (const Wrong& w : wrongs) {
     Softmax t;
-    Case c{w.rule, OpCode::kQuantizedSoftmax, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantizedSoftmax, &t};
     c.inputs = {Tensor(DType::kU8, {2, 4}), Tensor(DType::kF32, {256})};
     c.outputs = {Tensor(DType::kU8, {2, 4})};
     w.spoil(t, c);

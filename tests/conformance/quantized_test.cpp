@@ -78,7 +78,7 @@ TEST_CASE("quantized_elementwise: all pairs of bytes") {
         Binary t = binary_of(QuantizedFunction(function), mode, q.a, q.b, q.y);
         t.a_zero = q.a_zero, t.b_zero = q.b_zero, t.y_zero = q.y_zero;
         t.low = q.low, t.high = q.high;
-        Case c{"pairs", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}, {}};
+        Case c{"pairs", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}};
         c.inputs = {Tensor(DType::kU8, {256, 1}).values(counted(256)),
                     Tensor(DType::kU8, {256}).values(counted(256))};
         c.outputs = {Tensor(DType::kU8, {256, 256})};
@@ -121,7 +121,7 @@ TEST_CASE("quantized_elementwise: broadcasts, tails, rows apart") {
       return Tensor(DType::kU8, dims, dims.empty() || !(paddings() >> bit & 1) ? 0 : 3)
           .random(seed++, 0, 255);
     };
-    c = {"quantized_elementwise", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}, {}};
+    c = {"quantized_elementwise", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}};
     c.inputs = {tensor(shape().a, 0), tensor(shape().b, 1)};
     c.outputs = {tensor(shape().y, 2)};
     return true;
@@ -145,7 +145,7 @@ TEST_CASE("quantized_elementwise: the largest numbers that the contract lets thr
           t.y_shift = fixed ? shift : std::max(1, std::min(30, shift));
           t.a_zero = 255, t.b_zero = 0, t.y_zero = 255;
           t.scale = multiplier > 1 ? 16384.0f : 1.17549435e-38f;
-          Case c{"largest", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}, {}};
+          Case c{"largest", OpCode::kQuantizedElementwise, &t, {}, {}, {0, 0}};
           c.inputs = {Tensor(DType::kU8, {256, 1}).values(counted(256)),
                       Tensor(DType::kU8, {5}).values({0, 1, 128, 254, 255})};
           c.outputs = {Tensor(DType::kU8, {256, 5})};
@@ -201,7 +201,7 @@ TEST_CASE("quantized_elementwise: the contract refuses") {
   for (const Wrong& w : wrongs) {
     T t;
     t.y_shift = 20;
-    Case c{w.rule, OpCode::kQuantizedElementwise, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantizedElementwise, &t};
     c.inputs = {Tensor(DType::kU8, {2, 4}), Tensor(DType::kU8, {4})};
     c.outputs = {Tensor(DType::kU8, {2, 4})};
     w.spoil(t, c);
@@ -216,7 +216,7 @@ TEST_CASE("lookup: every byte, tails, rows apart") {
     if (kind == 1) table.values(counted(256));
     if (kind == 2)
       for (int i = 0; i < 256; i++) table.set(i, 255 - i);
-    Case c{"lookup", OpCode::kLookup, &t, {}, {}, {0, 0}, {}};
+    Case c{"lookup", OpCode::kLookup, &t, {}, {}, {0, 0}};
     c.inputs = {Tensor(DType::kU8, {2, 256}).values(counted(256)), table};
     c.outputs = {Tensor(DType::kU8, {2, 256})};
     run_case(c);
@@ -255,7 +255,7 @@ TEST_CASE("lookup: every byte, tails, rows apart") {
       {"enough inputs", [](Case& c) { c.inputs.resize(1); }},
   };
   for (const Wrong& w : wrongs) {
-    Case c{w.rule, OpCode::kLookup, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kLookup, &t};
     c.inputs = {Tensor(DType::kU8, {4}), Tensor(DType::kU8, {256})};
     c.outputs = {Tensor(DType::kU8, {4})};
     w.spoil(c);
@@ -272,7 +272,7 @@ TEST_CASE("elementwise: bits of bytes turned over") {
           t.step_count = 1, t.compute = ComputeType::kI64;
           t.steps[0].op = ElementwiseOp::kBitwiseXor;
           t.steps[0].a = 0, t.steps[0].b = kConstantRegister, t.steps[0].alpha = float(alpha);
-          Case c{"flip", OpCode::kElementwise, &t, {}, {}, {0, 0}, {}};
+          Case c{"flip", OpCode::kElementwise, &t, {}, {}, {0, 0}};
           c.inputs = {Tensor(from, {n}).values(counted(100))};
           if (from == DType::kU8) c.inputs[0].values(counted(256));
           c.outputs = {Tensor(to, {n})};
@@ -308,7 +308,7 @@ TEST_CASE("quantize and dequantize: types, ties, numbers that are none, tails") 
           QuantizeAttributes t;
           t.scale = scale, t.zero_point = int32_t(zero);
           t.rounding = QuantizeRounding(kind % 2), t.reciprocal = kind / 2 != 0;
-          Case c{"quantize", OpCode::kQuantize, &t, {}, {}, {0, 0}, {}};
+          Case c{"quantize", OpCode::kQuantize, &t, {}, {}, {0, 0}};
           c.inputs = {Tensor(DType::kF32, {int64_t(strange.size())}).values(strange)};
           c.outputs = {Tensor(type.dtype, {int64_t(strange.size())})};
           run_case(c);
@@ -320,7 +320,7 @@ TEST_CASE("quantize and dequantize: types, ties, numbers that are none, tails") 
         }
         DequantizeAttributes t;
         t.scale = scale, t.zero_point = int32_t(zero);
-        Case c{"dequantize", OpCode::kDequantize, &t, {}, {}, {0, 0}, {}};
+        Case c{"dequantize", OpCode::kDequantize, &t, {}, {}, {0, 0}};
         const bool is_signed = type.dtype == DType::kI8 || type.dtype == DType::kI16;
         std::vector<double> all = counted(is_signed ? 128 : 256);
         if (is_signed)
@@ -340,7 +340,7 @@ TEST_CASE("quantize and dequantize: tails and rows apart") {
     Dims lengths = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 129};
     for (const int64_t n : lengths)
       for (const int64_t padding : {0, 3}) {
-        Case c{"quantize", OpCode::kQuantize, &t, {}, {}, {0, 0}, {}};
+        Case c{"quantize", OpCode::kQuantize, &t, {}, {}, {0, 0}};
         c.inputs = {Tensor(DType::kF32, {5, n}, padding).random(3, -60, 60)};
         c.outputs = {Tensor(dtype, {5, n}, padding ? 1 : 0)};
         run_case(c);
@@ -349,7 +349,7 @@ TEST_CASE("quantize and dequantize: tails and rows apart") {
         c.outputs = {Tensor(DType::kF32, {5, n}, padding ? 1 : 0)};
         run_case(c);
       }
-    Case c{"quantize, long", OpCode::kQuantize, &t, {}, {}, {0, 0}, {}};
+    Case c{"quantize, long", OpCode::kQuantize, &t, {}, {}, {0, 0}};
     c.inputs = {Tensor(DType::kF32, {3, 7001}).random(3, -60, 60)};
     c.outputs = {Tensor(dtype, {3, 7001})};
     run_case(c);
@@ -385,14 +385,14 @@ TEST_CASE("quantize and dequantize: the contracts refuse") {
   };
   for (const Wrong& w : wrongs) {
     T t;
-    Case c{w.rule, OpCode::kQuantize, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kQuantize, &t};
     c.inputs = {Tensor(DType::kF32, {4})};
     c.outputs = {Tensor(DType::kU8, {4})};
     w.spoil(t, c);
     CHECK(refusal(c) == w.rule);
   }
   DequantizeAttributes t;
-  Case c{"", OpCode::kDequantize, &t, {}, {}, {}, {}};
+  Case c{"", OpCode::kDequantize, &t};
   c.inputs = {Tensor(DType::kU8, {4})};
   c.outputs = {Tensor(DType::kF16, {4})};
   CHECK(refusal(c) == "dequantize gives f32");

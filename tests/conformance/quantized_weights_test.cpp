@@ -81,7 +81,7 @@ TEST_CASE("linear with quantized weights: rows, tails, blocks, epilogues") {
         y.back() = c.o;
         const std::string name =
             std::string(c.name) + ", " + std::to_string(bits) + " bits" + (zeros ? ", zeros" : "");
-        Case test{name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}, {}};
+        Case test{name, OpCode::kLinear, &t, {}, {}, {5e-6, 1e-5}};
         test.inputs = {
             Tensor(DType::kF32, c.x, c.x_padding).random(seed + 3), w.packed,
             c.bias
@@ -154,7 +154,7 @@ TEST_CASE("linear with quantized weights: the contract refuses") {
   for (const Wrong& w : wrongs) {
     LinearAttributes t;
     t.block = 32;
-    Case c{w.rule, OpCode::kLinear, &t, {}, {}, {}, {}};
+    Case c{w.rule, OpCode::kLinear, &t};
     c.inputs = {Tensor(DType::kF32, {3, 40}),
                 Tensor(DType::kI8, {20, 40}, 0, Packing::kPanels16),
                 Tensor(),

@@ -25,8 +25,8 @@ Case case_of(const RandomAttributes& t, const std::vector<int64_t>& dims, int64_
              int64_t iteration = -1) {
   std::vector<Tensor> inputs = {state_of(seed, run)};
   if (iteration >= 0) inputs.push_back(Tensor(DType::kI64, {}).values({double(iteration)}));
-  return {"random", OpCode::kRandom, &t, inputs, {Tensor(DType::kF32, dims)}, {2e-6, 1e-5},
-          {}};  // of the turn
+  return {"random",    OpCode::kRandom, &t, inputs, {Tensor(DType::kF32, dims)},
+          {2e-6, 1e-5}};  // of the turn
 }
 std::vector<double> numbers_of(const RandomAttributes& t, int64_t count, int64_t seed, int64_t run,
                                int64_t iteration = -1) {
@@ -101,7 +101,7 @@ TEST_CASE("random: the contract refuses") {
   const auto rule = [&](const Tensor& a, const Tensor& out, const Tensor& iteration = Tensor()) {
     std::vector<Tensor> inputs = {a};
     if (iteration.present()) inputs.push_back(iteration);
-    return refusal({"refused", OpCode::kRandom, &t, inputs, {out}, {}, {}});
+    return refusal({"refused", OpCode::kRandom, &t, inputs, {out}});
   };
   CHECK(rule(Tensor(DType::kI64, {3}), y) == "random's state is two i64");
   CHECK(rule(Tensor(DType::kI32, {2}), y) == "random's state is two i64");

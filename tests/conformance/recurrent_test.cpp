@@ -92,7 +92,7 @@ Case make_case(const Setup& s, const RecurrentAttributes& t) {
                                           ? std::vector<int64_t>{s.batch, s.steps, d, s.hidden}
                                           : std::vector<int64_t>{s.steps, d, s.batch, s.hidden};
   const bool lstm = s.kind == RecurrentKind::kLstm;
-  Case c{"", OpCode::kRecurrent, &t, {}, {}, {1e-5, 1e-5}, {}};
+  Case c{"", OpCode::kRecurrent, &t, {}, {}, {1e-5, 1e-5}};
   c.inputs = {
       Tensor(DType::kF32, x_dims).random(1),
       weights(s.input, 2),

@@ -47,8 +47,7 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
                &t,
                {},
                {Tensor(d, y)},
-               tolerance_of(d),
-               {}};
+               tolerance_of(d)};
         c.inputs = {Tensor(d, r.x).random(uint32_t(kind), product ? 0.999 : 0, product ? 1 : 2)};
         c.tolerance = {5e-2, 5e-2};
         run_case(c);
@@ -59,7 +58,7 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
     for (size_t i = 0; i < y.size(); i++)
       if (r.axes >> i & 1) y[i] = 1;
     const Tensor x = Tensor(DType::kI64, r.x).random(r.axes, -1e9, 1e9);
-    run_case({"i64", OpCode::kReduce, &t, {x}, {Tensor(DType::kI64, y)}, {0, 0}, {}});
+    run_case({"i64", OpCode::kReduce, &t, {x}, {Tensor(DType::kI64, y)}, {0, 0}});
   }
   for (bool last : {false, true}) {
     const ArgReduceAttributes t{true, 1, last};
@@ -69,11 +68,10 @@ TEST_CASE("reduce: long rows, many rows, many columns") {
                 &t,
                 {Tensor(d, {60, 3001}).random(9, -90, 90)},
                 {Tensor(DType::kI64, {60})},
-                {0, 0},
-                {}});
+                {0, 0}});
     Tensor odd = Tensor(DType::kF32, {4, 60}).random(3);
     odd.set(0, NAN), odd.set(75, NAN), odd.set(140, -0.0), odd.set(215, INFINITY);
-    run_case({"odd", OpCode::kArgReduce, &t, {odd}, {Tensor(DType::kI32, {4})}, {0, 0}, {}});
+    run_case({"odd", OpCode::kArgReduce, &t, {odd}, {Tensor(DType::kI32, {4})}, {0, 0}});
   }
 }
 
@@ -89,16 +87,14 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
                     &last,
                     {Tensor(d, x, p).random(3, -9, 9)},
                     {Tensor(d, x, p)},
-                    tolerance_of(d),
-                    {}});
+                    tolerance_of(d)});
           if (x[1] > 1024) continue;
           run_case({"columns",
                     OpCode::kSoftmax,
                     &first,
                     {Tensor(d, x, p).random(4, -9, 9)},
                     {Tensor(d, x, p)},
-                    tolerance_of(d),
-                    {}});
+                    tolerance_of(d)});
         }
         for (NormKind kind : {NormKind::kLayer, NormKind::kRms}) {
           const NormalizeAttributes t{kind, 1, 1e-5f, 1};
@@ -109,8 +105,7 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
                     &t,
                     {Tensor(d, x, p).random(5, -2, 3), scale, bias},
                     {Tensor(d, x, p)},
-                    tolerance_of(d),
-                    {}});
+                    tolerance_of(d)});
         }
       }
   for (uint32_t groups : {1u, 4u, 80u}) {
@@ -123,8 +118,7 @@ TEST_CASE("softmax, normalize: rows held, rows too long to hold, more rows than 
               &t,
               {x, scale, bias},
               {Tensor(DType::kF32, {20, 9, 11, 80})},
-              {1e-4, 1e-4},
-              {}});
+              {1e-4, 1e-4}});
   }
 }
 
@@ -136,8 +130,7 @@ TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
             &all,
             {numbers},
             {Tensor(DType::kF32, {2060}), Tensor(DType::kI64, {2060})},
-            {0, 0},
-            {}});
+            {0, 0}});
   for (DType d : {DType::kF32, DType::kI64, DType::kU8})
     for (bool largest : {false, true}) {
       const TopKAttributes last{1, largest, true}, first{0, largest, true};
@@ -148,8 +141,7 @@ TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
                   &last,
                   {Tensor(d, {2, 700}).random(6, -99, 99)},
                   {Tensor(d, y), Tensor(DType::kI64, y)},
-                  {0, 0},
-                  {}});
+                  {0, 0}});
       }
       const Dims y = {4, 9};
       run_case({"columns",
@@ -157,8 +149,7 @@ TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
                 &first,
                 {Tensor(d, {300, 9}).random(6, -9, 9)},
                 {Tensor(d, y), Tensor(DType::kI64, y)},
-                {0, 0},
-                {}});
+                {0, 0}});
       for (uint32_t axis : {0u, 1u}) {
         const CumSumAttributes t{axis, largest, axis == 0};
         const Tolerance loose = {1e-1, 1e-1};
@@ -168,8 +159,7 @@ TEST_CASE("topk, cumsum: lines longer than a block, whole sorts, many lines") {
                     &t,
                     {Tensor(d, x).random(3, 0, 1)},
                     {Tensor(d, x)},
-                    loose,
-                    {}});
+                    loose});
       }
     }
 }

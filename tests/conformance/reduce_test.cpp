@@ -55,8 +55,7 @@ TEST_CASE("reduce: every kind over every set of dimensions") {
                  &t,
                  {},
                  {},
-                 of(DType::kF32),
-                 {}};
+                 of(DType::kF32)};
           c.inputs = {Tensor(DType::kF32, x, p).random(axes, positive ? 0.1 : -1.5, 1.5)};
           c.outputs = {Tensor(DType::kF32, reduced(x, axes, p == 0))};
           if (ReduceKind(kind) == ReduceKind::kProd) c.tolerance = {2e-5, 1e-6};
@@ -80,8 +79,7 @@ TEST_CASE("reduce: every type") {
                &t,
                {},
                {},
-               of(dtype),
-               {}};
+               of(dtype)};
         c.inputs = {Tensor(dtype, {4, 21}).random(uint32_t(d), real ? 0.5 : -4, real ? 1.5 : 5)};
         c.outputs = {Tensor(dtype, reduced({4, 21}, axes, true))};
         run_case(c);
@@ -97,8 +95,7 @@ TEST_CASE("reduce: every type") {
                 &t,
                 {Tensor(DType::kF32, {2, 40}).values(kOdd)},
                 {Tensor(DType::kF32, reduced({2, 40}, axes, true))},
-                {1, 1},
-                {}});
+                {1, 1}});
     }
 }
 
@@ -113,9 +110,7 @@ TEST_CASE("arg_reduce: axes, ties, types") {
              OpCode::kArgReduce,
              &t,
              {Tensor(DType(d), x, flags).random(axis, d == 13 ? 0 : -5, d == 13 ? 1 : 5)},
-             {Tensor(flags & 1 ? DType::kI64 : DType::kI32, reduced(x, 1u << axis, flags != 0))},
-             {},
-             {}});
+             {Tensor(flags & 1 ? DType::kI64 : DType::kI32, reduced(x, 1u << axis, flags != 0))}});
       }
 }
 
@@ -128,13 +123,8 @@ TEST_CASE("softmax: every axis, lengths, halves, masks") {
         for (int64_t p : {0, 5})
           for (DType d : {DType::kF32, DType::kF16, DType::kBF16}) {
             const SoftmaxAttributes t{axis, log};
-            Case c{"axis " + std::to_string(axis),
-                   OpCode::kSoftmax,
-                   &t,
-                   {Tensor(d, x, p).random(axis, -9, 9)},
-                   {Tensor(d, x, p)},
-                   of(d),
-                   {}};
+            Case c{"axis " + std::to_string(axis),        OpCode::kSoftmax,  &t,
+                   {Tensor(d, x, p).random(axis, -9, 9)}, {Tensor(d, x, p)}, of(d)};
             run_case(c);
             if (p) c.outputs = {Tensor(d, x)}, run_case(c);
           }
@@ -144,15 +134,13 @@ TEST_CASE("softmax: every axis, lengths, halves, masks") {
             &t,
             {Tensor(DType::kF32, {2, 30}).values({1, -INFINITY, 3, 2, -200})},
             {Tensor(DType::kF32, {2, 30})},
-            of(DType::kF32),
-            {}});
+            of(DType::kF32)});
   run_case({"NaN stays in its row",
             OpCode::kSoftmax,
             &t,
             {Tensor(DType::kF32, {2, 3}).values({1, NAN, 3, 2, 2, 2})},
             {Tensor(DType::kF32, {2, 3})},
-            of(DType::kF32),
-            {}});
+            of(DType::kF32)});
 }
 
 TEST_CASE("normalize: layer, rms, instance, group with and without scale and bias") {
@@ -181,8 +169,7 @@ TEST_CASE("normalize: layer, rms, instance, group with and without scale and bia
                  &t,
                  {},
                  {Tensor(d, r.x, p)},
-                 of(d),
-                 {}};
+                 of(d)};
           if (d == DType::kF32) c.tolerance = {2e-5, 2e-5};
           c.inputs = {Tensor(d, r.x, p).random(5, -2, 3),
                       parameters & 1 ? Tensor(d, {r.parameters}).random(1, 0.5, 2) : Tensor(),
@@ -204,17 +191,14 @@ TEST_CASE("topk: axes, ties, NaN, types") {
                     &t,
                     {Tensor(DType(d), {9, 8}).random(uint32_t(k), -4, 4)},
                     {Tensor(DType(d), y), Tensor(DType::kI64, y)},
-                    {0, 0},
-                    {}});
+                    {0, 0}});
         }
   const TopKAttributes t{0};
   run_case({"NaN",
             OpCode::kTopK,
             &t,
             {Tensor(DType::kF32, {20}).values(kOdd)},
-            {Tensor(DType::kF32, {7}), Tensor(DType::kI64, {7})},
-            {},
-            {}});
+            {Tensor(DType::kF32, {7}), Tensor(DType::kI64, {7})}});
 }
 
 TEST_CASE("cumsum: axes, directions, types") {
@@ -229,8 +213,7 @@ TEST_CASE("cumsum: axes, directions, types") {
                   {Tensor(DType(d), {3, 7, 4})},
                   d == 3   ? Tolerance{5e-2, 5e-2}
                   : d == 2 ? Tolerance{1e-2, 1e-2}
-                           : Tolerance{1e-5, 1e-5},
-                  {}});
+                           : Tolerance{1e-5, 1e-5}});
       }
 }
 
@@ -238,87 +221,68 @@ TEST_CASE("reduce: the contracts refuse") {
   const Tensor x(DType::kF32, {3, 4}), whole(DType::kI32, {3, 4});
   const auto f32 = [](Dims d) { return Tensor(DType::kF32, d); };
   ReduceAttributes r{ReduceKind::kSum, 4};
-  CHECK(refusal({"axes", OpCode::kReduce, &r, {x}, {x}, {}, {}}) ==
-        "reduce.axes are below the rank");
+  CHECK(refusal({"axes", OpCode::kReduce, &r, {x}, {x}}) == "reduce.axes are below the rank");
   r.axes = 2;
-  CHECK(refusal({"dims", OpCode::kReduce, &r, {x}, {f32({4})}, {}, {}}) ==
+  CHECK(refusal({"dims", OpCode::kReduce, &r, {x}, {f32({4})}}) ==
         "reduce's output has the reduced dims");
   r.kind = ReduceKind(10);
-  CHECK(refusal({"kind", OpCode::kReduce, &r, {x}, {f32({3, 1})}, {}, {}}) ==
-        "reduce.kind is known");
+  CHECK(refusal({"kind", OpCode::kReduce, &r, {x}, {f32({3, 1})}}) == "reduce.kind is known");
   r.kind = ReduceKind::kLogSum;
-  CHECK(
-      refusal({"log of whole", OpCode::kReduce, &r, {whole}, {Tensor(DType::kI32, {3})}, {}, {}}) ==
-      "a logarithm needs a floating-point type");
+  CHECK(refusal({"log of whole", OpCode::kReduce, &r, {whole}, {Tensor(DType::kI32, {3})}}) ==
+        "a logarithm needs a floating-point type");
   r.kind = ReduceKind::kSum;
   CHECK(refusal({"sum of bool",
                  OpCode::kReduce,
                  &r,
                  {Tensor(DType::kBool, {3, 4})},
-                 {Tensor(DType::kBool, {3})},
-                 {},
-                 {}}) == "bool reduces by max or min only");
+                 {Tensor(DType::kBool, {3})}}) == "bool reduces by max or min only");
   ArgReduceAttributes a{true, 2};
-  CHECK(refusal({"axis", OpCode::kArgReduce, &a, {x}, {Tensor(DType::kI64, {3})}, {}, {}}) ==
+  CHECK(refusal({"axis", OpCode::kArgReduce, &a, {x}, {Tensor(DType::kI64, {3})}}) ==
         "arg_reduce.axis is below the rank");
   a.axis = 1;
-  CHECK(refusal({"type", OpCode::kArgReduce, &a, {x}, {f32({3})}, {}, {}}) ==
+  CHECK(refusal({"type", OpCode::kArgReduce, &a, {x}, {f32({3})}}) ==
         "arg_reduce gives i64 or i32");
-  CHECK(refusal(
-            {"empty", OpCode::kArgReduce, &a, {f32({3, 0})}, {Tensor(DType::kI64, {3})}, {}, {}}) ==
+  CHECK(refusal({"empty", OpCode::kArgReduce, &a, {f32({3, 0})}, {Tensor(DType::kI64, {3})}}) ==
         "arg_reduce's axis is not empty");
   SoftmaxAttributes s{2};
-  CHECK(refusal({"axis", OpCode::kSoftmax, &s, {x}, {x}, {}, {}}) ==
-        "softmax.axis is below the rank");
-  CHECK(refusal({"type", OpCode::kSoftmax, &s, {whole}, {whole}, {}, {}}) ==
+  CHECK(refusal({"axis", OpCode::kSoftmax, &s, {x}, {x}}) == "softmax.axis is below the rank");
+  CHECK(refusal({"type", OpCode::kSoftmax, &s, {whole}, {whole}}) ==
         "softmax takes f32, f16 or bf16");
   s.axis = 1;
-  CHECK(refusal({"dims", OpCode::kSoftmax, &s, {x}, {f32({4, 3})}, {}, {}}) == "same dimensions");
+  CHECK(refusal({"dims", OpCode::kSoftmax, &s, {x}, {f32({4, 3})}}) == "same dimensions");
   NormalizeAttributes n{NormKind::kLayer, 2};
-  CHECK(refusal({"axis", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
-        "normalize.axis is below the rank");
+  CHECK(refusal({"axis", OpCode::kNormalize, &n, {x}, {x}}) == "normalize.axis is below the rank");
   n.axis = 1;
-  CHECK(refusal({"scale", OpCode::kNormalize, &n, {x, f32({3})}, {x}, {}, {}}) ==
+  CHECK(refusal({"scale", OpCode::kNormalize, &n, {x, f32({3})}, {x}}) ==
         "normalize's scale and bias fit what is normalized");
   n.epsilon = NAN;
-  CHECK(refusal({"epsilon", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"epsilon", OpCode::kNormalize, &n, {x}, {x}}) ==
         "normalize.epsilon is finite and not negative");
   n = {NormKind::kGroup, 0, 1e-5f, 3};
-  CHECK(refusal({"groups", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"groups", OpCode::kNormalize, &n, {x}, {x}}) ==
         "normalize.groups divides the channels");
   n.groups = 0;
-  CHECK(refusal({"no group", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) ==
+  CHECK(refusal({"no group", OpCode::kNormalize, &n, {x}, {x}}) ==
         "normalize.groups divides the channels");
   n.kind = NormKind(4);
-  CHECK(refusal({"kind", OpCode::kNormalize, &n, {x}, {x}, {}, {}}) == "normalize.kind is known");
+  CHECK(refusal({"kind", OpCode::kNormalize, &n, {x}, {x}}) == "normalize.kind is known");
   n = {NormKind::kLayer, 0};
-  CHECK(
-      refusal({"stride", OpCode::kNormalize, &n, {Tensor(DType::kF32, {3, 4}, 2)}, {x}, {}, {}}) ==
-      "normalize over several dimensions takes dense operands");
+  CHECK(refusal({"stride", OpCode::kNormalize, &n, {Tensor(DType::kF32, {3, 4}, 2)}, {x}}) ==
+        "normalize over several dimensions takes dense operands");
   TopKAttributes t{1};
-  CHECK(
-      refusal({"k", OpCode::kTopK, &t, {x}, {f32({3, 5}), Tensor(DType::kI64, {3, 5})}, {}, {}}) ==
-      "topk's output is at most the input along the axis and equal elsewhere");
-  CHECK(refusal({"indices",
-                 OpCode::kTopK,
-                 &t,
-                 {x},
-                 {f32({3, 2}), Tensor(DType::kI32, {3, 2})},
-                 {},
-                 {}}) == "topk's indices are i64");
-  CHECK(refusal({"one output", OpCode::kTopK, &t, {x}, {f32({3, 2})}, {}, {}}) == "enough outputs");
+  CHECK(refusal({"k", OpCode::kTopK, &t, {x}, {f32({3, 5}), Tensor(DType::kI64, {3, 5})}}) ==
+        "topk's output is at most the input along the axis and equal elsewhere");
+  CHECK(refusal({"indices", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI32, {3, 2})}}) ==
+        "topk's indices are i64");
+  CHECK(refusal({"one output", OpCode::kTopK, &t, {x}, {f32({3, 2})}}) == "enough outputs");
   t.axis = 2;
-  CHECK(refusal(
-            {"axis", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI64, {3, 2})}, {}, {}}) ==
+  CHECK(refusal({"axis", OpCode::kTopK, &t, {x}, {f32({3, 2}), Tensor(DType::kI64, {3, 2})}}) ==
         "topk.axis is below the rank");
   const CumSumAttributes c{2};
-  CHECK(refusal({"axis", OpCode::kCumSum, &c, {x}, {x}, {}, {}}) ==
-        "cumsum.axis is below the rank");
+  CHECK(refusal({"axis", OpCode::kCumSum, &c, {x}, {x}}) == "cumsum.axis is below the rank");
   CHECK(refusal({"bool",
                  OpCode::kCumSum,
                  &c,
                  {Tensor(DType::kBool, {3})},
-                 {Tensor(DType::kBool, {3})},
-                 {},
-                 {}}) == "cumsum takes numbers");
+                 {Tensor(DType::kBool, {3})}}) == "cumsum takes numbers");
 }

@@ -29,8 +29,7 @@ Case case_of(const RoiAlignAttributes& t, const Tensor& x, const Tensor& boxes, 
           &t,
           {x, boxes, images_of(n, x.view().dims[0])},
           {Tensor(DType::kF32, {n, bins[0], bins[1], c}, padding)},
-          {1e-5, 1e-5},
-          {}};
+          {1e-5, 1e-5}};
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ TEST_CASE("roi_align: the contract refuses") {
   const RoiAlignAttributes good;
   RoiAlignAttributes t = good;
   const auto rule = [&](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
-    return refusal({"refused", OpCode::kRoiAlign, &t, {a, b, c}, {out}, {}, {}});
+    return refusal({"refused", OpCode::kRoiAlign, &t, {a, b, c}, {out}});
   };
   const auto f32 = [](Dims dims) { return Tensor(DType::kF32, std::move(dims)); };
   t.mode = RoiMode(2);

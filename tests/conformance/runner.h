@@ -62,10 +62,10 @@ struct Case {
   std::string name;
   OpCode op = OpCode::kNone;
   const void* attributes = nullptr;
-  std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;  // types; contents are ignored
-  Tolerance tolerance;
-  std::vector<Tensor> oracle_inputs;  // where the oracle reads other packings; empty: the same
+  std::vector<Tensor> inputs = {};
+  std::vector<Tensor> outputs = {};  // types; contents are ignored
+  Tolerance tolerance = {};
+  std::vector<Tensor> oracle_inputs = {};  // where the oracle reads other packings; empty: the same
   // What the oracle gets for kernels of bf16: operands rounded as they round them, so that sums
   // alone differ, by `rounded_tolerance`. Empty: oracle_inputs, and half_tolerance.h.
   std::vector<Tensor> rounded_inputs = {};

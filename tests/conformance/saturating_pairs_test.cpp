@@ -24,7 +24,7 @@ void run_sums(const Tensor& x, const Tensor& dense) {
     return to;
   };
   const Tensor image = reshaped(x, {1, 1, rows, k}), filters = reshaped(dense, {o, 1, 1, k});
-  Case sums{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+  Case sums{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}};
   sums.inputs = {image, packed_conv_weights(t, filters)};
   sums.oracle_inputs = {image, filters};
   add_channels(&sums,
@@ -38,7 +38,7 @@ void run_sums(const Tensor& x, const Tensor& dense) {
 
   QuantizedLinearAttributes l;
   l.y_zero = 128;
-  Case bytes{"quantized_linear", OpCode::kQuantizedLinear, &l, {}, {}, {0, 0}, {}};
+  Case bytes{"quantized_linear", OpCode::kQuantizedLinear, &l, {}, {}, {0, 0}};
   bytes.inputs = {x, packed_linear_weights(dense)};
   bytes.oracle_inputs = {x, dense};
   add_channels(&bytes, {Tensor(DType::kI32, {o}), Tensor(DType::kF32, {o}).values({1.0 / 512})}, o);
@@ -159,7 +159,7 @@ TEST_CASE("convolutions with pairs that saturate: windows, strides, borders, gro
         const Tensor image = Tensor(DType::kU8, row.x).random(seed, 0, 255),
                      dense = weights_with_pairs(
                          {row.o, row.kernel, row.kernel, row.x[3] / row.groups}, 10, seed + 1);
-        Case c{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}, {}};
+        Case c{"quantized_conv2d", OpCode::kQuantizedConv2d, &t, {}, {}, {0, 0}};
         c.inputs = {image, packed_conv_weights(t, dense)};
         c.oracle_inputs = {image, dense};
         const bool fixed = mode == RequantMode::kFixedUp;

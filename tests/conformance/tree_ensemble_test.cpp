@@ -85,7 +85,7 @@ Tensor rows_of(Draw& draw, DType dtype, Dims dims, int64_t padding, uint32_t nan
 Case case_of(const TreeEnsembleAttributes& t, const Tensor& x, const Tensor& nodes,
              const Tensor& weights, int64_t padding = 0) {
   const Tensor y(x.view().dtype, {x.view().dims[0], weights.view().dims[1]}, padding);
-  return {"tree_ensemble", OpCode::kTreeEnsemble, &t, {x, nodes, weights}, {y}, {2e-5, 2e-5}, {}};
+  return {"tree_ensemble", OpCode::kTreeEnsemble, &t, {x, nodes, weights}, {y}, {2e-5, 2e-5}};
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ TEST_CASE("tree_ensemble: the contract refuses") {
   const TreeEnsembleAttributes good = {3, 5, 2, TreeAggregate::kSum, false};
   TreeEnsembleAttributes t = good;
   const auto rule = [&](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
-    return refusal({"refused", OpCode::kTreeEnsemble, &t, {a, b, c}, {out}, {}, {}});
+    return refusal({"refused", OpCode::kTreeEnsemble, &t, {a, b, c}, {out}});
   };
   t.aggregate = TreeAggregate(3);
   CHECK(rule(x, nodes, weights, y) == "tree_ensemble.aggregate is known");

@@ -4,9 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 #include <fstream>
-#include <map>
+#include <functional>
 
 #include "tests/import/decoder/gguf_source.h"
 #include "tools/files/failure.h"
@@ -47,6 +46,36 @@ const graph::Value& named(const graph::Model& model, const std::string& name) {
     if (value.name == name) return value;
   throw std::runtime_error("no value " + name);
 }
+
+using Change = std::function<void(Source&)>;
+Change says(const std::string& key, const std::string& value) {
+  return [=](Source& s) { s.metadata[key] = value; };
+}
+Change holds(const std::string& tensor, const std::vector<uint64_t>& dims) {
+  return [=](Source& s) { s.tensors[tensor] = dims; };
+}
+Change lacks(const std::string& name) {
+  return [=](Source& s) { s.metadata.erase(name), s.tensors.erase(name); };
+}
+/// A file that does not fit, and the words of its refusal, which begins with the first.
+struct Case {
+  const char* name;
+  Change change;
+  std::vector<const char*> words;
+};
+void check_refusals(const Source& fits, const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Source source = fits;
+    c.change(source);
+    const std::string said = refusal(source);
+    CAPTURE(said);
+    CHECK(said.find('\n') == std::string::npos);
+    CHECK(said.find(c.words[0]) == 0);
+    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
+  }
+}
+
 int count(const graph::Model& model, graph::Operator op) {
   int all = 0;
   for (const graph::Node& node : model.graph.nodes) all += node.op == op && !node.dead;
@@ -160,35 +189,22 @@ TEST_CASE("decoder: layers of convolutions keep snapshots of the last positions"
 }
 
 TEST_CASE("decoder: a convolution that does not fit is refused by its name") {
-  struct Case {
-    const char* name;
-    void (*change)(Source&);
-    std::vector<const char*> words;
-  };
-  const Case cases[] = {
-      {"no length",
-       [](Source& s) { s.metadata.erase("lfm2.shortconv.l_cache"); },
-       {"4 ", "'lfm2.shortconv.l_cache' is missing"}},
+  const std::vector<Case> cases = {
+      {"no length", lacks("lfm2.shortconv.l_cache"), {"4 ", "'lfm2.shortconv.l_cache' is missing"}},
       {"a length of 0",
-       [](Source& s) { s.metadata["lfm2.shortconv.l_cache"] = whole(0); },
+       says("lfm2.shortconv.l_cache", whole(0)),
        {"4 ", "l_cache' is 0, expected 1 to 32"}},
       {"a length beyond reason",
-       [](Source& s) { s.metadata["lfm2.shortconv.l_cache"] = whole(4000000000u); },
+       says("lfm2.shortconv.l_cache", whole(4000000000u)),
        {"4 ", "l_cache' is 4000000000"}},
       {"heads of fewer layers",
-       [](Source& s) {
-         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 1});
-       },
+       says("lfm2.attention.head_count_kv", list(std::vector<uint32_t>{0, 1})),
        {"4 ", "head_count_kv' has 2 numbers, expected 3"}},
       {"heads of more layers",
-       [](Source& s) {
-         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 1, 0, 0});
-       },
+       says("lfm2.attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0, 0})),
        {"4 ", "head_count_kv' has 4 numbers, expected 3"}},
       {"no attention",
-       [](Source& s) {
-         s.metadata["lfm2.attention.head_count_kv"] = list(std::vector<uint32_t>{0, 0, 0});
-       },
+       says("lfm2.attention.head_count_kv", list(std::vector<uint32_t>{0, 0, 0})),
        {"4 ", "0 for all layers", "one layer of attention"}},
       {"no heads where none is known",
        [](Source& s) {
@@ -197,37 +213,22 @@ TEST_CASE("decoder: a convolution that does not fit is refused by its name") {
        },
        {"4 ", "head_count_kv' is 0, expected 1"}},
       {"missing taps",
-       [](Source& s) { s.tensors.erase("blk.2.shortconv.conv.weight"); },
+       lacks("blk.2.shortconv.conv.weight"),
        {"5 ", "'blk.2.shortconv.conv.weight' is missing, expected [8, 3]"}},
       {"a missing product",
-       [](Source& s) { s.tensors.erase("blk.0.shortconv.in_proj.weight"); },
+       lacks("blk.0.shortconv.in_proj.weight"),
        {"5 ", "'blk.0.shortconv.in_proj.weight' is missing, expected [24, 8]"}},
       {"taps of another length",
-       [](Source& s) {
-         s.tensors["blk.0.shortconv.conv.weight"] = {8, 4};
-       },
+       holds("blk.0.shortconv.conv.weight", {8, 4}),
        {"5 ", "'blk.0.shortconv.conv.weight' is [8, 4], expected [8, 3]"}},
       {"a product of two parts",
-       [](Source& s) {
-         s.tensors["blk.0.shortconv.in_proj.weight"] = {16, 8};
-       },
+       holds("blk.0.shortconv.in_proj.weight", {16, 8}),
        {"5 ", "in_proj.weight' is [16, 8], expected [24, 8]"}},
       {"attention at a convolution",
-       [](Source& s) {
-         s.tensors["blk.0.attn_q.weight"] = {8, 8};
-       },
+       holds("blk.0.attn_q.weight", {8, 8}),
        {"5 ", "'blk.0.attn_q.weight' is not expected"}},
   };
-  for (const Case& c : cases) {
-    CAPTURE(c.name);
-    Source source = lfm2();
-    c.change(source);
-    const std::string said = refusal(source);
-    CAPTURE(said);
-    CHECK(said.find('\n') == std::string::npos);
-    CHECK(said.find(c.words[0]) == 0);
-    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
-  }
+  check_refusals(lfm2(), cases);
 }
 
 TEST_CASE("decoder: rows of neighbors are put in the order of halves") {
@@ -265,20 +266,15 @@ TEST_CASE("decoder: angles of every kind of scaling") {
 }
 
 TEST_CASE("decoder: what does not fit is refused by its name") {
-  struct Case {
-    const char* name;
-    void (*change)(Source&);
-    std::vector<const char*> words;
-  };
-  const Case cases[] = {
+  const std::vector<Case> cases = {
       {"an unknown architecture",
-       [](Source& s) { s.metadata["general.architecture"] = word("lama"); },
+       says("general.architecture", word("lama")),
        {"4 ", "'lama'", "nearest is 'llama'"}},
       {"no architecture",
-       [](Source& s) { s.metadata.erase("general.architecture"); },
+       lacks("general.architecture"),
        {"4 ", "general.architecture", "--weights"}},
       {"a missing tensor",
-       [](Source& s) { s.tensors.erase("blk.1.attn_k.weight"); },
+       lacks("blk.1.attn_k.weight"),
        {"5 ", "'blk.1.attn_k.weight' is missing", "[4, 8]"}},
       {"a tensor of another name",
        [](Source& s) {
@@ -288,30 +284,20 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        {"5 ", "'blk.1.ffn_up.weight' is missing", "there is 'blk.1.ffn_upp.weight'",
         "'blk.1.ffn_upp.weight' is not expected"}},
       {"a wrong shape",
-       [](Source& s) {
-         s.tensors["blk.0.ffn_down.weight"] = {12, 8};
-       },
+       holds("blk.0.ffn_down.weight", {12, 8}),
        {"5 ", "'blk.0.ffn_down.weight' is [12, 8], expected [8, 12]"}},
       {"an embedding of another width",
-       [](Source& s) {
-         s.tensors["token_embd.weight"] = {10, 6};
-       },
+       holds("token_embd.weight", {10, 6}),
        {"5 ", "'token_embd.weight' is [10, 6], expected [10, 8]"}},
-      {"no embedding",
-       [](Source& s) { s.tensors.erase("token_embd.weight"); },
-       {"5 ", "'token_embd.weight' is missing"}},
+      {"no embedding", lacks("token_embd.weight"), {"5 ", "'token_embd.weight' is missing"}},
       {"an unexpected tensor",
-       [](Source& s) { s.tensors["blk.0.attn_sinks.weight"] = {2}; },
+       holds("blk.0.attn_sinks.weight", {2}),
        {"5 ", "'blk.0.attn_sinks.weight' is not expected"}},
-      {"a missing number",
-       [](Source& s) { s.metadata.erase("llama.embedding_length"); },
-       {"2 ", "'llama.embedding_length'"}},
+      {"a missing number", lacks("llama.embedding_length"), {"2 ", "'llama.embedding_length'"}},
       {"an unknown number",
-       [](Source& s) { s.metadata["llama.attention.twist"] = whole(2); },
+       says("llama.attention.twist", whole(2)),
        {"4 ", "'llama.attention.twist' is not known"}},
-      {"experts",
-       [](Source& s) { s.metadata["llama.expert_count"] = whole(8); },
-       {"2 ", "'llama.expert_used_count'"}},
+      {"experts", says("llama.expert_count", whole(8)), {"2 ", "'llama.expert_used_count'"}},
       {"experts without a router",
        [](Source& s) {
          s.metadata["llama.expert_count"] = whole(8),
@@ -319,7 +305,7 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        },
        {"5 ", "'blk.1.ffn_gate_inp.weight' is missing", "[8, 8]"}},
       {"an unknown rope",
-       [](Source& s) { s.metadata["llama.rope.scaling.type"] = word("spiral"); },
+       says("llama.rope.scaling.type", word("spiral")),
        {"4 ", "'spiral'", "longrope"}},
       {"a vocabulary beyond the embedding",
        [](Source& s) {
@@ -329,34 +315,32 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        },
        {"5 ", "11 tokens", "10 rows"}},
       {"layers beyond the tensors",
-       [](Source& s) { s.metadata["llama.block_count"] = whole(900); },
+       says("llama.block_count", whole(900)),
        {"4 ", "block_count", "900"}},
       {"layers beyond reason",
-       [](Source& s) { s.metadata["llama.block_count"] = whole(4000000000u); },
+       says("llama.block_count", whole(4000000000u)),
        {"4 ", "block_count", "4000000000"}},
       {"a width beyond reason",
-       [](Source& s) { s.metadata["llama.embedding_length"] = whole(4000000000u); },
+       says("llama.embedding_length", whole(4000000000u)),
        {"4 ", "embedding_length"}},
-      {"no heads",
-       [](Source& s) { s.metadata["llama.attention.head_count"] = whole(0); },
-       {"4 ", "head_count"}},
+      {"no heads", says("llama.attention.head_count", whole(0)), {"4 ", "head_count"}},
       {"heads that do not share",
-       [](Source& s) { s.metadata["llama.attention.head_count_kv"] = whole(3); },
+       says("llama.attention.head_count_kv", whole(3)),
        {"4 ", "head_count_kv", "divisor"}},
       {"more heads than width",
-       [](Source& s) { s.metadata["llama.attention.head_count"] = whole(16); },
+       says("llama.attention.head_count", whole(16)),
        {"4 ", "head_count", "at most the width 8"}},
       {"an odd rotation",
-       [](Source& s) { s.metadata["llama.rope.dimension_count"] = whole(3); },
+       says("llama.rope.dimension_count", whole(3)),
        {"4 ", "dimension_count", "odd"}},
       {"a rotation beyond the head",
-       [](Source& s) { s.metadata["llama.rope.dimension_count"] = whole(64); },
+       says("llama.rope.dimension_count", whole(64)),
        {"4 ", "dimension_count"}},
       {"a base that is no number",
-       [](Source& s) { s.metadata["llama.rope.freq_base"] = real(__builtin_nanf("")); },
+       says("llama.rope.freq_base", real(__builtin_nanf(""))),
        {"4 ", "freq_base", "not finite"}},
       {"a number as a text",
-       [](Source& s) { s.metadata["llama.block_count"] = word("2"); },
+       says("llama.block_count", word("2")),
        {"2 ", "llama.block_count", "whole number"}},
       {"a part of a split file",
        [](Source& s) { s.metadata["split.count"] = whole(2), s.metadata["split.no"] = whole(1); },
@@ -365,16 +349,7 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        [](Source& s) { s.metadata["split.count"] = whole(2), s.metadata["split.no"] = whole(0); },
        {"5 ", "-00001-of-00002.gguf"}},
   };
-  for (const Case& c : cases) {
-    CAPTURE(c.name);
-    Source source = llama();
-    c.change(source);
-    const std::string said = refusal(source);
-    CAPTURE(said);
-    CHECK(said.find('\n') == std::string::npos);
-    CHECK(said.find(c.words[0]) == 0);
-    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
-  }
+  check_refusals(llama(), cases);
 }
 
 namespace {
