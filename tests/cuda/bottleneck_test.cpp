@@ -3,7 +3,6 @@
 // the other, in every order of threads, without a bank conflict; and which chains have none.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "runtime/op/conv2d.h"

@@ -8,117 +8,108 @@
 using namespace ingot;
 using namespace ingot::test;
 
-TEST_CASE("cuda conditional: the sixteen newest bindings keep their graphs, one each") {
+TEST_CASE_FIXTURE(FakeDriverCase,
+                  "cuda conditional: the sixteen newest bindings keep their graphs, one each") {
   if (!driver_decides()) return;
-  fake_cuda();
   FileBytes bytes(branching_network());
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda", INGOT_REBINDABLE)),
-            cpu = make(model, on("cpu", INGOT_REBINDABLE));
-    const auto run = [&](int64_t n, bool flag) {
-      for (Session* s : {&cpu, &gpu}) {
-        REQUIRE(s->rebind("N", n).ok());
-        write(s->input("x"), ramp(size_t(n) * 8, float(n)));
-        write(s->input("flag"), std::vector<uint8_t>{flag});
-      }
-      REQUIRE(cpu.run().ok());
-      CHECK(counted_run(gpu) == Counts{1, 1});
-      CHECK(read<float>(gpu.output("y")) == read<float>(cpu.output("y")));
-    };
-    for (int64_t n = 1; n <= 40; n++) {
-      CAPTURE(n);
-      run(n, n % 2);
-      // that of the largest binding, made first
-      CHECK(fake_cuda().execs == uint64_t(n < 16 ? n : 16) + (n < 16));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session gpu = make(model, on("cuda", INGOT_REBINDABLE)),
+          cpu = make(model, on("cpu", INGOT_REBINDABLE));
+  const auto run = [&](int64_t n, bool flag) {
+    for (Session* s : {&cpu, &gpu}) {
+      REQUIRE(s->rebind("N", n).ok());
+      write(s->input("x"), ramp(size_t(n) * 8, float(n)));
+      write(s->input("flag"), std::vector<uint8_t>{flag});
     }
-    for (int64_t n = 40; n > 24; n--) {  // back costs nothing
-      const uint64_t calls = fake_cuda().calls;
-      REQUIRE(gpu.rebind("N", n).ok());
-      CHECK(fake_cuda().calls - calls == 2);  // the context, and nothing made
-      run(n, n % 2 == 0);
-    }
+    REQUIRE(cpu.run().ok());
+    CHECK(counted_run(gpu) == Counts{1, 1});
+    CHECK(read<float>(gpu.output("y")) == read<float>(cpu.output("y")));
+  };
+  for (int64_t n = 1; n <= 40; n++) {
+    CAPTURE(n);
+    run(n, n % 2);
+    // that of the largest binding, made first
+    CHECK(fake_cuda().execs == uint64_t(n < 16 ? n : 16) + (n < 16));
   }
-  CHECK(alive() == "");
+  for (int64_t n = 40; n > 24; n--) {  // back costs nothing
+    const uint64_t calls = fake_cuda().calls;
+    REQUIRE(gpu.rebind("N", n).ok());
+    CHECK(fake_cuda().calls - calls == 2);  // the context, and nothing made
+    run(n, n % 2 == 0);
+  }
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
     "cuda conditional: a profile has every instruction as often as it ran, the host deciding; "
     "other runs stay one "
     "launch") {
   if (!driver_decides()) return;
-  fake_cuda();
   FileBytes bytes(looping_network());
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session gpu = make(model, on("cuda"));
-    std::vector<uint32_t> seen;
-    for (int run = 0; run < 3; run++) {
-      ingot_session_set_profile(
-          gpu.get(),
-          [](void* user, const ingot_profile_event* event) {
-            static_cast<std::vector<uint32_t>*>(user)->push_back(event->instruction);
-          },
-          &seen);
-      seen.clear();
-      fill_loop(gpu, {2, 100});
-      const FakeCuda before = fake_cuda();
-      REQUIRE(gpu.run().ok());
-      // before the loop, two iterations, behind it
-      CHECK(fake_cuda().launches - before.launches == 4);
-      CHECK(fake_cuda().decided == before.decided);
-      CHECK(seen == std::vector<uint32_t>{0, 1, 4, 5, 6, 4, 5, 6, 3});
-      CHECK(read<int64_t>(gpu.output("made")) == std::vector<int64_t>{2});
-      CHECK(gpu.branch(0).taken == 2);
-      ingot_session_set_profile(gpu.get(), nullptr, nullptr);
-      fill_loop(gpu, {3, 100});
-      CHECK(counted_run(gpu) == Counts{1, 1});
-      CHECK(read<int64_t>(gpu.output("made")) == std::vector<int64_t>{3});
-      CHECK(gpu.branch(0).taken == 3);
-    }
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session gpu = make(model, on("cuda"));
+  std::vector<uint32_t> seen;
+  for (int run = 0; run < 3; run++) {
+    ingot_session_set_profile(
+        gpu.get(),
+        [](void* user, const ingot_profile_event* event) {
+          static_cast<std::vector<uint32_t>*>(user)->push_back(event->instruction);
+        },
+        &seen);
+    seen.clear();
+    fill_loop(gpu, {2, 100});
+    const FakeCuda before = fake_cuda();
+    REQUIRE(gpu.run().ok());
+    // before the loop, two iterations, behind it
+    CHECK(fake_cuda().launches - before.launches == 4);
+    CHECK(fake_cuda().decided == before.decided);
+    CHECK(seen == std::vector<uint32_t>{0, 1, 4, 5, 6, 4, 5, 6, 3});
+    CHECK(read<int64_t>(gpu.output("made")) == std::vector<int64_t>{2});
+    CHECK(gpu.branch(0).taken == 2);
+    ingot_session_set_profile(gpu.get(), nullptr, nullptr);
+    fill_loop(gpu, {3, 100});
+    CHECK(counted_run(gpu) == Counts{1, 1});
+    CHECK(read<int64_t>(gpu.output("made")) == std::vector<int64_t>{3});
+    CHECK(gpu.branch(0).taken == 3);
   }
-  CHECK(alive() == "");
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
     "cuda conditional: a started run is the GPU's own, and wait tells what it took and what it "
     "refused") {
   if (!driver_decides()) return;
-  fake_cuda();
   FileBytes bytes(looping_network());
-  {
-    const InOrder late(kLast);
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
-    CHECK(make(model, on("cuda", INGOT_ASYNC)).requirements().outside_bytes ==
-          gpu.requirements().outside_bytes);
-    for (const int64_t count : {3, 0, 2}) {
-      fill_loop(cpu, {count, 100});
-      fill_loop(gpu, {count, 100});
-      REQUIRE(cpu.run().ok());
-      const FakeCuda before = fake_cuda();
-      REQUIRE(gpu.start().ok());
-      CHECK(fake_cuda().launches - before.launches == 1);
-      CHECK(fake_cuda().waits == before.waits);
-      CHECK(fake_cuda().queued == 1);
-      REQUIRE(gpu.wait().ok());
-      CHECK(read<float>(gpu.output("y")) == read<float>(cpu.output("y")));
-      CHECK(gpu.branch(0).taken == uint64_t(count));
-    }
-    fill_loop(gpu, {4, -1});
+  const InOrder late(kLast);
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+  CHECK(make(model, on("cuda", INGOT_ASYNC)).requirements().outside_bytes ==
+        gpu.requirements().outside_bytes);
+  for (const int64_t count : {3, 0, 2}) {
+    fill_loop(cpu, {count, 100});
+    fill_loop(gpu, {count, 100});
+    REQUIRE(cpu.run().ok());
+    const FakeCuda before = fake_cuda();
     REQUIRE(gpu.start().ok());
-    CHECK(gpu.wait().error().code == INGOT_CONTROL_REFUSED);
-    fill_loop(gpu, {3, -1});
-    REQUIRE(gpu.start().ok());  // and destroyed meanwhile
+    CHECK(fake_cuda().launches - before.launches == 1);
+    CHECK(fake_cuda().waits == before.waits);
+    CHECK(fake_cuda().queued == 1);
+    REQUIRE(gpu.wait().ok());
+    CHECK(read<float>(gpu.output("y")) == read<float>(cpu.output("y")));
+    CHECK(gpu.branch(0).taken == uint64_t(count));
   }
-  CHECK(alive() == "");
+  fill_loop(gpu, {4, -1});
+  REQUIRE(gpu.start().ok());
+  CHECK(gpu.wait().error().code == INGOT_CONTROL_REFUSED);
+  fill_loop(gpu, {3, -1});
+  REQUIRE(gpu.start().ok());  // and destroyed meanwhile
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
     "cuda conditional: a pipeline queues items, one launch each, and names the item that was "
     "refused") {
   if (!driver_decides()) return;
-  fake_cuda();
   FileBytes bytes(looping_network());
   for (const uint32_t order : {uint32_t(kLast), kRandom + 3, kRandom + 8}) {
     const InOrder in(order);
@@ -156,5 +147,4 @@ TEST_CASE(
     }
     CHECK(fake_cuda().launches - launches == 20);
   }
-  CHECK(alive() == "");
 }

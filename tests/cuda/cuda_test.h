@@ -3,8 +3,10 @@
 // asked afterwards.
 #pragma once
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -55,6 +57,13 @@ inline std::string alive() {
   add("misuses", c.misuses);
   return text;
 }
+/// For TEST_CASE_FIXTURE: when the test ends, nothing of the fake driver is alive.
+struct FakeDriverCase {
+  FakeDriverCase() { fake_cuda(); }
+  ~FakeDriverCase() noexcept(false) {
+    if (std::uncaught_exceptions() == 0) CHECK(alive() == "");
+  }
+};
 /// The fake GPU shares the CPU's memory: tests are registered a second time with it
 /// (tests/cuda/CMakeLists.txt).
 inline bool is_integrated() {

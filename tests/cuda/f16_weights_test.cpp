@@ -143,8 +143,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("packed f16 weights: read from a file with its hashes, and at other extents") {
-  fake_cuda();
+TEST_CASE_FIXTURE(FakeDriverCase,
+                  "packed f16 weights: read from a file with its hashes, and at other extents") {
   for (const DType stored : {DType::kInvalid, DType::kF16}) {
     TemporaryFile file(products_network({kFp16, stored, false, true}));
     ingot_open_options open = open_options(scalar());
@@ -161,7 +161,6 @@ TEST_CASE("packed f16 weights: read from a file with its hashes, and at other ex
       check_close(answer_to_numbers(gpu), answer_to_numbers(cpu));
     }
   }
-  CHECK(alive() == "");
 }
 
 TEST_CASE(

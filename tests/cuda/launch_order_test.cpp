@@ -133,62 +133,58 @@ TEST_CASE("launch order: more than it has room for waits for all, and all for it
   CHECK(beyond.is_all());
 }
 
-TEST_CASE("launch order: a graph has branches, and kernels start early where they wait for one") {
-  fake_cuda();
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "launch order: a graph has branches, and kernels start early where they wait for one") {
   FileBytes bytes(two_branches(3000));
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu"));
-    write(cpu.input(0), ramp(3000));
-    REQUIRE(cpu.run().ok());
-    const FakeCuda before = fake_cuda();
-    Session gpu = make(model, on("cuda"));
-    write(gpu.input(0), ramp(3000));
-    REQUIRE(gpu.run().ok());
-    CHECK(read<float>(gpu.output(0)) == read<float>(cpu.output(0)));
-    // input, one way, the other, their sum, output: the sum alone waits for two
-    CHECK(fake_cuda().kernels - before.kernels == 5);
-    CHECK(fake_cuda().branches - before.branches == (is_serial() ? 0 : 1));
-    CHECK(fake_cuda().plain - before.plain == (graphs() == "none" ? 5 : 0));
-    CHECK((fake_cuda().execs == before.execs) == (graphs() == "none"));
-    CHECK(fake_cuda().early - before.early == (starts_early() ? 3 : 0));
-  }
-  CHECK(alive() == "");
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session cpu = make(model, on("cpu"));
+  write(cpu.input(0), ramp(3000));
+  REQUIRE(cpu.run().ok());
+  const FakeCuda before = fake_cuda();
+  Session gpu = make(model, on("cuda"));
+  write(gpu.input(0), ramp(3000));
+  REQUIRE(gpu.run().ok());
+  CHECK(read<float>(gpu.output(0)) == read<float>(cpu.output(0)));
+  // input, one way, the other, their sum, output: the sum alone waits for two
+  CHECK(fake_cuda().kernels - before.kernels == 5);
+  CHECK(fake_cuda().branches - before.branches == (is_serial() ? 0 : 1));
+  CHECK(fake_cuda().plain - before.plain == (graphs() == "none" ? 5 : 0));
+  CHECK((fake_cuda().execs == before.execs) == (graphs() == "none"));
+  CHECK(fake_cuda().early - before.early == (starts_early() ? 3 : 0));
 }
 
-TEST_CASE("launch order: shared memory of a function stays what its greediest launch wants") {
-  fake_cuda();
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "launch order: shared memory of a function stays what its greediest launch wants") {
+  Device device;
+  device.interface = &cuda::kCudaDevice;
+  device.name = cuda::kGpuNames[0];
+  ErrorDetail detail;
+  cuda::Gpu gpu{};
+  REQUIRE(cuda::hold_gpu(device, &gpu, &detail).ok());
   {
-    Device device;
-    device.interface = &cuda::kCudaDevice;
-    device.name = cuda::kGpuNames[0];
-    ErrorDetail detail;
-    cuda::Gpu gpu{};
-    REQUIRE(cuda::hold_gpu(device, &gpu, &detail).ok());
-    {
-      const cuda::Current current(gpu.context);
-      cuda::Function function = nullptr;
-      const uint16_t kernel = ingot_cuda_kernel_set.copy_in;
-      REQUIRE(cuda::find_function(gpu, device, kernel, &function, &detail).ok());
-      cuda::Graph graph = nullptr;
-      REQUIRE(cuda::driver().cuGraphCreate(&graph, 0) == 0);
-      std::vector<uint8_t> bytes(ingot_cuda_kernel_set.kernels[kernel].params_bytes);
-      void* params[] = {bytes.data()};
-      for (const uint32_t shared : {100u << 10, 60u << 10, 1000u}) {  // of one graph
-        CHECK(cuda::allow_shared(function, shared) == 0);
-        cuda::KernelNodeParams node = {};
-        node.function = function, node.params = params, node.shared_bytes = shared;
-        node.grid_x = node.grid_y = node.grid_z = node.block_y = node.block_z = 1;
-        node.block_x = ingot_cuda_kernel_set.kernels[kernel].threads;
-        cuda::GraphNode added = nullptr;
-        CHECK(cuda::driver().cuGraphAddKernelNode(&added, graph, nullptr, 0, &node) == 0);
-      }
-      cuda::GraphExec exec = nullptr;
-      CHECK(cuda::driver().cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
-      if (exec) CHECK(cuda::driver().cuGraphExecDestroy(exec) == 0);
-      CHECK(cuda::driver().cuGraphDestroy(graph) == 0);
+    const cuda::Current current(gpu.context);
+    cuda::Function function = nullptr;
+    const uint16_t kernel = ingot_cuda_kernel_set.copy_in;
+    REQUIRE(cuda::find_function(gpu, device, kernel, &function, &detail).ok());
+    cuda::Graph graph = nullptr;
+    REQUIRE(cuda::driver().cuGraphCreate(&graph, 0) == 0);
+    std::vector<uint8_t> bytes(ingot_cuda_kernel_set.kernels[kernel].params_bytes);
+    void* params[] = {bytes.data()};
+    for (const uint32_t shared : {100u << 10, 60u << 10, 1000u}) {  // of one graph
+      CHECK(cuda::allow_shared(function, shared) == 0);
+      cuda::KernelNodeParams node = {};
+      node.function = function, node.params = params, node.shared_bytes = shared;
+      node.grid_x = node.grid_y = node.grid_z = node.block_y = node.block_z = 1;
+      node.block_x = ingot_cuda_kernel_set.kernels[kernel].threads;
+      cuda::GraphNode added = nullptr;
+      CHECK(cuda::driver().cuGraphAddKernelNode(&added, graph, nullptr, 0, &node) == 0);
     }
-    cuda::drop_gpu(gpu);
+    cuda::GraphExec exec = nullptr;
+    CHECK(cuda::driver().cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
+    if (exec) CHECK(cuda::driver().cuGraphExecDestroy(exec) == 0);
+    CHECK(cuda::driver().cuGraphDestroy(graph) == 0);
   }
-  CHECK(alive() == "");
+  cuda::drop_gpu(gpu);
 }

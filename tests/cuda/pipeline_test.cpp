@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <thread>
 
 #include "tests/cuda/chain_items.h"
 
@@ -104,8 +103,9 @@ TEST_CASE("cuda pipeline: the bits of the CPU in every order of streams") {
     }
 }
 
-TEST_CASE("cuda pipeline: a copy, or a run, that is not waited for shows as wrong numbers") {
-  fake_cuda();
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "cuda pipeline: a copy, or a run, that is not waited for shows as wrong numbers") {
   FileBytes bytes(chain_network(64));
   int wrong = 0;
   {
@@ -117,7 +117,6 @@ TEST_CASE("cuda pipeline: a copy, or a run, that is not waited for shows as wron
     wrong = wrong_items(*pipeline, 25);
   }
   CHECK(wrong > 0);
-  CHECK(alive() == "");
 }
 
 TEST_CASE(
@@ -218,35 +217,32 @@ TEST_CASE("cuda pipeline: a loader on a thread of its own") {
   }
 }
 
-TEST_CASE("cuda pipeline: an index that is wrong is its item's error alone") {
-  fake_cuda();
+TEST_CASE_FIXTURE(FakeDriverCase,
+                  "cuda pipeline: an index that is wrong is its item's error alone") {
   FileBytes bytes(lookup_network());
-  {
-    const InOrder late(kLast);
-    Model model = open_bytes_or_fail(bytes, scalar());
-    const ingot_session_options session = on("cuda");
-    auto pipeline = Pipeline::create(model, with(session, 3));
-    REQUIRE_MESSAGE(pipeline.ok(), pipeline.error().text());
-    const uint32_t table = uint32_t(ingot_model_find_input(model.get(), "table"));
-    const uint32_t indices = uint32_t(ingot_model_find_input(model.get(), "indices"));
-    for (int64_t item = 0; item < 3; item++)
-      REQUIRE(pipeline
-                  ->push([&](Pipeline& p) {
-                    write(p.input(table), ramp(32, 0));
-                    write(p.input(indices), std::vector<int64_t>{0, item == 1 ? 9 : item, 3});
-                  })
-                  .ok());
-    for (uint64_t item = 0; item < 3; item++) {
-      uint64_t failed = 0;
-      const auto popped = pipeline->pop(&failed);
-      CHECK(popped.ok() == (item != 1));
-      if (item == 1) CHECK(popped.error().code == INGOT_BAD_INDEX_VALUE);
-      if (item == 1) CHECK(failed == 1);
-      if (item != 1) CHECK(pipeline->output<float>(0).value()[8] == ramp(32, 0)[size_t(item) * 8]);
-      if (item != 1) pipeline->release().value();
-    }
+  const InOrder late(kLast);
+  Model model = open_bytes_or_fail(bytes, scalar());
+  const ingot_session_options session = on("cuda");
+  auto pipeline = Pipeline::create(model, with(session, 3));
+  REQUIRE_MESSAGE(pipeline.ok(), pipeline.error().text());
+  const uint32_t table = uint32_t(ingot_model_find_input(model.get(), "table"));
+  const uint32_t indices = uint32_t(ingot_model_find_input(model.get(), "indices"));
+  for (int64_t item = 0; item < 3; item++)
+    REQUIRE(pipeline
+                ->push([&](Pipeline& p) {
+                  write(p.input(table), ramp(32, 0));
+                  write(p.input(indices), std::vector<int64_t>{0, item == 1 ? 9 : item, 3});
+                })
+                .ok());
+  for (uint64_t item = 0; item < 3; item++) {
+    uint64_t failed = 0;
+    const auto popped = pipeline->pop(&failed);
+    CHECK(popped.ok() == (item != 1));
+    if (item == 1) CHECK(popped.error().code == INGOT_BAD_INDEX_VALUE);
+    if (item == 1) CHECK(failed == 1);
+    if (item != 1) CHECK(pipeline->output<float>(0).value()[8] == ramp(32, 0)[size_t(item) * 8]);
+    if (item != 1) pipeline->release().value();
   }
-  CHECK(alive() == "");
 }
 
 TEST_CASE(

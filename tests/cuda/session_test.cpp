@@ -13,63 +13,59 @@
 using namespace ingot;
 using namespace ingot::test;
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
     "cuda: a program wholly on the GPU is one launch and one wait, with the bits of the CPU, and "
     "leaves nothing "
     "behind") {
-  fake_cuda();
   FileBytes bytes(chain_network(1000));
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+  const std::vector<float> expected = answer(cpu);
+  write(gpu.input(0), ramp(8000));
+  const FakeCuda before = fake_cuda();
+  for (int i = 0; i < 3; i++) REQUIRE(gpu.run().ok());
+  const FakeCuda& after = fake_cuda();
+  CHECK(read<float>(gpu.output(0)) == expected);
+  CHECK(after.launches - before.launches == 3);
+  CHECK(after.waits - before.waits == 3);
+  CHECK(deeds(after) - deeds(before) == 6);      // and nothing else
+  CHECK(after.switches - before.switches == 6);  // but the context made current, once a run
+  CHECK(gpu.share(0).launches == 1);
+  CHECK(gpu.share(0).waits == 1);
+  CHECK(std::string(gpu.share(0).device) == "cuda:0");
+}
+
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "cuda: who waits for a GPU sleeps where that was asked for, in a run as in a pipeline") {
+  FileBytes bytes(chain_network(1000));
+  Model model = open_bytes_or_fail(bytes, scalar());
+  for (const uint32_t flags : {0u, uint32_t(INGOT_BLOCKING_WAIT)}) {
+    CAPTURE(flags);
+    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", flags));
     const std::vector<float> expected = answer(cpu);
     write(gpu.input(0), ramp(8000));
-    const FakeCuda before = fake_cuda();
+    FakeCuda before = fake_cuda();
     for (int i = 0; i < 3; i++) REQUIRE(gpu.run().ok());
-    const FakeCuda& after = fake_cuda();
     CHECK(read<float>(gpu.output(0)) == expected);
-    CHECK(after.launches - before.launches == 3);
-    CHECK(after.waits - before.waits == 3);
-    CHECK(deeds(after) - deeds(before) == 6);      // and nothing else
-    CHECK(after.switches - before.switches == 6);  // but the context made current, once a run
-    CHECK(gpu.share(0).launches == 1);
-    CHECK(gpu.share(0).waits == 1);
-    CHECK(std::string(gpu.share(0).device) == "cuda:0");
+    CHECK(fake_cuda().waits - before.waits == 3);
+    CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 3 : 0));
+    const ingot_session_options options = on("cuda", flags);
+    ingot_pipeline_options wanted = pipeline_options();
+    wanted.session = &options;
+    auto pipeline = Pipeline::create(model, wanted);
+    REQUIRE(pipeline.ok());
+    before = fake_cuda();
+    REQUIRE(pipeline->push([](Pipeline&) {}));
+    REQUIRE(pipeline->pop().ok());
+    CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 1 : 0));
   }
-  CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: who waits for a GPU sleeps where that was asked for, in a run as in a pipeline") {
-  fake_cuda();
-  FileBytes bytes(chain_network(1000));
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    for (const uint32_t flags : {0u, uint32_t(INGOT_BLOCKING_WAIT)}) {
-      CAPTURE(flags);
-      Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda", flags));
-      const std::vector<float> expected = answer(cpu);
-      write(gpu.input(0), ramp(8000));
-      FakeCuda before = fake_cuda();
-      for (int i = 0; i < 3; i++) REQUIRE(gpu.run().ok());
-      CHECK(read<float>(gpu.output(0)) == expected);
-      CHECK(fake_cuda().waits - before.waits == 3);
-      CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 3 : 0));
-      const ingot_session_options options = on("cuda", flags);
-      ingot_pipeline_options wanted = pipeline_options();
-      wanted.session = &options;
-      auto pipeline = Pipeline::create(model, wanted);
-      REQUIRE(pipeline.ok());
-      before = fake_cuda();
-      REQUIRE(pipeline->push([](Pipeline&) {}));
-      REQUIRE(pipeline->pop().ok());
-      CHECK(fake_cuda().sleeps - before.sleeps == (flags ? 1 : 0));
-    }
-  }
-  CHECK(alive() == "");
-}
-
-TEST_CASE("cuda: the arena is what requirements() says, weights are there once for all sessions") {
-  fake_cuda();
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "cuda: the arena is what requirements() says, weights are there once for all sessions") {
   FileBytes bytes(chain_network(1000));
   Model model = open_bytes_or_fail(bytes, scalar());
   ingot_requirements need = {};
@@ -77,65 +73,59 @@ TEST_CASE("cuda: the arena is what requirements() says, weights are there once f
   const ingot_session_options options = on("cuda");
   REQUIRE(ingot_model_requirements(model.get(), &options, &need, nullptr) == INGOT_OK);
   CHECK(fake_cuda().bytes == 0);
-  {
-    Session first = make(model, options);
-    CHECK(fake_cuda().bytes == need.arena_bytes + need.weights_shared);
-    CHECK(fake_cuda().allocations == (need.weights_shared ? 2 : 1));
-    Session second = make(model, options);
-    CHECK(fake_cuda().bytes == 2 * need.arena_bytes + need.weights_shared);
-    CHECK(answer(first) == answer(second));
-  }
-  CHECK(alive() == "");
+  Session first = make(model, options);
+  CHECK(fake_cuda().bytes == need.arena_bytes + need.weights_shared);
+  CHECK(fake_cuda().allocations == (need.weights_shared ? 2 : 1));
+  Session second = make(model, options);
+  CHECK(fake_cuda().bytes == 2 * need.arena_bytes + need.weights_shared);
+  CHECK(answer(first) == answer(second));
 }
 
-TEST_CASE(
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
     "cuda: what the GPU has no kernel for runs on the CPU, with exactly the stated launches and "
     "waits; strict "
     "refuses") {
-  fake_cuda();
   FileBytes bytes(split_network());
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
-    const std::vector<float> expected = answer(cpu);
-    const FakeCuda before = fake_cuda();
-    CHECK(answer(gpu) == expected);
-    const FakeCuda& after = fake_cuda();
-    const ingot_share share = gpu.share(1);
-    CHECK(std::string(share.device) == "cuda:0");
-    CHECK(share.instructions == 2);
-    CHECK(gpu.share(0).instructions == 2);  // without weights it stays where what it reads was made
-    CHECK(after.launches - before.launches == share.launches);
-    CHECK(after.waits - before.waits == share.waits);
-    CHECK(after.uploads - before.uploads == share.uploads);
-    CHECK(after.downloads - before.downloads == share.downloads);
-    const auto strict = model.session(on("cuda", INGOT_STRICT));
-    REQUIRE(!strict.ok());
-    CHECK(strict.error().code == INGOT_NO_KERNEL);
-    CHECK(strict.error().instruction == 2);
-    CHECK(std::string(strict.error().name) == "e");
-    CHECK(std::string(strict.error().field) ==
-          "strict: the device has no kernel for this operator with these types");
-    auto assignment =
-        model.assign("cuda", [](const ingot_weight&) -> const char* { return nullptr; });
-    REQUIRE(assignment.ok());
-    const std::pair<int, const char*> expected_reasons[] = {
-        {1, "the session's device"},
-        {1, "the session's device"},
-        {0, "the device has no kernel for this operator with these types"},
-        {0, "it reads no weight, and what it reads was made there"}};
-    for (uint32_t i = 0; i < 4; i++) {
-      CHECK(assignment->device_of(i) == expected_reasons[i].first);
-      CHECK(std::string(assignment->reason_of(i)) == expected_reasons[i].second);
-    }
-    CHECK(assignment->device_of(4) == -1);
-    CHECK(std::string(assignment->reason_of(4)).empty());
+  Model model = open_bytes_or_fail(bytes, scalar());
+  Session cpu = make(model, on("cpu")), gpu = make(model, on("cuda"));
+  const std::vector<float> expected = answer(cpu);
+  const FakeCuda before = fake_cuda();
+  CHECK(answer(gpu) == expected);
+  const FakeCuda& after = fake_cuda();
+  const ingot_share share = gpu.share(1);
+  CHECK(std::string(share.device) == "cuda:0");
+  CHECK(share.instructions == 2);
+  CHECK(gpu.share(0).instructions == 2);  // without weights it stays where what it reads was made
+  CHECK(after.launches - before.launches == share.launches);
+  CHECK(after.waits - before.waits == share.waits);
+  CHECK(after.uploads - before.uploads == share.uploads);
+  CHECK(after.downloads - before.downloads == share.downloads);
+  const auto strict = model.session(on("cuda", INGOT_STRICT));
+  REQUIRE(!strict.ok());
+  CHECK(strict.error().code == INGOT_NO_KERNEL);
+  CHECK(strict.error().instruction == 2);
+  CHECK(std::string(strict.error().name) == "e");
+  CHECK(std::string(strict.error().field) ==
+        "strict: the device has no kernel for this operator with these types");
+  auto assignment =
+      model.assign("cuda", [](const ingot_weight&) -> const char* { return nullptr; });
+  REQUIRE(assignment.ok());
+  const std::pair<int, const char*> expected_reasons[] = {
+      {1, "the session's device"},
+      {1, "the session's device"},
+      {0, "the device has no kernel for this operator with these types"},
+      {0, "it reads no weight, and what it reads was made there"}};
+  for (uint32_t i = 0; i < 4; i++) {
+    CHECK(assignment->device_of(i) == expected_reasons[i].first);
+    CHECK(std::string(assignment->reason_of(i)) == expected_reasons[i].second);
   }
-  CHECK(alive() == "");
+  CHECK(assignment->device_of(4) == -1);
+  CHECK(std::string(assignment->reason_of(4)).empty());
 }
 
-TEST_CASE("cuda: a GPU with nothing to do is refused with what to do; auto takes the CPU") {
-  fake_cuda();
+TEST_CASE_FIXTURE(FakeDriverCase,
+                  "cuda: a GPU with nothing to do is refused with what to do; auto takes the CPU") {
   convert::FileSpec file;
   convert::ProgramSpec& p = file.program;
   convert::ValueSpec from = input("x", {4, 8}), to = output("y", {4, 8});
@@ -146,18 +136,15 @@ TEST_CASE("cuda: a GPU with nothing to do is refused with what to do; auto takes
   p.add_instruction(exp, {x}, {y});
   add_ports(&file);
   FileBytes bytes(file);
-  {
-    Model model = open_bytes_or_fail(bytes, scalar());
-    const auto refused = model.session(on("cuda"));
-    REQUIRE(!refused.ok());
-    CHECK(refused.error().code == INGOT_NO_KERNEL);
-    CHECK(refused.error().instruction == 0);
-    const std::string text = refused.error().text();
-    CHECK(text.find("no kernel for any instruction") != std::string::npos);
-    CHECK(text.find("use the device auto or cpu") != std::string::npos);
-    CHECK(model.session(on("auto")).ok());
-  }
-  CHECK(alive() == "");
+  Model model = open_bytes_or_fail(bytes, scalar());
+  const auto refused = model.session(on("cuda"));
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == INGOT_NO_KERNEL);
+  CHECK(refused.error().instruction == 0);
+  const std::string text = refused.error().text();
+  CHECK(text.find("no kernel for any instruction") != std::string::npos);
+  CHECK(text.find("use the device auto or cpu") != std::string::npos);
+  CHECK(model.session(on("auto")).ok());
 }
 
 TEST_CASE(
@@ -217,8 +204,9 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("cuda: an arena larger than the free memory names both numbers, and takes nothing") {
-  fake_cuda();
+TEST_CASE_FIXTURE(
+    FakeDriverCase,
+    "cuda: an arena larger than the free memory names both numbers, and takes nothing") {
   FileBytes bytes(chain_network(200'000'000));
   Model model = open_bytes_or_fail(bytes, scalar());
   const auto session = model.session(on("cuda"));
@@ -233,7 +221,6 @@ TEST_CASE("cuda: an arena larger than the free memory names both numbers, and ta
   CHECK(session.error().have <= session.error().need);
   if (!is_integrated()) CHECK(session.error().have == uint64_t{4096} << 20);
   CHECK(session.error().hint[0] != 0);
-  CHECK(alive() == "");
 }
 
 TEST_CASE(
@@ -349,8 +336,7 @@ TEST_CASE(
   CHECK(alive() == "");
 }
 
-TEST_CASE("cuda: a stream of the caller's is used, and stays his") {
-  fake_cuda();
+TEST_CASE_FIXTURE(FakeDriverCase, "cuda: a stream of the caller's is used, and stays his") {
   const auto push = entry<int(void*)>("cuCtxPushCurrent_v2");
   const auto pop = entry<int(void**)>("cuCtxPopCurrent_v2");
   const auto retain = entry<int(void**, int)>("cuDevicePrimaryCtxRetain");
@@ -378,7 +364,6 @@ TEST_CASE("cuda: a stream of the caller's is used, and stays his") {
   destroy(stream);
   pop(&popped);
   drop(0);
-  CHECK(alive() == "");
 }
 
 TEST_CASE("cuda: the child of a fork is told, and the parent goes on") {

@@ -5,10 +5,7 @@
 //   pack_tool check PACK                     every file of PACK/manifest.tsv, whole
 //   pack_tool seed TABLE OUT                 weights that seed_networks.py left out
 // Errors   one line; exit 1: cannot be done, 2: damaged, 64: wrong words.
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/cuda/gpu_pack/read_logs.cpp - what logs of the pack's programs say.
-#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
