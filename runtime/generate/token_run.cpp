@@ -60,10 +60,16 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
     const int64_t slots = has_slots ? int64_t{type.dims[0]} : 1,
                   rows = type.rank ? int64_t{type.dims[has_slots]} : 0;
     int64_t* const most = is_snapshots ? &snapshots_ : &context_;
-    if ((is_snapshots && (*most ? rows != *most : rows < 1)) ||
-        (slot_ && i > 0 && (slots != slots_ || (*most && rows != *most)))) {
-      const Status status = fail(detail, Code::kShapeMismatch, "slots of a language model's caches",
-                                 uint64_t(slots_), uint64_t(slots));
+    const bool other_slots = slot_ && i > 0 && slots != slots_,
+               alike = is_snapshots || (slot_ && i > 0);  // as many rows as those before
+    if (other_slots || (is_snapshots && rows < 1) || (alike && *most && rows != *most)) {
+      const Status status = other_slots
+                                ? fail(detail, Code::kShapeMismatch,
+                                       "slots of a language model's caches", uint64_t(slots_),
+                                       uint64_t(slots))
+                                : fail(detail, Code::kShapeMismatch,
+                                       "rows of a language model's caches",
+                                       uint64_t(*most ? *most : 1), uint64_t(rows));
       name_error(detail, program.states[i].name);
       return status;
     }

@@ -79,6 +79,10 @@ TEST_CASE(
   fits.insert(fits.begin(), "firmware");
   fits.insert(fits.end(), {"-o", folder / "fits"});
   CHECK(run(fits).exit == 0);
+  // and is what it has if none is given
+  CHECK(run({"firmware", model, "--generate", "5", "--prompt-ids", "3,1,4", "-o", folder / "own"})
+            .exit == 0);
+  CHECK(slurp(folder / "own/models/decoder.c") == slurp(folder / "fits/models/decoder.c"));
 }
 
 TEST_CASE("firmware --generate: what cannot be answered is refused by name") {

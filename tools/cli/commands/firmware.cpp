@@ -69,7 +69,7 @@ void add_firmware(CLI::App& app, Action* chosen) {
                   "  ingot firmware kws.tflite vww.tflite -o both && make -C both run\n"
                   "  ingot firmware vww.tflite -o small --board netduinoplus2 --min-ram\n"
                   "  ingot firmware kws.tflite -o mine --cpu cortex-m4 --flash 512K --ram 96K\n"
-                  "  ingot firmware stories260K.bin -o story --board mps2-an500 --context 64 "
+                  "  ingot firmware stories260K.bin -o story --board mps2-an500 "
                   "--generate 50 --prompt 'Once'",
                   [a] { return write_firmware(*a); });
   reads_file(

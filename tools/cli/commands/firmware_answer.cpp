@@ -76,6 +76,11 @@ void AnswerArguments::check() const {
   if (prompt_ids) (void)ids_of(*prompt_ids);
 }
 
+int64_t tokens_of(const std::string& source, const std::string& file, const AnswerArguments& a) {
+  const size_t prompt = prompt_of(source, a, text_of(Engine(file))).size();
+  return int64_t(prompt) + parse_integer("--generate", a.tokens, 1, kMaxTokens);
+}
+
 firmware::ProjectAnswer make_answer(const std::string& source, const std::string& file,
                                     const AnswerArguments& a) {
   firmware::ProjectAnswer made;

@@ -19,6 +19,10 @@ struct AnswerArguments {
   void check() const;
 };
 
+/// Tokens of the prompt and of the longest answer. @throws as make_answer().
+int64_t tokens_of(const std::string& source, const std::string& file,
+                  const AnswerArguments& arguments);
+
 /// As `ingot generate` answers, without drawing. `file` is what was converted of `source`, for one
 /// token in a run. @throws Failure kMismatch: no language model, no tokenizer for a text, a token
 /// that the model has not, a context that is too short.

@@ -158,16 +158,20 @@ std::vector<std::string> batches_of(const std::string& path) {
   return batches;
 }
 
-/// The source with a batch of one where it leaves its batch open, and one token in a run where it
-/// is asked for an answer.
-ConvertedFile converted(const std::string& source, convert::ConvertOptions options, bool is_asked) {
+/// The source with a batch of one where it leaves its batch open; where it is asked for an answer,
+/// with one token in a run, and the context of prompt and answer if no other is given.
+ConvertedFile converted(const std::string& source, convert::ConvertOptions options,
+                        const AnswerArguments& answer) {
   ConvertedFile file(source, options);
   if (!file.was_converted()) return file;
   std::vector<std::string> batches = batches_of(file.path());
   const std::vector<std::string> symbols = Engine(file.path()).symbol_names();
   const bool has_tokens =
-      is_asked && std::find(symbols.begin(), symbols.end(), "T") != symbols.end();
-  if (has_tokens) options.dims.push_back("T=1");
+      answer.is_asked() && std::find(symbols.begin(), symbols.end(), "T") != symbols.end();
+  if (has_tokens) {
+    options.dims.push_back("T=1");
+    if (!options.context) options.context = tokens_of(source, file.path(), answer);
+  }
   batches.erase(std::remove(batches.begin(), batches.end(), "T"), batches.end());
   if (batches.empty() && !has_tokens) return file;
   for (const std::string& name : batches) {
@@ -190,7 +194,7 @@ firmware::ProjectModel firmware_model(const std::string& source, const ConvertAr
                                       std::set<std::string>* names, const AnswerArguments& answer) {
   convert::ConvertOptions options = convert_options_of(conversion);
   options.for_core = true;
-  const ConvertedFile file = converted(source, options, answer.is_asked());
+  const ConvertedFile file = converted(source, options, answer);
   if (!file.was_converted() && conversion.min_ram)
     host::fail(host::Exit::kUsage,
                source +
