@@ -238,15 +238,20 @@ TEST_CASE("attention: keys and values that a program keeps in f16 are the exact 
   }
 }
 
-TEST_CASE("attention: keys and values of 8 bits are the CPU's") {
-  AttentionAttributes t;
-  Work w = halves_work({"", 1, 2, 2, 9, 18, 32, 32}, 3, 3, &t);
-  for (size_t i = 1; i < 3; i++) w.inputs[i] = kept_tensor(3, 1, 2, 18, 32, 0, DType::kU8, 1);
-  const std::vector<TensorView> views = views_of(w.inputs);
-  TensorView y = w.output.view();
-  const OpArguments a = arguments_of(w, views, y);
-  for (const GpuPrecision p : {GpuPrecision::kExact, GpuPrecision::kFast, GpuPrecision::kFp16})
-    CHECK(!find_gpu_row(ingot_cuda_kernel_set, OpCode::kAttention, a, {}, p));
+TEST_CASE("attention: keys and values of 8 bits are the exact kernel's, also of few queries") {
+  for (const int64_t queries : {8, 9}) {
+    AttentionAttributes t;
+    Work w = halves_work({"", 1, 2, 2, queries, 18, 32, 32}, 3, 3, &t);
+    for (size_t i = 1; i < 3; i++) w.inputs[i] = kept_tensor(3, 1, 2, 18, 32, 0, DType::kU8, 1);
+    w.any_row = true;
+    for (const GpuPrecision p : {GpuPrecision::kExact, GpuPrecision::kFast, GpuPrecision::kFp16}) {
+      const Run run = on_gpu(w, p, 0, {});
+      CHECK(run.status.ok());
+      CHECK(run.ran(queries == 8 ? "attention_cache8_few" : "attention_cache8"));
+      int64_t at = -1;
+      CHECK(run.y.same_bits(on_cpu(w), &at));
+    }
+  }
 }
 
 TEST_CASE("attention on tensor cores, f16: a plan refuses what was not taken") {
