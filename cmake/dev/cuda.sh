@@ -173,6 +173,7 @@ cuda_models() {  # [COMMAND..]
   side_by_side \
     "$python tests/cuda/run_models.py --ingot build/gcc/bin/ingot --work build/models --fake build/gcc/tests/cuda/libfake_cuda.so ${every_model:+--full}" \
     "$python tests/cuda/run_layers.py --ingot build/gcc/bin/ingot --work build/models ${every_model:+--small}" \
+    "INGOT_CUDA_DRIVER=$PWD/build/gcc/tests/cuda/libfake_cuda.so $python tests/cuda/decoders.py --ingot build/gcc/bin/ingot" \
     "$@"
 }
 cuda_gates() {
