@@ -63,13 +63,11 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
     const bool other_slots = slot_ && i > 0 && slots != slots_,
                alike = is_snapshots || (slot_ && i > 0);  // as many rows as those before
     if (other_slots || (is_snapshots && rows < 1) || (alike && *most && rows != *most)) {
-      const Status status = other_slots
-                                ? fail(detail, Code::kShapeMismatch,
-                                       "slots of a language model's caches", uint64_t(slots_),
-                                       uint64_t(slots))
-                                : fail(detail, Code::kShapeMismatch,
-                                       "rows of a language model's caches",
-                                       uint64_t(*most ? *most : 1), uint64_t(rows));
+      const Status status =
+          other_slots ? fail(detail, Code::kShapeMismatch, "slots of a language model's caches",
+                             uint64_t(slots_), uint64_t(slots))
+                      : fail(detail, Code::kShapeMismatch, "rows of a language model's caches",
+                             uint64_t(*most ? *most : 1), uint64_t(rows));
       name_error(detail, program.states[i].name);
       return status;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights stored as f16 or bf16: what is stored and what is not, what it costs by the report, that
 // the kernels see exactly the rounded numbers.
+#include "tools/compile/write/storage.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,7 +18,6 @@
 #include "tests/support/shared.h"
 #include "tools/compile/convert/convert.h"
 #include "tools/compile/write/program_encoder.h"
-#include "tools/compile/write/storage.h"
 #include "tools/diagnose/golden/compare.h"
 #include "tools/files/half.h"
 #include "tools/files/work_budget.h"

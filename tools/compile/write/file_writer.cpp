@@ -133,8 +133,7 @@ class Writer {
       Digest fresh{};
       Digest& digest = bytes == v.bytes.held ? held[bytes.get()] : fresh;
       if (digest == Digest{}) digest = digest_of(*bytes);
-      const auto [entry, is_new] =
-          known.try_emplace(digest, align(position_ - start, alignment));
+      const auto [entry, is_new] = known.try_emplace(digest, align(position_ - start, alignment));
       places_[i].segment_offset = entry->second;
       if (!is_new) {
         written_.shared_bytes += bytes->size();
