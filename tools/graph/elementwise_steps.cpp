@@ -22,14 +22,11 @@ struct Numbered {
   double otherwise_alpha, otherwise_beta;
 };
 const std::map<Operator, Numbered> kNumbered = {
-    {op::Celu, {Op::kCelu, attr::alpha, {}, 1, 0}},
-    {op::Elu, {Op::kElu, attr::alpha, {}, 1, 0}},
-    {op::LeakyRelu, {Op::kLeakyRelu, attr::alpha, {}, 1, 0}},
-    {op::ThresholdedRelu, {Op::kThresholdedRelu, attr::alpha, {}, 1, 0}},
-    {op::HardSigmoid, {Op::kHardSigmoid, attr::alpha, attr::beta, 1, 0}},
-    {op::Selu,
-     {Op::kSelu, attr::alpha, attr::gamma, 1.67326319217681884765625, 1.05070102214813232421875}},
-    {op::Shrink, {Op::kShrink, attr::lambd, attr::bias, 0.5, 0}}};
+#define INGOT_NUMBERED_1(name, alpha, value) {op::name, {Op::k##name, attr::alpha, {}, value, 0}},
+#define INGOT_NUMBERED_2(name, alpha, value, beta, second) \
+  {op::name, {Op::k##name, attr::alpha, attr::beta, value, second}},
+#include "tools/graph/numbered_functions.def"
+};
 
 Steps swish(const Node& node, ComputeType) {
   const double alpha = node.number(attr::alpha, 1);

@@ -162,9 +162,10 @@ void add_elementwise_rules(InferTable& table) {
         break;
     }
   }
-  for (const Operator op : {op::Celu, op::Elu, op::Gelu, op::HardSigmoid, op::LeakyRelu, op::Selu,
-                            op::Swish, op::ThresholdedRelu})
-    table[op] = unary;
+#define INGOT_NUMBERED_1(name, alpha, value) table[op::name] = unary;
+#define INGOT_NUMBERED_2(name, alpha, value, beta, second) table[op::name] = unary;
+#include "tools/graph/numbered_functions.def"
+  for (const Operator op : {op::Gelu, op::Swish}) table[op] = unary;
   for (const Operator op : {op::Mod, op::BitShift}) table[op] = binary;
   table[op::Shrink] = shrink;
   table[op::IsInf] = unary_to_bool;

@@ -197,16 +197,12 @@ DeclaredOperators make_rows() {
   const DeclaredAttribute reduction = {attr::reduction,
                                        Words{"none", {"none", "add", "mul", "max", "min"}}, 16};
   DeclaredOperators rows = {
-      // elementwise
-      row(op::LeakyRelu, 1, 1, {{attr::alpha, 0.01f}}),
-      row(op::Elu, 1, 1, {{attr::alpha, 1.0}}),
-      row(op::Celu, 1, 1, {{attr::alpha, 1.0}}),
-      row(op::ThresholdedRelu, 1, 1, {{attr::alpha, 1.0}}),
+  // elementwise
+#define INGOT_NUMBERED_1(name, alpha, value) row(op::name, 1, 1, {{attr::alpha, double(value)}}),
+#define INGOT_NUMBERED_2(name, alpha, value, beta, second) \
+  row(op::name, 1, 1, {{attr::alpha, double(value)}, {attr::beta, double(second)}}),
+#include "tools/graph/numbered_functions.def"
       row(op::Swish, 1, 1, {{attr::alpha, 1.0}}),
-      row(op::Selu, 1, 1,
-          {{attr::alpha, 1.67326319217681884765625}, {attr::gamma, 1.05070102214813232421875}}),
-      row(op::HardSigmoid, 1, 1, {{attr::alpha, 0.2f}, {attr::beta, 0.5}}),
-      row(op::Shrink, 1, 1, {{attr::bias, 0.0}, {attr::lambd, 0.5}}),
       row(op::Clip, 1, 1, {{attr::min, kNumber}, {attr::max, kNumber}}),
       row(op::Clip, 1, 3, no, 11),
       row(op::Gelu, 1, 1, {{attr::approximate, Words{"none", {"none", "tanh"}}}}),
