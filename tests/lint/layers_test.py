@@ -61,6 +61,8 @@ PLANTED = [
     ),
     ("runtime/session/x.cpp", 'if (is(name, "cuda:1")) return;', "names the back end cuda"),
     ("runtime/device/x.h", "int version;  // of CUDA", "names the back end cuda"),
+    ("runtime/device/x.h", "constexpr int kCudaGpus = 2;", "names the back end cuda"),
+    ("runtime/device/x.h", "int barracuda;  // another word", ""),
     ("runtime/device/x.h", "int places;  // see kernels/cuda/embed", ""),
     ("runtime/include/ingot/x.h", "/* or cuda */", ""),
     ("runtime/device/cuda/x.cpp", "Status later(int x);\nStatus later(int x) {\n}", ""),

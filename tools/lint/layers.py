@@ -284,8 +284,11 @@ def wrong_backends(source, text, names):
     for name in names:
         if source.startswith((f"runtime/device/{name}/", "runtime/include/")):
             continue
+        # as a word of a line or of a name: "npu" is in kNpu and NPU_PATH, not in "input"
+        word = re.compile(rf"(?<![a-z0-9])(?:lib)?{name}(?![a-z0-9])")
         for number, line in enumerate(text.splitlines(), 1):
-            if name in line.lower().replace(f"kernels/{name}", ""):
+            parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", line).lower()
+            if word.search(parts.replace(f"kernels/{name}", "")):
                 yield number, f"names the back end {name}: ask its table ({BACKENDS}, device.h)"
 
 
