@@ -262,3 +262,8 @@ Status fail_on(const Device& device, ErrorDetail* detail, Code code, const char*
                uint64_t need = 0, uint64_t have = 0);
 
 }  // namespace ingot
+
+// Defined by ingot_NAME. Declared here, or a constant would be of its file alone, and a program
+// with the library would say that it was linked without it.
+#define INGOT_BACKEND(name, title) extern "C" const ingot::DeviceBackend ingot_##name##_backend;
+#include "runtime/device/backends.def"

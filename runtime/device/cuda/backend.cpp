@@ -84,6 +84,5 @@ bool offer(uint32_t index, DeviceOffer* out) {
 }  // namespace
 }  // namespace ingot::cuda
 
-extern "C" const ingot::DeviceBackend ingot_cuda_backend;
 const ingot::DeviceBackend ingot_cuda_backend = {ingot::cuda::find, ingot::cuda::find_best,
                                                  ingot::cuda::offer, /*takes_stream=*/true};
