@@ -121,7 +121,8 @@ TEST_CASE("operators: every row has its parts") {
     CHECK(is_control(row.op) == (kNoKernel.count(row.name) != 0));
     check_part(row, "an oracle (kernels/cpu/oracle/oracle_table.cpp)",
                has_row(oracle_kernels(), row.op) && !is_control(row.op), kNoKernel);
-    check_part(row, "a CPU kernel (kernels/cpu/products.inl or vector_kernels.inl)",
+    check_part(row,
+               "a CPU kernel (kernels/cpu/products.inl, vector_kernels.inl or scalar_kernels.inl)",
                has_row(scalar, row.op) && !is_control(row.op), kNoKernel);
     check_part(row, "a CUDA kernel (kernels/cuda/<family>/<family>_plan.cpp)", has_gpu_row(row.op),
                kNoGpuKernel);

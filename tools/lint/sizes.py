@@ -50,14 +50,15 @@ def main():
     for f in too_long:
         print(f"{f}: {lines[f]} lines, limit {LONGER.get(f, LINES)}: split by concept")
     wide = [
-        f"{f}:{number}"
+        (-(ROOT / f).stat().st_mtime, f"{f}:{number}")
         for f, text in texts(NARROW).items()
         for number, line in enumerate(text, 1)
         if len(line) > COLUMNS
     ]
     print(f"{len(wide)} lines of more than {COLUMNS} columns (ceiling {WIDER})")
     if len(wide) > WIDER:
-        print("\n".join(wide))
+        print(f"break {len(wide) - WIDER} of them; those of the newest files are")
+        print("\n".join(place for _, place in sorted(wide)[:10]))
     sys.exit(1 if too_long or len(wide) > WIDER else 0)
 
 
