@@ -75,14 +75,19 @@ Dimensions joint(const Dimensions& a, const Dimensions& b) {
 
 // A source operator of one operand and numbers, as a function.
 std::function<double(double)> with_numbers(const Node& node) {
-  const double alpha = node.number(attr::alpha, 0), beta = node.number(attr::beta, 0);
   const auto function = [](Op f, double a = 0, double b = 0) {
     return [=](double x) { return scalar::unary(f, x, {a, b}); };
   };
-  if (node.op == op::Elu) return function(Op::kElu, alpha);
-  if (node.op == op::LeakyRelu) return function(Op::kLeakyRelu, alpha);
-  if (node.op == op::Swish) return [=](double x) { return x * sigmoid(alpha * x); };
-  if (node.op == op::HardSigmoid) return function(Op::kHardSigmoid, alpha, beta);
+#define INGOT_NUMBERED_1(name, alpha, value) \
+  if (node.op == op::name) return function(Op::k##name, node.number(attr::alpha, value));
+#define INGOT_NUMBERED_2(name, alpha, value, beta, second) \
+  if (node.op == op::name)                                 \
+    return function(Op::k##name, node.number(attr::alpha, value), node.number(attr::beta, second));
+#include "tools/graph/numbered_functions.def"
+  if (node.op == op::Swish) {
+    const double alpha = node.number(attr::alpha, 0);
+    return [=](double x) { return x * sigmoid(alpha * x); };
+  }
   if (node.op == op::Gelu)
     return function(node.text(attr::approximate, "none") == "tanh" ? Op::kGeluTanh : Op::kGelu);
   if (node.op == op::Clip)
