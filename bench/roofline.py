@@ -69,8 +69,8 @@ def draw(circles, flops, gbytes, title):
         return TOP + HEIGHT * (1 - (min(max(math.log10(rate), Y[0]), Y[1]) - Y[0]) / (Y[1] - Y[0]))
 
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 170} {TOP + HEIGHT + 50}" '
-        'font-family="sans-serif" font-size="13">',
+        '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" '
+        f'viewBox="0 0 {LEFT + WIDTH + 170} {TOP + HEIGHT + 50}">',
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{LEFT}" y="22">{title}</text>',
     ]
@@ -85,15 +85,15 @@ def draw(circles, flops, gbytes, title):
         out.append(f'<path d="M{LEFT} {y:.1f}h{WIDTH}" stroke="#e3e7ec"/>')
         out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**e:g}</text>')
     for kernel, intensity, rate, share in sorted(circles, key=lambda c: -c[3]):
-        color = COLORS.get(kernel, OTHER)[1]
+        color, radius = COLORS.get(kernel, OTHER)[1], 2 + 16 * math.sqrt(share)
         out.append(
-            f'<circle cx="{across(intensity):.1f}" cy="{down(rate):.1f}" r="{2 + 16 * math.sqrt(share):.1f}" '
+            f'<circle cx="{across(intensity):.1f}" cy="{down(rate):.1f}" r="{radius:.1f}" '
             f'fill="{color}" fill-opacity="0.55"/>'
         )
-    low = 10 ** X[0]
+    low, knee = 10 ** X[0], flops / gbytes
     out.append(
-        f'<path d="M{across(low):.1f} {down(low * gbytes):.1f}L{across(flops / gbytes):.1f} {down(flops):.1f}'
-        f'H{LEFT + WIDTH}" fill="none" stroke="#b3261e" stroke-width="1.5"/>'
+        f'<path d="M{across(low):.1f} {down(low * gbytes):.1f}L{across(knee):.1f} '
+        f'{down(flops):.1f}H{LEFT + WIDTH}" fill="none" stroke="#b3261e" stroke-width="1.5"/>'
     )
     for n, (name, color) in enumerate([*COLORS.values(), OTHER]):
         y = TOP + 14 + 22 * n
@@ -105,7 +105,8 @@ def draw(circles, flops, gbytes, title):
     )
     middle = TOP + HEIGHT / 2
     out.append(
-        f'<text x="18" y="{middle}" text-anchor="middle" transform="rotate(-90 18 {middle})">GFLOP/s</text></svg>'
+        f'<text x="18" y="{middle}" text-anchor="middle" '
+        f'transform="rotate(-90 18 {middle})">GFLOP/s</text></svg>'
     )
     return "\n".join(out) + "\n"
 
@@ -157,7 +158,10 @@ def main():
         sys.exit("roofline: no network to measure")
     flops = max(r["peak_gflops"] for r in reports)
     gbytes = max(r["peak_gbytes"] for r in reports)
-    title = f"{len(reports)} networks, fp32, one core of {processor_name()}: {flops:.0f} GFLOP/s, {gbytes:.0f} GB/s"
+    title = (
+        f"{len(reports)} networks, fp32, one core of {processor_name()}: "
+        f"{flops:.0f} GFLOP/s, {gbytes:.0f} GB/s"
+    )
     print(title)
     print_kernels(reports, flops, gbytes)
     args.svg.write_text(draw(list(circles_of(reports)), flops, gbytes, title))
