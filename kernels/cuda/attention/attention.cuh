@@ -211,9 +211,10 @@ GPU_FN void attention_values(const AttentionParams& p, const AttentionTile& t, i
   }
 }
 
-template <class T, class S>
-GPU_FN void exact_attention(const AttentionParams& p, S& s) {
-  constexpr int kQueries = S::kQueries;
+template <class T, int kQueries>
+GPU_FN void exact_attention(const AttentionParams& p) {
+  using Room = AttentionShared<kQueries>;
+  GPU_COMMON_SHARED(Room, s);
   const int me = int(threadIdx.x);
   for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {
     AttentionTile t;
@@ -248,34 +249,14 @@ GPU_FN void exact_attention(const AttentionParams& p, S& s) {
   }
 }
 
-#ifdef __CUDACC__
-#define INGOT_ATTENTION_ROOM(n)                   \
-  using Room = ::ingot::cuda::AttentionShared<n>; \
-  GPU_SHARED(Room, s)
-#else
-/// Emulated, shared memory lies on the stack of each thread: once for all kernels.
-template <int n>
-GPU_FN AttentionShared<n>& attention_room() {
-  using Room = AttentionShared<n>;
-  GPU_SHARED(Room, s);
-  return s;
-}
-#define INGOT_ATTENTION_ROOM(n) auto& s = attention_room<n>()
-#endif
-
-#define INGOT_ATTENTION(name, T)                                 \
-  INGOT_GPU_KERNEL_BLOCKS(name, AttentionParams, 128, 3) {       \
-    INGOT_ATTENTION_ROOM(kAttentionQueries);                     \
-    exact_attention<T>(p, s);                                    \
-  }                                                              \
-  INGOT_GPU_KERNEL_BLOCKS(name##_few, AttentionParams, 128, 3) { \
-    INGOT_ATTENTION_ROOM(1);                                     \
-    exact_attention<T>(p, s);                                    \
-  }
+#define INGOT_ATTENTION(name, T)                           \
+  INGOT_GPU_KERNEL_BLOCKS(name, AttentionParams, 128, 3) { \
+    exact_attention<T, kAttentionQueries>(p);              \
+  }                                                        \
+  INGOT_GPU_KERNEL_BLOCKS(name##_few, AttentionParams, 128, 3) { exact_attention<T, 1>(p); }
 INGOT_ATTENTION(attention, float)
 INGOT_ATTENTION(attention_cache16, uint16_t)
 INGOT_ATTENTION(attention_cache8, uint8_t)
 #undef INGOT_ATTENTION
-#undef INGOT_ATTENTION_ROOM
 
 }  // namespace ingot::cuda

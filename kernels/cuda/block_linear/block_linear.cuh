@@ -165,7 +165,7 @@ template <BlockType t, int R>
 GPU_FN void block_products(const BlockLinearParams& p) {
   using Terms = BlockTerms<t, R>;
   constexpr BlockFormat f = block_format(t);
-  GPU_SHARED(Terms, terms);
+  GPU_COMMON_SHARED(Terms, terms);
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
   for (int64_t panel = blockIdx.y; panel < p.panels; panel += gridDim.y)
     for (int64_t at = blockIdx.x; at < p.tiles; at += gridDim.x) {

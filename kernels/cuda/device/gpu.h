@@ -35,6 +35,7 @@
 #define GPU_UNROLL_BY(n) GPU_PRAGMA(unroll n)
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_SHARED_ARRAY(type, name, extents) __shared__ type name extents
+#define GPU_COMMON_SHARED(type, name) GPU_SHARED(type, name)
 #define INGOT_GPU_ENTRY(bounds, name, Params) \
   extern "C" __global__ void bounds ingot_##name(const __grid_constant__ Params p)
 #define INGOT_GPU_BOUNDS(...) __launch_bounds__(__VA_ARGS__)

@@ -316,6 +316,12 @@ void fail(const char* what) {
 
 void* dynamic_shared() { return block->shared.dynamic(); }
 void declare_shared(void* at, size_t bytes) { block->shared.declare(at, bytes); }
+void* common_shared(size_t bytes) {
+  static thread_local const std::unique_ptr<unsigned char[]> room(
+      new unsigned char[kMaxCommonShared]);
+  declare_shared(room.get(), bytes);
+  return room.get();
+}
 
 /// All lanes of a warp wait in the same place: bar.sync is aligned, so two branches with a barrier
 /// each are undefined on a GPU.

@@ -63,6 +63,9 @@ struct Site {
 
 void* dynamic_shared();
 void declare_shared(void* at, size_t bytes);
+/// Of this thread, not on its stack: for kernels of many instances, one of which runs at a time.
+void* common_shared(size_t bytes);
+constexpr size_t kMaxCommonShared = 48 << 10;
 void sync_block(const Site& site);
 [[noreturn]] void fail(const char* what);
 
@@ -128,6 +131,9 @@ T shuffle(const char* operation, uint32_t mask, T value, unsigned from) {
 #define GPU_SHARED_ARRAY(type, name, extents) \
   static thread_local type name extents;      \
   ::ingot::cuda::emulate::declare_shared(&(name), sizeof(name))
+#define GPU_COMMON_SHARED(type, name)                                                         \
+  static_assert(sizeof(type) <= ::ingot::cuda::emulate::kMaxCommonShared, "more is dynamic"); \
+  auto& name = *static_cast<type*>(::ingot::cuda::emulate::common_shared(sizeof(type)))
 #define threadIdx (::ingot::cuda::emulate::here->thread)
 #define blockIdx (::ingot::cuda::emulate::here->block)
 #define blockDim (::ingot::cuda::emulate::here->block_dim)
