@@ -83,6 +83,8 @@ TEST_CASE(
   CHECK(run({"firmware", model, "--generate", "5", "--prompt-ids", "3,1,4", "-o", folder / "own"})
             .exit == 0);
   CHECK(slurp(folder / "own/models/decoder.c") == slurp(folder / "fits/models/decoder.c"));
+  refuses(folder, {model, "--generate", "1000000", "--prompt-ids", "3,1,4"}, 4,
+          {"a microcontroller's core cannot run it", "a smaller --generate or --context"});
 }
 
 TEST_CASE("firmware --generate: what cannot be answered is refused by name") {

@@ -11,19 +11,16 @@ import json
 import pathlib
 import sys
 
-try:
-    import numpy as np
-except ImportError:  # stage models has a Python with it
-    print("[skip] language models on a GPU: no numpy for Python")
-    sys.exit(0)
-
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "import" / "decoder"), str(TESTS / "support")]
+from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # noqa: E402
+
+np = numpy_or_skip("language models on a GPU")
+
 import gpt_oss_test  # noqa: E402
 from chat_test import tokenizer  # noqa: E402
 from decoder_test import VOCABULARY  # noqa: E402
 from gguf_writer import BLOCKS, FLOATS, RandomBlocks, write_gguf  # noqa: E402
-from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 
 WIDTH, HEADS, KV_HEADS, CONTEXT = 256, 8, 2, 24  # types of 256 need the width
 RUNS = [9, 1, 3, 1]  # tokens of each
@@ -59,16 +56,7 @@ def small_llama(kind):
 
 def conversation(ingot, *options):
     """Logits of each of RUNS."""
-    state, at, logits = ingot.folder / "run.state", 0, []
-    state.unlink(missing_ok=True)
-    for count in RUNS:
-        fed = {
-            "tokens": TOKENS[None, at : at + count].astype(np.int32),
-            "position": np.array([at], np.int64),
-        }
-        at += count
-        logits.append(ingot.outputs(fed, *options, state=state)["logits"])
-    return np.concatenate(logits)
+    return np.concatenate(list(ingot.conversation(TOKENS, RUNS, *options)))
 
 
 def slots(ingot, *options):

@@ -118,6 +118,21 @@ class Ingot:
         with np.load(outputs) as archive:
             return {name.removeprefix("out:"): archive[name] for name in archive.files}
 
+    def conversation(self, tokens, runs, *options):
+        """The logits of each run of a language model: so many of `tokens`, behind those before.
+        @raises RunError"""
+        import numpy as np
+
+        state, at = self.folder / "conversation.state", 0
+        state.unlink(missing_ok=True)
+        for count in runs:
+            fed = {
+                "tokens": tokens[None, at : at + count].astype(np.int32),
+                "position": np.array([at], np.int64),
+            }
+            at += count
+            yield self.outputs(fed, *options, state=state)["logits"]
+
     def computed(self, source, fed, *options):
         """Arrays by name: what `source`, converted with `options`, computes. @raises RunError"""
         self.convert(source, *options).succeeded()

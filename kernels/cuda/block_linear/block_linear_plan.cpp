@@ -51,7 +51,7 @@ Status plan_products(const GpuWork& work, BlockType type, const BlockGroups& gro
   p.x_stride = x.row_stride, p.y_stride = y.row_stride;
   p.groups = groups;
   p.w_aligned = alignment_of(p.w, 0), p.x_aligned = alignment_of(p.x, p.x_stride);
-  p.is_bf16 = type == BlockType::kBF16;
+  p.type = type;
   if (!groups.ends) {
     const TensorView *bias = a.optional(2), *residual = a.optional(3);
     p.bias = bias ? bias->as<const float>() : nullptr;

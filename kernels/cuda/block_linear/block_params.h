@@ -29,7 +29,7 @@ struct BlockLinearParams {
   int64_t x_stride, y_stride, residual_stride;
   BlockGroups groups;
   int32_t w_aligned, x_aligned;  // to how many bytes: 1, 4 or 16
-  bool is_bf16;
+  BlockType type;
 };
 
 /// Of 16 bits: 32 outputs and kEach rows of each warp, kStages k-tiles on their way at a time.

@@ -67,7 +67,7 @@ GPU_FN void float_products(const BlockLinearParams& p) {
             float own[kStep];
             INGOT_UNROLL for (int i = 0; i < kStep; i++) {
               const uint16_t bits = w[(k + i) * block_weights::kOutputs + lane];
-              own[i] = p.is_bf16 ? cpu::bf16_to_f32(bits) : widen_f16(bits);
+              own[i] = p.type == BlockType::kBF16 ? cpu::bf16_to_f32(bits) : widen_f16(bits);
             }
             INGOT_UNROLL for (int r = 0; r < S::kEach; r++) {
               const FourFloats four =

@@ -30,18 +30,9 @@ NO_FOLDER = ("gpt2", "gptneox", "phi2", "falcon", "starcoder", "internlm2")
 
 def largest_difference(ingot, tokens, wanted):
     """Of the logits of all runs of one conversation."""
-    errors, at = [], 0
-    state = pathlib.Path(ingot.folder) / "cache.state"
-    state.unlink(missing_ok=True)
-    for count in RUNS:
-        fed = {
-            "tokens": tokens[None, at : at + count].astype(np.int32),
-            "position": np.array([at], np.int64),
-        }
-        at += count
-        found = ingot.outputs(fed, state=state)["logits"]
-        errors.append(largest_error(found[0], wanted[at - 1], 1e-3))
-    return max(errors)
+    logits = ingot.conversation(tokens, RUNS)
+    ends = np.cumsum(RUNS) - 1
+    return max(largest_error(f[0], wanted[end], 1e-3) for f, end in zip(logits, ends))
 
 
 def main():

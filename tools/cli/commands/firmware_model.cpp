@@ -64,9 +64,9 @@ void check_operators(const std::string& path, const ProgramView& view, bool was_
 // Of the example of a model with state, one after the other.
 constexpr uint32_t kStateRuns = 8;
 
-/// What the device will say when it opens the image, asked here.
+/// What the device will say when it opens the image, asked here. `hint` ends a refusal.
 uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& image,
-                       bool was_converted) {
+                       const std::string& hint) {
   constexpr size_t kAmple = size_t{1} << 28;
   const AlignedBlock arena(kAmple), copy(image.size());
   std::copy(image.begin(), image.end(), static_cast<uint8_t*>(copy.at));
@@ -78,11 +78,7 @@ uint32_t measure_arena(const std::string& path, const std::vector<uint8_t>& imag
                path + ": a microcontroller's core cannot run it: " + error.what +
                    (error.index >= 0 ? " (" + std::to_string(error.index) + ")" : "") +
                    ", expected " + std::to_string(error.need) + ", found " +
-                   std::to_string(error.have) +
-                   (was_converted
-                        ? "; docs/firmware.md says what it runs"
-                        : "; name the source instead of the file, so that it is converted for the "
-                          "core, or see docs/firmware.md"));
+                   std::to_string(error.have) + "; " + hint);
   return ingot_micro_arena_bytes(&model);
 }
 
@@ -215,7 +211,13 @@ firmware::ProjectModel firmware_model(const std::string& source, const ConvertAr
   model.kernels =
       convert::needed_kernels(view.program(), view.bound_program(), *cpu_kernels("scalar"));
   model.image = firmware::flash_image(read_all(file.path()), source);
-  model.arena_bytes = measure_arena(source, model.image, file.was_converted());
+  model.arena_bytes = measure_arena(
+      source, model.image,
+      !file.was_converted()
+          ? "name the source instead of the file, so that it is converted for the core, or see "
+            "docs/firmware.md"
+      : answer.is_asked() ? "give a smaller --generate or --context, or see docs/firmware.md"
+                          : "docs/firmware.md says what it runs");
   if (answer.is_asked())
     model.answer = make_answer(source, file.path(), answer), model.keeps_state = true;
   else

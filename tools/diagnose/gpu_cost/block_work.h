@@ -16,9 +16,9 @@ constexpr double kDecode = 48, kCodeRow = 20;
 /// mixture each expert counts that can have a row.
 inline void describe(const cuda::BlockLinearParams& p, const char* kernel, const GpuLaunch& l,
                      LaunchWork* w) {
-  const bool is_float = contains(kernel, "float"), is_row = contains(kernel, "row_");
-  const double unit = contains(kernel, "_k") || contains(kernel, "xs") ? 256 : 32,
-               k = double(p.units) * unit, rows = double(p.rows), outputs = double(p.outputs),
+  const BlockFormat f = block_format(p.type);
+  const bool is_float = f.is_float(), is_row = contains(kernel, "row_");
+  const double k = double(p.units) * f.unit, rows = double(p.rows), outputs = double(p.outputs),
                panel = double(p.panel_bytes), panels = double(p.panels);
   const double owners =
       p.groups.ends ? std::min(rows, double(std::max<int64_t>(p.groups.experts, 1))) : 1;

@@ -6,8 +6,8 @@
 namespace ingot::tflite {
 namespace {
 
-/// What a row says beside the inputs.
-struct Beside {
+/// What few rows have.
+struct Details {
   graph::Attributes attributes = {};  // that TFLite does not state
   std::vector<std::pair<graph::AttributeName, const char*>> numbers = {};  // options
   size_t counts = SIZE_MAX;   // the input that is int64 in the graph
@@ -17,7 +17,7 @@ struct Declared {
   const char* name;
   graph::Operator op;
   size_t inputs;
-  Beside beside = {};
+  Details details = {};
 };
 const std::vector<Declared> kDeclared = {
     {"ABS", op::Abs, 1},
@@ -65,17 +65,17 @@ const std::vector<Declared> kDeclared = {
 
 void declared(Call& call) {
   const std::string name = call.row.name;
-  for (const auto& [row_name, op, inputs, beside] : kDeclared) {
+  for (const auto& [row_name, op, inputs, details] : kDeclared) {
     if (name != row_name) continue;
     std::vector<ValueId> values;
     for (size_t i = 0; i < inputs; i++)
-      values.push_back(i == beside.counts ? call.b.cast(call.input(i), DType::kI64)
-                                          : call.input(i));
-    graph::Attributes attributes = beside.attributes;
-    for (const auto& [attribute, option] : beside.numbers)
+      values.push_back(i == details.counts ? call.b.cast(call.input(i), DType::kI64)
+                                           : call.input(i));
+    graph::Attributes attributes = details.attributes;
+    for (const auto& [attribute, option] : details.numbers)
       attributes[attribute] = call.number(option);
     const ValueId made = call.b.emit(op, values, std::move(attributes));
-    call.give(beside.is_activated ? call.activated(made) : made);
+    call.give(details.is_activated ? call.activated(made) : made);
   }
 }
 
