@@ -119,9 +119,14 @@ struct Dot {
   }
   static INGOT_INLINE void store_bytes(uint8_t* p, __m128i bytes, int64_t n) {
     if (n >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
-    alignas(16) uint8_t all[16];
-    _mm_store_si128(reinterpret_cast<__m128i*>(all), bytes);
-    std::memcpy(p, all, size_t(n));
+    if (n & 8) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(p), bytes);
+      bytes = _mm_unpackhi_epi64(bytes, bytes), p += 8;
+    }
+    uint64_t left = uint64_t(_mm_cvtsi128_si64(bytes));
+    if (n & 4) std::memcpy(p, &left, 4), left >>= 32, p += 4;
+    if (n & 2) std::memcpy(p, &left, 2), left >>= 16, p += 2;
+    if (n & 1) *p = uint8_t(left);
   }
   static INGOT_INLINE void store(uint8_t* p, const __m256i (&v)[2], int64_t n) {
     const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v[0], v[1]), 0xd8);

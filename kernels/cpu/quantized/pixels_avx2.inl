@@ -242,19 +242,24 @@ inline void find_pixels(const Int8TileShape& x, const Int8TileAt& t, const Pixel
   }
 }
 
-/// Sums of the tile's pixels.
+/// Sums of the tile's `pixels`, weights' zero point taken into account.
 template <int kVectors>
 __attribute__((noinline)) void multiply_pixels(const Int8TileShape& x, const Int8TileAt& t,
-                                               LaneTile* tile) {
+                                               Range pixels, LaneTile* tile) {
   // eight groups are packed at a time
   constexpr int kPacked = (kLaneBytes / 4 + 8) * kVectors, kSums = kPanel * kVectors;
   alignas(64) __m256i packed[kPacked], less[kPacked];
   SignedWeights split;
   const int panels = int(ceil_div(t.cols, kPanel));
   const int32_t* const starts = x.requantization->starts(t.output);
+  alignas(32) int32_t zeros[kVectors * 8] = {};  // what each pixel lacks
+  if (x.requantization->w_zero != 0)
+    for (int64_t i = 0; i < pixels.count(); i++)
+      zeros[i] = int32_t(uint32_t(t.sums[pixels.begin + i]) * uint32_t(x.requantization->w_zero));
   for (int o = 0; o < panels * kPanel; o++)
     INGOT_UNROLL for (int v = 0; v < kVectors; v++) tile->sums[o * kVectors + v] =
-        _mm256_set1_epi32(starts[o]);
+        _mm256_sub_epi32(_mm256_set1_epi32(starts[o]),
+                         _mm256_load_si256(reinterpret_cast<const __m256i*>(zeros) + v));
   const int64_t bytes = lane_bytes(x);
   const Segment* segment = x.segments;
   int64_t from = 0;  // of the segment

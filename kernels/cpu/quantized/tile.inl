@@ -334,22 +334,9 @@ struct Int8Tiles {
 template <class V>
 INGOT_INLINE void store_lanes(const Int8TileShape& x, Int8TileAt at, int32_t* sums, int n,
                               int stride) {
-  const Requantization& r = *x.requantization;
-  if (r.w_zero != 0)
-    for (int i = 0; i < n * stride; i++)
-      sums[i] -= int32_t(uint32_t(at.sums[i / stride]) * uint32_t(r.w_zero));
-  if (r.mode == RequantMode::kFloatEven) {
-    for (int o = 0; o < at.cols; o += kPanel)
-      for (int i = 0; i < n; i++) {
-        const int32_t* const from = sums + i * stride + o;
-        typename V::I numbers[2] = {V::iload(from), V::iload(from + V::kLanes)};
-        requantize_float<V>(r, numbers, at.output + o, at.out + i * x.out_stride + o, at.cols - o);
-      }
-    return;
-  }
   const int half = (n + 1) / 2;
   at.out_half = half * x.out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
-  if (r.to_float()) return store_float_tile<V>(x, at, sums, n, stride);
+  if (x.requantization->to_float()) return store_float_tile<V>(x, at, sums, n, stride);
   store_fixed_tile<V>(x, at, sums, n, stride);
 }
 
@@ -394,8 +381,8 @@ __attribute__((noinline)) void int8_lanes(const Int8TileShape& x, const Int8Tile
     LaneTile tile;
     tile.vectors = r.count() > 16 ? 4 : 2;
     find_pixels(x, t, rows, r, &tile);
-    (tile.vectors == 4 ? multiply_pixels<4> : multiply_pixels<2>)(x, t, &tile);
-    if (q.mode == RequantMode::kFloatEven && q.w_zero == 0)
+    (tile.vectors == 4 ? multiply_pixels<4> : multiply_pixels<2>)(x, t, r, &tile);
+    if (q.mode == RequantMode::kFloatEven)
       store_lane_bytes(q, t, tile, r.count());
     else
       store_lane_tile<V>(x, t, rows, r, tile);
