@@ -152,10 +152,10 @@ INGOT_INLINE void exponentials(float* s, typename V::F top,
                                typename V::F (&sum)[kPanel / V::kLanes]) {
   constexpr int kVecs = kPanel / V::kLanes, kAll = G * kVecs;
   using Together = Lockstep<V, kAll>;
-  typename Together::F e = Together::load(s, V::kLanes);
+  typename Together::F e = Together::template load<1>(s, V::kLanes);
   INGOT_UNROLL for (int v = 0; v < kAll; v++) e.v[v] = V::sub(e.v[v], top);
   e = Math<Together>::exp_flush(e);
-  Together::store(s, V::kLanes, e);
+  Together::template store<1>(s, V::kLanes, e);
   INGOT_UNROLL for (int v = 0; v < kAll; v++) sum[v % kVecs] = V::add(sum[v % kVecs], e.v[v]);
 }
 template <class V>

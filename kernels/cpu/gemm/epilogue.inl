@@ -61,13 +61,46 @@ using FinishRows = void (*)(const Epilogue&, const float* tile, int64_t tile_str
 /// Kinds that are one long chain.
 constexpr bool is_long(Activation kind) { return activation_cost(kind) == ActivationCost::kLong; }
 
-/// A vector of each of n rows in lockstep.
-template <class V, Activation kind, int n>
-INGOT_INLINE void finish_together(const float* tile, int64_t tile_stride, float* out,
-                                  int64_t out_stride) {
-  using Rows = Lockstep<V, n>;
-  Rows::store(out, out_stride,
-              activate<Rows, kind>(Rows::load(tile, tile_stride), Rows::zero(), Rows::zero()));
+/// Rows of a tile that are still to be finished.
+struct RowsLeft {
+  const float* tile;
+  int64_t tile_stride;
+  float* out;
+  int64_t out_stride, rows;
+};
+/// The first `rows` of them, of `columns` vectors, in lockstep.
+template <class V, Activation kind, int rows, int columns>
+INGOT_INLINE void finish_together(RowsLeft* left) {
+  using All = Lockstep<V, rows * columns>;
+  All::template store<columns>(
+      left->out, left->out_stride,
+      activate<All, kind>(All::template load<columns>(left->tile, left->tile_stride), All::zero(),
+                          All::zero()));
+  left->tile += rows * left->tile_stride, left->out += rows * left->out_stride;
+  left->rows -= rows;
+}
+
+/// All of them, about four vectors together. Six rows of one are twice three, since one alone takes
+/// longer.
+template <class V, Activation kind, int columns>
+INGOT_INLINE void finish_panel(RowsLeft left) {
+#if defined(INGOT_SIMD_NEON)
+  constexpr auto kNeon = kind == Activation::kGelu      ? neon_gelu
+                         : kind == Activation::kSilu    ? neon_silu
+                         : kind == Activation::kSigmoid ? neon_sigmoid
+                                                        : nullptr;
+  if constexpr (kNeon != nullptr && columns == kPanel / V::kLanes) {
+    if (left.rows > 0)
+      kNeon(left.tile, left.tile_stride * 4, left.out, left.out_stride * 4, left.rows);
+    return;
+  }
+#endif
+  constexpr int kMaxRows = columns < 4 ? 4 / columns : 1;
+  while (left.rows >= kMaxRows && !(kMaxRows == 4 && left.rows == 6))
+    finish_together<V, kind, kMaxRows, columns>(&left);
+  if constexpr (kMaxRows == 4)
+    while (left.rows >= 3) finish_together<V, kind, 3, columns>(&left);
+  while (left.rows > 0) finish_together<V, kind, 1, columns>(&left);
 }
 
 template <class V, Activation kind>
@@ -76,39 +109,18 @@ void finish_rows(const Epilogue& e, const float* tile, int64_t tile_stride, int6
   using F = typename V::F;
   const F alpha = V::splat(e.activation.alpha), beta = V::splat(e.activation.beta);
   const bool after = residual && !e.residual_first;
-#if defined(INGOT_SIMD_NEON)
-  if constexpr (is_long(kind)) {  // the four vectors of a row together: one address, constants once
-    using Row = Lockstep<V, kPanel / V::kLanes>;
-    if (cols == kPanel && !residual && rows > 0) {
-      constexpr auto kNeon = kind == Activation::kGelu      ? neon_gelu
-                             : kind == Activation::kSilu    ? neon_silu
-                             : kind == Activation::kSigmoid ? neon_sigmoid
-                                                            : nullptr;
-      if constexpr (kNeon != nullptr)
-        return kNeon(tile, tile_stride * 4, out, out_stride * 4, rows);
-      for (int64_t i = 0; i < rows; i++)
-        Row::store(out + i * out_stride, V::kLanes,
-                   activate<Row, kind>(Row::load(tile + i * tile_stride, V::kLanes), Row::zero(),
-                                       Row::zero()));
-      return;
-    }
+  int64_t j = 0;
+  if constexpr (is_long(kind) && V::kLanes > 1) {
+    constexpr int kColumns = kPanel / V::kLanes;
+    for (; !residual && cols - j >= kPanel; j += kPanel)
+      finish_panel<V, kind, kColumns>({tile + j, tile_stride, out + j, out_stride, rows});
+    for (; !residual && cols - j >= V::kLanes; j += V::kLanes)
+      finish_panel<V, kind, 1>({tile + j, tile_stride, out + j, out_stride, rows});
   }
-#endif
-  for (int64_t j = 0; j < cols; j += V::kLanes) {
+  for (; j < cols; j += V::kLanes) {
     const int64_t n = cols - j;
     const bool whole = n >= V::kLanes;
-    int64_t i = 0;
-    if constexpr (V::kLanes > 1 && is_long(kind)) {
-      if (whole && !residual) {  // six rows are twice three, since one alone takes longer
-        for (; rows - i >= 4 && rows - i != 6; i += 4)
-          finish_together<V, kind, 4>(tile + i * tile_stride + j, tile_stride,
-                                      out + i * out_stride + j, out_stride);
-        for (; rows - i >= 3; i += 3)
-          finish_together<V, kind, 3>(tile + i * tile_stride + j, tile_stride,
-                                      out + i * out_stride + j, out_stride);
-      }
-    }
-    for (; i < rows; i++) {
+    for (int64_t i = 0; i < rows; i++) {
       F x = V::load(tile + i * tile_stride + j), r = V::zero();
       if (residual) {
         const float* p = residual + i * e.residual_stride + j;

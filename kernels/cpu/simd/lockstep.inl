@@ -69,12 +69,14 @@ struct LockstepOf<V, Indices<I...>> {
   static INGOT_INLINE Whole ishl(Whole a) {
     return {{V::template ishl<n>(a.v[I])...}};
   }
-  /// Vector i from p + i * stride, and to there.
+  /// Vectors from p and to there: `columns` that follow each other, of rows a stride apart.
+  template <int columns>
   static INGOT_INLINE F load(const float* p, int64_t stride) {
-    return {{V::load(p + I * stride)...}};
+    return {{V::load(p + I / columns * stride + I % columns * V::kLanes)...}};
   }
+  template <int columns>
   static INGOT_INLINE void store(float* p, int64_t stride, F a) {
-    (V::store(p + I * stride, a.v[I]), ...);
+    (V::store(p + I / columns * stride + I % columns * V::kLanes, a.v[I]), ...);
   }
 };
 
