@@ -290,7 +290,7 @@ def compare(args, name, model, file, program, isa, threads):
                 for what, lists in times.items():
                     lists[who].append(report[f"{what}_tps"])
         for what, (ours, theirs) in times.items():
-            wanted = MODELS[name].judge(isa, what)
+            wanted = MODELS[name].judge(own["isa"], what)
             result[what] = {
                 "ingot": statistics.median(ours),
                 "llama.cpp": statistics.median(theirs),
