@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every fuzz target, or those named (fuzz_onnx ..), for $fuzz_seconds (default 30) each under
-# ASan and UBSan, from the committed seeds and those of make_archive_seeds.py.
+# Runs every fuzz target, or those named (fuzz_onnx ..), for $fuzz_seconds (default 30) each, or
+# $fuzz_runs inputs, under ASan and UBSan, from the committed seeds and those of make_archive_seeds.py.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/dev/build.sh
-seconds=${fuzz_seconds:-30}
+bound=-max_total_time=${fuzz_seconds:-30}
+[ -z "${fuzz_runs:-}" ] || bound=-runs=$fuzz_runs
 # the tree of stage asan: nearly all of it is needed by both
 named=("$@")
 for name in "${named[@]}"; do
-  [ -f "tests/fuzz/$name.cpp" ] || { echo "ERROR no fuzz target $name: tests/fuzz/$name.cpp"; exit 2; }
+  # fuzz_reader.cpp is many
+  [ -f "tests/fuzz/$name.cpp" ] || [ -d "tests/fuzz/seeds/$name" ] ||
+    { echo "ERROR no fuzz target $name: tests/fuzz/$name.cpp"; exit 2; }
 done
 configure_and_build asan "${named[@]:-fuzz_targets}" -- "${asan_options[@]}"
 
@@ -25,14 +28,15 @@ fuzz_one() {
     python3 tests/fuzz/make_archive_seeds.py "${seeds[0]}"
   fi
   [ "$name" = fuzz_micro ] && seeds+=(tests/fuzz/seeds/fuzz_open)
+  [ "$name" = fuzz_gguf ] && seeds+=(tests/fuzz/seeds/fuzz_decoder)
   # whole files too, with what came after v1
   [ "$name" = fuzz_open ] && seeds+=(tests/fuzz/seeds/fuzz_ingot_weights)
   # Weighing inputs by how rare their features are, and where memory came from in 30 frames, took half
   # of the time: more runs find more.
-  if ASAN_OPTIONS=malloc_context_size=4 "$target" -entropic=0 -max_total_time="$seconds" -timeout=100 \
+  if ASAN_OPTIONS=malloc_context_size=4 "$target" -entropic=0 "$bound" -timeout=100 \
       -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=build/fuzz/finds/ "$work" "${seeds[@]}" \
       >"build/logs/$name.log" 2>&1; then
-    echo "$name: no finding in $seconds s, $(grep -o 'number_of_executed_units: *[0-9]*' "build/logs/$name.log" | grep -o '[0-9]*$') runs"
+    echo "$name: no finding in $(sed -nE 's/^Done .* in ([0-9]+) second.*/\1/p' "build/logs/$name.log") s, $(grep -o 'number_of_executed_units: *[0-9]*' "build/logs/$name.log" | grep -o '[0-9]*$') runs"
   else
     echo "ERROR $name: finding in build/fuzz/finds, log build/logs/$name.log"
     grep -E 'ERROR|SUMMARY|runtime error' "build/logs/$name.log" | head -5
