@@ -88,11 +88,14 @@ def check_piped(checks, ingot, folder):
     checks.check(whole == done.stdout + rest, "a loaded conversation goes on", rest)
     anew = ingot("chat", ingot.file, "--tokens", 3, input="hi\n/reset\nhi\n").stdout
     checks.check(anew == 2 * done.stdout, "/reset begins anew", anew)
+    ended = ingot("chat", ingot.file, "--tokens", 3, input="hi\n/exit\nhi\n").stdout
+    checks.check(ended == done.stdout, "/exit ends", ended)
     for name, words, text, code, says in (
         ("no UTF-8", [], b"\xff\xfe\n", 5, "the line is not UTF-8"),
         ("beyond the context", [], b"a" * 100 + b"\n", 5, "its context room for 64; /reset"),
         ("a file that is not there", [], b"/load none\n", 7, "none"),
         ("/save of nothing", [], b"/save\n", 1, "/save: expected a file"),
+        ("an unknown command", [], b"/rest\n", 1, "no command /rest; /help"),
         ("tokens", ["--tokens", "-1"], b"", 1, "--tokens: expected a whole number"),
         ("a bias", ["--bias", "61=1"], b"", 5, "--bias 61"),
     ):

@@ -82,6 +82,12 @@ class Lines {
   std::string waiting_;
 };
 
+/// A slash and letters: no path, and no question.
+bool is_command(const std::string& line) {
+  return line.size() > 1 && line[0] == '/' &&
+         line.find_first_not_of("abcdefghijklmnopqrstuvwxyz", 1) == std::string::npos;
+}
+
 /// Refuses a file without a template, and one whose template is refused, before memory is taken.
 vocabulary::LoadedTokenizer chat_tokenizer_of(const Text& text, const std::string& file) {
   vocabulary::LoadedTokenizer tokenizer = tokenizer_of(text, file);
@@ -109,11 +115,12 @@ class Chat {
     generation_.constrain(text_, sampling_.grammar);
   }
 
-  /// What the line asks for. @throws Failure; the conversation is then as before.
-  void take(const std::string& line) {
+  /// What the line asks for. False: to end. @throws Failure; the conversation is then as before.
+  bool take(const std::string& line) {
     const size_t space = line.find(' ');
     const std::string word = line.substr(0, space);
     const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
+    if (line == "/exit" || line == "/quit" || line == "/bye") return false;
     if (line == "/reset") {
       conversation_ = begun();
     } else if (line == "/help") {
@@ -127,9 +134,13 @@ class Chat {
       out.commit();
     } else if (word == "/load") {
       conversation_ = messages_in(rest);
+    } else if (is_command(line)) {
+      host::fail(Exit::kUsage,
+                 "no command " + line + "; /help lists them, a space before it asks it");
     } else {
       say(line);
     }
+    return true;
   }
 
   bool has_drawn() const { return turns_ > 0 && sampling_.draws() && !a_.sampling.seed; }
@@ -139,7 +150,7 @@ class Chat {
       "/reset       the conversation begins anew\n"
       "/save FILE   the messages as JSON, which generate --messages takes, too\n"
       "/load FILE   goes on with such messages\n"
-      "Ctrl-C       ends the answer; Ctrl-D ends the program\n";
+      "/exit        ends the program, as Ctrl-D; Ctrl-C ends the answer\n";
 
  private:
   Conversation begun() const {
@@ -220,7 +231,7 @@ int chat(const ChatCommand& a) {
   const bool is_typed = isatty(STDIN_FILENO), is_seen = is_typed && isatty(STDOUT_FILENO);
   if (is_typed) {
     catch_interrupts();
-    note("/help says what there is; Ctrl-D ends");
+    note("/help lists commands; /exit ends");
   }
   Lines lines;
   for (std::string line;;) {
@@ -234,7 +245,7 @@ int chat(const ChatCommand& a) {
     }
     if (line.empty()) continue;
     try {
-      chat.take(line);
+      if (!chat.take(line)) break;
     } catch (const host::Failure& failure) {
       if (!is_typed) throw;
       note(failure.message());
