@@ -44,7 +44,7 @@ class Model:
     generate: float = 0
 
     def judge(self, isa, what):
-        """`isa`: of Ingot's kernels. Those of AVX2 have no dot products of bytes."""
+        """`isa`: of Ingot's kernels. avx2 and avx512 have no dot products of bytes."""
         if what == "generate":
             return self.generate
         return self.avx2 if isa in ("avx2", "avx512") else self.native

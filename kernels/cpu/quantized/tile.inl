@@ -330,16 +330,6 @@ struct Int8Tiles {
 };
 
 #if defined(INGOT_PIXEL_LANES)
-/// `n` pixels of one row of the image; `at` is where the first one is.
-template <class V>
-INGOT_INLINE void store_lanes(const Int8TileShape& x, Int8TileAt at, int32_t* sums, int n,
-                              int stride) {
-  const int half = (n + 1) / 2;
-  at.out_half = half * x.out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
-  if (x.requantization->to_float()) return store_float_tile<V>(x, at, sums, n, stride);
-  store_fixed_tile<V>(x, at, sums, n, stride);
-}
-
 /// Pixels [r) as runs of one row of the image: f(the first one, how many, where it is).
 template <class F>
 INGOT_INLINE void for_pixel_runs(const Int8TileShape& x, const Int8TileAt& t, const PixelRows& rows,
@@ -364,8 +354,11 @@ __attribute__((noinline)) void store_lane_tile(const Int8TileShape& x, const Int
   alignas(64) int32_t sums[kLanePixels * kLanePanels * kPanel];
   const int stride = int(round_up(t.cols, kPanel));
   sums_of_pixels(tile, stride / int(kPanel), sums);
-  for_pixel_runs(x, t, rows, r, [&](int64_t i, int n, const Int8TileAt& at) {
-    store_lanes<V>(x, at, sums + (i - r.begin) * stride, n, stride);
+  const auto store = x.requantization->to_float() ? store_float_tile<V> : store_fixed_tile<V>;
+  for_pixel_runs(x, t, rows, r, [&](int64_t i, int n, Int8TileAt at) {
+    const int half = (n + 1) / 2;
+    at.out_half = half * x.out_stride, at.sums_half = half, at.steps_half = half * x.steps_stride;
+    store(x, at, sums + (i - r.begin) * stride, n, stride);
   });
 }
 
