@@ -13,6 +13,7 @@
 #include "kernels/cpu/pad/pad.inl"
 #include "kernels/cpu/quantized/vector_kernels.inl"
 #include "kernels/cpu/random/random.inl"
+#include "kernels/cpu/recurrent/linear_recurrence.inl"
 #include "kernels/cpu/recurrent/recurrent.inl"
 #include "kernels/cpu/reduce/reduce_wide.inl"
 #include "kernels/cpu/resize/grid_sample.inl"
@@ -35,6 +36,8 @@ constexpr KernelEntry kTensorKernels[] = {
     {OpCode::kNormalize, "normalize", &kNormalizeContract, nullptr, tensors::normalize<V>},
     {OpCode::kRecurrent, "recurrent", &kRecurrentContract, tensors::recurrent_is_packed,
      tensors::recurrent<V>},
+    {OpCode::kLinearRecurrence, "linear_recurrence", &kLinearRecurrenceContract, nullptr,
+     tensors::linear_recurrence<V>},
     {OpCode::kTranspose, "transpose", &kTransposeContract, nullptr, tensors::transpose<V>},
     {OpCode::kConcat, "concat", &kConcatContract, nullptr, tensors::concat<V>},
     {OpCode::kSlice, "slice", &kSliceContract, nullptr, tensors::slice<V>},

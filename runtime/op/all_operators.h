@@ -19,6 +19,7 @@
 #include "runtime/op/grouped_linear.h"
 #include "runtime/op/image_input.h"
 #include "runtime/op/linear.h"
+#include "runtime/op/linear_recurrence.h"
 #include "runtime/op/lookup.h"
 #include "runtime/op/matmul.h"
 #include "runtime/op/normalize.h"

@@ -5,6 +5,7 @@
 #include "runtime/op/block_linear.h"
 #include "runtime/op/chain.h"
 #include "runtime/op/grouped_linear.h"
+#include "runtime/op/linear_recurrence.h"
 #include "runtime/op/matmul.h"
 #include "runtime/op/quantized_chain.h"
 #include "runtime/op/quantized_matmul.h"
@@ -79,6 +80,9 @@ uint64_t multiply_adds(OpCode op, const OpArguments& a) {
              (uint64_t(x.elements()) + uint64_t(y.elements()));
     }
     case OpCode::kRecurrent: return rows(x) * (elements(a, 1) + elements(a, 2));
+    case OpCode::kLinearRecurrence:
+      return rows(x) * uint64_t(a.inputs[linear_recurrence::kStates].row_length()) *
+             (a.optional(linear_recurrence::kBeta) ? 3 : 2);
     case OpCode::kChain: return of_chain(a.as<ChainAttributes>(), a);
     case OpCode::kQuantizedChain: return of_quantized_chain(a);
     default: return 0;

@@ -10,10 +10,10 @@ namespace {
 using rules::refuse;
 
 /// [..., rows, columns]; of b as its attribute says.
-struct Extents {
+struct MatMulExtents {
   int64_t m = 0, k = 0, n = 0, inner_of_b = 0;
 };
-Extents extents_of(const OpArguments& a) {
+MatMulExtents extents_of(const OpArguments& a) {
   const TensorType &x = a.inputs[0], &w = a.inputs[1];
   const bool trans = a.as<QuantizedMatMulAttributes>().trans_b;
   const int64_t rows = w.dims[w.rank - 2], columns = w.dims[w.rank - 1];
@@ -57,7 +57,7 @@ bool check_quantized_matmul(const OpArguments& a, Violation* v) {
         return refuse(v, "dimensions before the matrices are the same", operand, all[0]->dims[d],
                       all[i]->dims[d]);
   }
-  const Extents e = extents_of(a);
+  const MatMulExtents e = extents_of(a);
   const TensorType& y = a.outputs[0];
   if (e.inner_of_b != e.k)
     return refuse(v, "b has a row for each column of a", 1, e.k, e.inner_of_b);
@@ -71,7 +71,7 @@ bool check_quantized_matmul(const OpArguments& a, Violation* v) {
 }
 
 ScratchNeed quantized_matmul_scratch(const OpArguments& a, int) {
-  const Extents e = extents_of(a);
+  const MatMulExtents e = extents_of(a);
   quantized::MatMulScratch scratch;
   return {quantized::matmul_scratch(e.k, e.n, &scratch) ? scratch.bytes : 0, 0};
 }

@@ -8,11 +8,11 @@
 namespace ingot {
 namespace {
 
-struct Extents {
+struct RecurrentExtents {
   int64_t steps, batch, input, hidden, padded, directions, gates;
 };
 
-Extents extents(const OpArguments& a) {
+RecurrentExtents extents(const OpArguments& a) {
   const RecurrentAttributes& t = a.as<RecurrentAttributes>();
   const TensorType& x = a.inputs[0];
   return {x.dims[t.batch_first ? 1 : 0],
@@ -61,7 +61,7 @@ bool check_attributes(const RecurrentAttributes& t, Violation* v) {
 }
 
 /// Operands that come with weights of bytes, or do not.
-bool check_byte_operands(const OpArguments& a, const Extents& e, Violation* v) {
+bool check_byte_operands(const OpArguments& a, const RecurrentExtents& e, Violation* v) {
   if (!recurrent_of_bytes(a)) {
     for (int i = 8; i <= 9; i++)
       if (a.optional(i)) return rules::refuse(v, "recurrent's weights of f32 have no channels", i);
@@ -82,7 +82,7 @@ bool check_byte_operands(const OpArguments& a, const Extents& e, Violation* v) {
   return true;
 }
 
-bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
+bool check_weights(const OpArguments& a, const RecurrentExtents& e, Violation* v) {
   const int64_t rows = e.directions * e.gates * e.padded;
   const int64_t w_dims[2] = {rows, e.input}, r_dims[2] = {rows, e.hidden};
   const Packing panels = recurrent_of_bytes(a) ? Packing::kPanels16x4 : Packing::kPanels16;
@@ -113,7 +113,7 @@ bool check_weights(const OpArguments& a, const Extents& e, Violation* v) {
 bool byte_scratch(const OpArguments& a, int64_t more, uint64_t* out) {
   *out = 0;
   if (!recurrent_of_bytes(a)) return true;
-  const Extents e = extents(a);
+  const RecurrentExtents e = extents(a);
   int64_t rows, inputs, states;
   if (!checked_mul(recurrent_chunk_steps(e.steps, e.batch), e.batch, &rows) ||
       !checked_add(rows, more, &rows) || !checked_mul(rows, round_up(e.input, 4), &inputs) ||
@@ -138,7 +138,7 @@ bool check_recurrent(const OpArguments& a, Violation* v) {
       return rules::refuse(v, "recurrent's operand types", i, int64_t(want),
                            int64_t(a.inputs[i].dtype));
   }
-  const Extents e = extents(a);
+  const RecurrentExtents e = extents(a);
   if (!check_weights(a, e, v)) return false;
   const int64_t state_dims[3] = {e.directions, e.batch, e.hidden}, lens_dims[1] = {e.batch};
   const int64_t y_dims[2][4] = {{e.steps, e.directions, e.batch, e.hidden},
@@ -177,7 +177,7 @@ ScratchNeed recurrent_scratch(const OpArguments& a, int) {
 
 /// A smaller batch has longer chunks, of up to kRecurrentChunkRows - 1 rows more than the batch.
 ScratchNeed recurrent_scratch_bound(const OpArguments& a, int threads) {
-  const Extents e = extents(a);
+  const RecurrentExtents e = extents(a);
   const ScratchNeed need = recurrent_scratch(a, threads);
   int64_t floats;
   uint64_t bytes;
@@ -202,7 +202,7 @@ int64_t recurrent_chunk_steps(int64_t steps, int64_t batch) {
 }
 
 bool recurrent_shared_floats(const OpArguments& a, uint64_t* out) {
-  const Extents e = extents(a);
+  const RecurrentExtents e = extents(a);
   // By direction: products of the inputs of a chunk, of the state, two copies of h, one of c, one
   // of r * h.
   int64_t rows, floats;

@@ -280,6 +280,33 @@ void add_recurrent(RefuseTable* t) {
   t->dtype("c_f64", 9, DType::kF64);
 }
 
+void add_linear_recurrence(RefuseTable* t) {
+  t->base("linear_recurrence", [] {
+    return one_instruction(
+        LinearRecurrenceAttributes{4, 2, 2},
+        {input("q", {3, 10}), input("k", {3, 10}), input("v", {3, 28}), input("states", {2, 140}),
+         input("from", {3}, DType::kI64), input("to", {3}, DType::kI64), input("decay", {3, 4}),
+         input("beta", {3, 4})},
+        {output("after", {2, 140}), output("y", {3, 28})});
+  });
+  using R = LinearRecurrenceAttributes;
+  t->attributes<R>("heads_none", [](R& a) { a.heads = 0; });
+  t->attributes<R>("heads_huge", [](R& a) { a.heads = 0x80000000u; });
+  t->attributes<R>("heads_without_a_key", [](R& a) { a.key_heads = 3; });
+  t->attributes<R>("heads_without_a_query", [](R& a) { a.query_heads = 3; });
+  t->dtype("q_f16", 0, DType::kF16);
+  t->dims("q_width", 0, {3, 12});
+  t->dims("k_tokens", 1, {4, 10});
+  t->dims("v_rank", 2, {84});
+  t->dims("states_row", 3, {2, 139});
+  t->dtype("from_i32", 4, DType::kI32);
+  t->dims("to_tokens", 5, {4});
+  t->dims("decay_width", 6, {3, 5});
+  t->dims("beta_width", 7, {3, 2});
+  t->dims("states_after", 8, {3, 140});
+  t->dims("y_width", 9, {3, 32});
+}
+
 /// LSTM of bytes: its operands 3 to 7 are absent.
 void add_recurrent_of_bytes(RefuseTable* t) {
   t->base("recurrent_bytes", [] {
@@ -377,6 +404,7 @@ void add_product_cases(RefuseTable* table) {
   add_other_convolutions(table);
   add_products(table);
   add_recurrent(table);
+  add_linear_recurrence(table);
   add_recurrent_of_bytes(table);
   add_attention(table);
 }

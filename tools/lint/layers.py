@@ -109,6 +109,7 @@ ARITHMETIC = (
     "kernels/cpu/data_dependent/box.inl",
     "kernels/cpu/image/color.inl",
     "kernels/cpu/recurrent/cell.inl",
+    "kernels/cpu/recurrent/linear_recurrence_columns.inl",
     "kernels/cpu/quantized/requantize_one.inl",
     "kernels/cpu/quantized/softmax_one.inl",
     "kernels/cpu/quantized/dynamic_quant_params.inl",

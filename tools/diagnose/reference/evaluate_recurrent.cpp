@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -102,9 +103,62 @@ bool usual_activations(const Node& node) {
   return node.op != op::Recurrent;
 }
 
+/// Of each head the whole matrix at once.
+std::vector<Tensor> linear_recurrence(Evaluator& e, const Node& node) {
+  const Tensor &q = e.in(node, 0), &k = e.in(node, 1), &v = e.in(node, 2), &states = e.in(node, 3),
+               &from = e.in(node, 4), &to = e.in(node, 5);
+  const int64_t heads = node.integer(attr::heads, 1), key_heads = node.integer(attr::key_heads, 1),
+                query_heads = node.integer(attr::query_heads, 1), tokens = v.dims[0],
+                keys = k.dims[1] / key_heads, values = v.dims[1] / heads,
+                most = std::max(heads, query_heads), row = states.dims.back(),
+                rows = row ? states.elements() / row : 0;
+  Tensor after = states, y{{tokens, most * values}, {}};
+  y.at.assign(size_t(y.elements()), 0);
+  for (int64_t t = 0; t < tokens; t++) {
+    const int64_t begin = int64_t(from.at[size_t(t)]), end = int64_t(to.at[size_t(t)]);
+    if (begin < -1 || begin >= rows || end < 0 || end >= rows)
+      throw std::runtime_error("evaluator: a bad row of states");
+    const auto row_of = [&](const Tensor& x, int64_t head, int64_t width) {
+      return x.at.data() + t * x.dims[1] + head * width;
+    };
+    for (int64_t h = 0; h < heads; h++) {
+      std::vector<double> state(size_t(keys * values), 0);
+      if (begin >= 0) {
+        const auto at = after.at.begin() + begin * row + h * keys * values;
+        state.assign(at, at + keys * values);
+      }
+      const double* const key = row_of(k, h / (heads / key_heads), keys);
+      std::vector<double> added(row_of(v, h, values), row_of(v, h, values) + values);
+      if (e.has(node, 6)) {
+        const Tensor& decay = e.in(node, 6);
+        const bool by_key = decay.dims[1] != heads;
+        for (int64_t i = 0; i < keys * values; i++)
+          state[size_t(i)] *= row_of(decay, h, by_key ? keys : 1)[by_key ? i / values : 0];
+      }
+      if (e.has(node, 7)) {
+        const Tensor& beta = e.in(node, 7);
+        for (int64_t i = 0; i < keys * values; i++)
+          added[size_t(i % values)] -= key[i / values] * state[size_t(i)];
+        for (double& x : added) x *= row_of(beta, 0, 1)[beta.dims[1] == heads ? h : 0];
+      }
+      for (int64_t i = 0; i < keys * values; i++)
+        state[size_t(i)] += key[i / values] * added[size_t(i % values)];
+      std::copy(state.begin(), state.end(), after.at.begin() + end * row + h * keys * values);
+      for (int64_t n = h * most / heads; n < (h + 1) * most / heads; n++) {
+        const double* const query = row_of(q, n / (most / query_heads), keys);
+        for (int64_t i = 0; i < keys * values; i++)
+          y.at[size_t(t * y.dims[1] + n * values + i % values)] +=
+              query[i / values] * state[size_t(i)];
+      }
+    }
+  }
+  return {after, y};
+}
+
 }  // namespace
 
 std::vector<Tensor> evaluate_recurrent(Evaluator& e, const Node& node) {
+  if (node.op == op::LinearRecurrence) return linear_recurrence(e, node);
   bool core = node.op == op::Recurrent;
   if (!core && !graph::kRecurrences.has(node.op)) return {};
   if (node.inputs.size() > 8) throw std::runtime_error("evaluator: weights of bytes");

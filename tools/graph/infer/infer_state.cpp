@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/graph/infer/infer_state.cpp - operators that carry a state from call to call: linear
 // attention, causal convolution, a cache that is written at a place.
+#include <algorithm>
 #include <cmath>
 
 #include "tools/graph/infer/inference.h"
@@ -11,42 +12,24 @@ namespace {
 
 using Integers = std::vector<int64_t>;
 
-/// Nodes of a body that is written by hand, inferred when its loop is.
-class BodyWriter {
+/// A row a token, of f32: states of the heads are changed and read in the order of tokens.
+void linear_recurrence(NodeContext& context) {
+  const Node& node = context.node;
+  const int64_t heads = node.integer(attr::heads, 1), key_heads = node.integer(attr::key_heads, 1),
+                query_heads = node.integer(attr::query_heads, 1);
+  if (heads < 1 || key_heads < 1 || query_heads < 1 || heads % key_heads != 0 ||
+      (heads % query_heads != 0 && query_heads % heads != 0))
+    context.corrupt(std::to_string(heads) + " heads do not share " + std::to_string(key_heads) +
+                    " key heads and " + std::to_string(query_heads) + " query heads");
+  const Dims v = context.dims(2);
+  context.set(0, DType::kF32, context.dims(3));
+  context.set(1, DType::kF32, {v[0], v[1] / Dim(heads) * Dim(std::max(heads, query_heads))});
+}
+
+/// ONNX's: state = exp(decay) state + k v; what is read is q state. Computed in f32.
+class LinearAttention {
  public:
-  BodyWriter(Model& model, std::string name) : model_(model), name_(std::move(name)) {}
-  ValueId input(const char* name) {
-    const ValueId id = model_.add_value(name_ + "/" + name);
-    graph->inputs.push_back(id);
-    return id;
-  }
-  ValueId operator()(Operator op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    Node node;
-    node.op = op;
-    node.name = name_;
-    node.inputs = std::move(inputs);
-    node.attributes = std::move(attributes);
-    const ValueId id =
-        model_.add_value(name_ + "/" + text(op) + std::to_string(model_.values.size()));
-    node.outputs = {id};
-    graph->nodes.push_back(std::move(node));
-    return id;
-  }
-  ValueId with_axis(ValueId x, int64_t axis) {
-    return (*this)(op::Unsqueeze, {x}, {{attr::axes, Integers{axis}}});
-  }
-
-  const std::shared_ptr<Graph> graph = std::make_shared<Graph>();
-
- private:
-  Model& model_;
-  const std::string name_;
-};
-
-/// state = exp(decay) state + k v; what is read is q state. Computed in f32, along the tokens.
-class LinearRecurrence {
- public:
-  explicit LinearRecurrence(NodeContext& s) : context(s) {}
+  explicit LinearAttention(NodeContext& s) : context(s) {}
 
   void run() {
     const Node& node = context.node;
@@ -75,60 +58,45 @@ class LinearRecurrence {
       context.refuse("", "the width " + keys.text() + " of its heads is symbolic",
                      "bind it with --dim");
     const double scale = given != 0 ? given : 1 / std::sqrt(double(*width));
-    const ValueId q = context.make(op::Mul, {split(0, heads_), context.scalar(DType::kF32, scale)});
+    const Dim row = Dim(kv_heads_) * keys * values;
+    const ValueId batch = batch_of_tokens(in[0], in[1]);
     std::vector<ValueId> operands = {
-        first_state({in[0], Dim(kv_heads_), keys, values}),
-        context.reshape(q, {in[0], in[1], Dim(kv_heads_), Dim(heads_ / kv_heads_), keys}),
-        split(1, kv_heads_), split(2, kv_heads_)};
-    if (gated) operands.push_back(split(4, kv_heads_));
-    if (corrected) operands.push_back(split(5, context.dims(5)[2] == Dim(1) ? 1 : kv_heads_));
-    const int64_t sequences = int64_t(operands.size()) - 1;
-    const std::vector<ValueId> made =
-        context.make_many(op::Scan, std::move(operands),
-                          {{attr::body, body(gated, corrected)},
-                           {attr::num_scan_inputs, sequences},
-                           {attr::scan_input_axes, Integers(size_t(sequences), 1)},
-                           {attr::scan_output_axes, Integers{1}}},
-                          2);
+        context.make(op::Mul, {rows(0), context.scalar(DType::kF32, scale)}),
+        rows(1),
+        rows(2),
+        context.has(3) ? context.reshape(context.cast(context.in(3), DType::kF32), {in[0], row})
+                       : context.expand(context.scalar(DType::kF32, 0), {in[0], row}),
+        batch,
+        batch};
+    operands.push_back(gated ? context.make(op::Exp, {rows(4)}) : kAbsent);
+    operands.push_back(corrected ? rows(5) : kAbsent);
+    while (operands.back() == kAbsent) operands.pop_back();
+    const std::vector<ValueId> made = context.make_many(
+        op::LinearRecurrence, std::move(operands),
+        {{attr::heads, kv_heads_}, {attr::key_heads, kv_heads_}, {attr::query_heads, heads_}}, 2);
     context.same(
         0, context.cast(context.reshape(made[1], {in[0], in[1], Dim(heads_) * values}), dtype));
-    context.same(1, context.cast(made[0], state_type));
+    context.same(1, context.cast(context.reshape(made[0], {in[0], Dim(kv_heads_), keys, values}),
+                                 state_type));
   }
 
  private:
-  /// [B, T, heads, width] in f32.
-  ValueId split(size_t input, int64_t heads) {
+  /// [B * T, columns] in f32.
+  ValueId rows(size_t input) {
     const Dims dims = context.dims(input);
     return context.reshape(context.cast(context.in(input), DType::kF32),
-                           {dims[0], dims[1], Dim(heads), dims[2] / Dim(heads)});
+                           {dims[0] * dims[1], dims[2]});
   }
-  ValueId first_state(const Dims& dims) {
-    if (context.has(3)) return context.cast(context.in(3), DType::kF32);
-    return context.expand(context.scalar(DType::kF32, 0), dims);
-  }
-  std::shared_ptr<Graph> body(bool gated, bool corrected) {
-    BodyWriter b(context.model(), context.node.name + "/token");
-    ValueId state = b.input("state");
-    const ValueId q = b.input("q"), k = b.input("k");
-    ValueId v = b.input("v");
-    if (gated) {
-      const ValueId decay = b(op::Exp, {b.input("decay")});
-      state = b(op::Mul, {state, b.with_axis(decay, 3)});
-    }
-    if (corrected) {
-      const ValueId known = b(op::MatMul, {b.with_axis(k, 2), state}),
-                    flat = b(op::Squeeze, {known}, {{attr::axes, Integers{2}}});
-      v = b(op::Mul, {b.input("beta"), b(op::Sub, {v, flat})});
-    }
-    const ValueId next = b(op::Add, {state, b(op::Mul, {b.with_axis(k, 3), b.with_axis(v, 2)})});
-    b.graph->outputs = {next, b(op::MatMul, {q, next})};
-    return b.graph;
+  /// i64 [B * T]: each sequence has a state of its own.
+  ValueId batch_of_tokens(const Dim& batch, const Dim& tokens) {
+    const ValueId column = context.reshape(context.counting(batch), {batch, Dim(1)});
+    return context.reshape(context.expand(column, {batch, tokens}), {batch * tokens});
   }
 
   NodeContext& context;
   int64_t heads_ = 0, kv_heads_ = 0;
 };
-void linear_attention(NodeContext& context) { LinearRecurrence(context).run(); }
+void linear_attention(NodeContext& context) { LinearAttention(context).run(); }
 
 /// A convolution along the last dimension, each channel by itself, that sees what was before.
 void causal_conv(NodeContext& context) {
@@ -188,6 +156,7 @@ void tensor_scatter(NodeContext& context) {
 
 void add_state_rules(InferTable& table) {
   table[op::LinearAttention] = linear_attention;
+  table[op::LinearRecurrence] = linear_recurrence;
   table[op::CausalConvWithState] = causal_conv;
   table[op::TensorScatter] = tensor_scatter;
 }
