@@ -30,8 +30,7 @@ bool check_rows(const TensorType& x, int operand, int64_t tokens, Violation* v) 
   if (x.dtype != DType::kF32)
     return refuse(v, "linear_recurrence takes f32", operand, int64_t(DType::kF32),
                   int64_t(x.dtype));
-  if (x.rank != 2)
-    return refuse(v, "linear_recurrence takes a row a token", operand, 2, x.rank);
+  if (x.rank != 2) return refuse(v, "linear_recurrence takes a row a token", operand, 2, x.rank);
   if (x.dims[0] != tokens)
     return refuse(v, "linear_recurrence takes a row a token", operand, tokens, x.dims[0]);
   return true;
@@ -118,16 +117,27 @@ linear_recurrence::Shape linear_recurrence::shape_of(const OpArguments& a) {
   return s;
 }
 
-const OpContract kLinearRecurrenceContract = {OpCode::kLinearRecurrence,
-                                              1,
-                                              6,
-                                              8,
-                                              2,
-                                              2,
-                                              check_linear_recurrence,
-                                              linear_recurrence_in_place,
-                                              nullptr,
-                                              0xc7u,
-                                              0x2u};
+linear_recurrence::Plan linear_recurrence::plan_of(const OpArguments& a) {
+  const auto rows = [&](int i) {
+    const TensorView* const x = a.optional(i);
+    return x ? TokenRows{x->as<const float>(), x->row_stride} : TokenRows{};
+  };
+  return {shape_of(a),
+          rows(kQuery),
+          rows(kKey),
+          rows(kValue),
+          rows(kDecay),
+          rows(kBeta),
+          a.inputs[kFrom].as<const int64_t>(),
+          a.inputs[kTo].as<const int64_t>(),
+          a.inputs[kStates].as<const float>(),
+          a.outputs[0].as<float>(),
+          a.outputs[1].as<float>(),
+          a.outputs[1].row_stride};
+}
+
+const OpContract kLinearRecurrenceContract = {
+    OpCode::kLinearRecurrence,  1,       6,     8,   2, 2, check_linear_recurrence,
+    linear_recurrence_in_place, nullptr, 0xc7u, 0x2u};
 
 }  // namespace ingot

@@ -36,5 +36,21 @@ struct Shape {
 };
 Shape shape_of(const OpArguments& a);
 
+/// A tensor with a row a token; null: absent.
+struct TokenRows {
+  const float* data;
+  int64_t stride;
+};
+/// What kernels of every device read and write. @pre checked
+struct Plan {
+  Shape shape;
+  TokenRows q, k, v, decay, beta;
+  const int64_t *from, *to;
+  const float* states;
+  float *after, *y;
+  int64_t y_stride;
+};
+Plan plan_of(const OpArguments& a);
+
 }  // namespace linear_recurrence
 }  // namespace ingot

@@ -65,8 +65,7 @@ TEST_CASE("linear_recurrence: the product of its attributes") {
                       rows = all.axis<int64_t>("rows", {1, 2, 5}),
                       keys = all.axis<int64_t>("keys", {1, 5, 16, 40}),
                       values = all.axis<int64_t>("values", {1, 7, 16, 33, 64, 130});
-  const Axis<Decay> decay =
-      all.axis<Decay>("decay", {Decay::kNone, Decay::kByHead, Decay::kByKey});
+  const Axis<Decay> decay = all.axis<Decay>("decay", {Decay::kNone, Decay::kByHead, Decay::kByKey});
   const Axis<Beta> beta = all.axis<Beta>("beta", {Beta::kNone, Beta::kByHead, Beta::kOne});
   const Axis<int> padding = all.axis<int>("padding", {0, 4, 3});
   uint32_t seed = 0;
@@ -104,7 +103,8 @@ TEST_CASE("linear_recurrence: a split changes no bit") {
   const Sizes sizes = {12, 2, 16, 24};
   Case whole = case_of(t, sizes, Decay::kByHead, Beta::kByHead, 11);
   for (int64_t i = 0; i < sizes.tokens; i++)
-    whole.inputs[kFrom].set(i, double(i ? (i - 1) % 2 : -1)), whole.inputs[kTo].set(i, double(i % 2));
+    whole.inputs[kFrom].set(i, double(i ? (i - 1) % 2 : -1)),
+        whole.inputs[kTo].set(i, double(i % 2));
   const auto* const table = reinterpret_cast<const KernelTable*>(ingot_cpu_kernels(nullptr));
   const auto run = [&](const Case& c) {
     std::vector<TensorView> in, out;

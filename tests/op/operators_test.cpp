@@ -44,7 +44,6 @@ const std::map<std::string, std::string> kNoGpuKernel = {
     {"Loop", "the session runs it, or a node of the GPU's graph"},
     {"Custom", "an operator of the application's computes on the CPU"},
     {"Fft", "front ends of sound, before the network: the CPU runs it"},
-    {"LinearRecurrence", "each token waits for the one before it: the CPU runs it"},
     {"Random", "a counter and a key: the CPU draws while it waits"},
     {"TreeEnsemble", "a walk that waits for each of its loads is what a CPU does well"},
 };

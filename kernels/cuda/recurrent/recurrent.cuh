@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cuda/recurrent/recurrent.cuh - LSTM, GRU, RNN. Contract and order:
+// kernels/cuda/recurrent/recurrent.cuh - LSTM, GRU, RNN, LinearRecurrence. Contract and order:
 // runtime/op/recurrent.h; the cells are the CPU's own.
 //   recurrent_inputs  products of the inputs of many steps: a tile of 32 rows and 64 gate columns a
 //                     block
@@ -9,8 +9,10 @@
 //   recurrent_steps   all steps of a chunk by one block for each few sequences and direction: where
 //                     the weights are small, a barrier is
 //                     cheaper than a launch
+//   linear_recurrence  a thread takes a column of a head's matrix through all tokens
 #pragma once
 #include "kernels/cpu/recurrent/cell.inl"
+#include "kernels/cpu/recurrent/linear_recurrence_columns.inl"
 #include "kernels/cuda/device/lane.h"
 #include "kernels/cuda/device/loops.h"
 #include "kernels/cuda/recurrent/recurrent_kernels.h"
@@ -216,6 +218,15 @@ INGOT_GPU_KERNEL_BLOCKS(recurrent_steps, RecurrentParams, 256, 1) {
         make_units(p, d, step, row, unit, first, last, state);
     __syncthreads();
   }
+}
+
+INGOT_GPU_KERNEL(linear_recurrence, LinearRecurrenceParams, 128) {
+  const linear_recurrence::Shape& shape = p.plan.shape;
+  GPU_ROLLED for (int64_t t = grid_thread(); t < shape.tokens;
+                  t += grid_threads()) if (!cpu::tensors::has_rows(p.plan, t))* p.fault =
+      p.fault_value;
+  GPU_ROLLED for (int64_t i = grid_thread(); i < shape.heads * shape.values; i += grid_threads())
+      cpu::tensors::recur<V, 1>(p.plan, i / shape.values, i % shape.values, 1);
 }
 
 }  // namespace ingot::cuda

@@ -8,4 +8,5 @@
   X(recurrent_inputs, RecurrentParams, 128) \
   X(recurrent_step, RecurrentParams, 256)   \
   X(recurrent_steps, RecurrentParams, 256)  \
-  X(recurrent_finish, RecurrentParams, 128)
+  X(recurrent_finish, RecurrentParams, 128) \
+  X(linear_recurrence, LinearRecurrenceParams, 128)

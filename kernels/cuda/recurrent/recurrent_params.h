@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cuda/recurrent/recurrent_params.h - LSTM, GRU, RNN. P is the hidden size rounded up to
+// kernels/cuda/recurrent/recurrent_params.h - LSTM, GRU, RNN; LinearRecurrence. P is the hidden size rounded up to
 // 16, G the gates; `d` a direction.
 #pragma once
+#include "runtime/op/linear_recurrence.h"
 #include "runtime/op/recurrent.h"
 
 namespace ingot::cuda {
@@ -27,6 +28,12 @@ struct RecurrentParams {
   int gates, directions, biases;                     // biases: rows of bias for each direction
   int first_gate, last_gate;                         // of a step's launch
   bool batch_first, linear_before_reset, backwards;  // backwards: direction 0
+};
+
+struct LinearRecurrenceParams {
+  linear_recurrence::Plan plan;
+  uint32_t* fault;
+  uint32_t fault_value;
 };
 
 }  // namespace ingot::cuda

@@ -138,8 +138,18 @@ Status plan_recurrent(const GpuWork& work) {
                 blocks_for(e.directions * e.batch * e.hidden, 128, work.traits), p);
 }
 
+Status plan_linear_recurrence(const GpuWork& work) {
+  const LinearRecurrenceParams p = {linear_recurrence::plan_of(*work.arguments), work.fault,
+                                    work.fault_value};
+  const int64_t columns = p.plan.shape.heads * p.plan.shape.values;
+  if (columns == 0 && p.plan.shape.tokens == 0) return {};
+  return launch(work, KernelId::linear_recurrence,
+                blocks_for(columns > 0 ? columns : 1, 128, work.traits), p);
+}
+
 constexpr GpuKernelEntry kRecurrentTable[] = {
-    {OpCode::kRecurrent, "recurrent", supports_recurrent, recurrent_scratch, plan_recurrent}};
+    {OpCode::kRecurrent, "recurrent", supports_recurrent, recurrent_scratch, plan_recurrent},
+    {OpCode::kLinearRecurrence, "linear_recurrence", nullptr, nullptr, plan_linear_recurrence}};
 
 }  // namespace
 

@@ -174,8 +174,45 @@ def random(rng, form, node):
     )
 
 
+def linear_attention(rng, form, node):
+    batch, tokens, heads, shared, keys, values = 3, 9, 4, 2, 8, 5
+    rows = lambda count, low, high: rng.uniform(low, high, (batch, tokens, count)).astype(np.float32)
+    q, k, v = (rows(n, -0.5, 0.5) for n in (heads * keys, shared * keys, shared * values))
+    past = rng.standard_normal((batch, shared, keys, values)).astype(np.float32)
+    for rule in ("linear", "gated", "delta", "gated_delta"):
+        decay = rows(shared, -2, 0) if "gated" in rule else None
+        beta = rows(shared, 0, 1) if "delta" in rule else None
+        states, y = past.astype(np.float64), np.zeros((batch, tokens, heads, values))
+        for t in range(tokens):
+            key = k[:, t].reshape(batch, shared, keys, 1)
+            added = v[:, t].reshape(batch, shared, 1, values).astype(np.float64)
+            if decay is not None:
+                states = states * np.exp(decay[:, t, :, None, None].astype(np.float64))
+            if beta is not None:
+                added = beta[:, t, :, None, None] * (added - (key * states).sum(2, keepdims=True))
+            states = states + key * added
+            query = q[:, t].reshape(batch, shared, heads // shared, keys) / np.sqrt(keys)
+            y[:, t] = (query @ states).reshape(batch, heads, values)
+        given = {"q": q, "k": k, "v": v, "past": past}
+        given.update({"decay": decay} if decay is not None else {})
+        given.update({"beta": beta} if beta is not None else {})
+        names = [name if name in given else "" for name in ("q", "k", "v", "past", "decay", "beta")]
+        attributes = {"q_num_heads": heads, "kv_num_heads": shared, "update_rule": rule}
+        form(
+            f"linear attention of dynamic lengths, {rule}",
+            [node("LinearAttention", ",".join(names).rstrip(","), "y,present", **attributes)],
+            given,
+            {"y": y.reshape(batch, tokens, -1).astype(np.float32),
+             "present": states.astype(np.float32)},
+            dims={name: ["B", *(["T"] if name != "past" else []), *x.shape[1 + (name != "past"):]]
+                  for name, x in given.items()},
+            opset=27,
+        )
+
+
 def operators(rng, form, node):
     fourier(rng, form, node)
     products(rng, form, node)
     around(rng, form, node)
     random(rng, form, node)
+    linear_attention(rng, form, node)
