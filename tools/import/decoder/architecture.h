@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/architecture.h - what tells one family of language models from another: a
-// row of a table, and the numbers of one model. Encoders are decoders whose tokens see those behind.
+// row of a table, and the numbers of one model. Encoders are decoders whose tokens see those
+// behind.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,6 +26,10 @@ enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };
+/// What layers have in place of attention, or beside it, that keeps less than keys and values: a
+/// gated short convolution; or one in front of a linear recurrence, as Mamba-2 or a gated delta net
+/// has it.
+enum class Mixer : uint8_t { kNone, kConvolution, kMamba2, kDeltaNet };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
 enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
 /// What becomes of the rows of a text: logits of the last, or one vector, which is the mean of all,
@@ -70,7 +75,11 @@ struct Architecture {
   bool is_encoder = false;  // each token sees all; a window reaches as far behind as before
   bool norms_embedding = false;
   bool skips_first_norm = false;  // that of the embedding is the first layer's
-  bool has_convolutions = false;  // layers without heads of keys have one instead of attention
+  Mixer mixer = Mixer::kNone;
+  bool mixes_beside = false;     // attention, in each layer; both outputs are added
+  bool has_one_part = false;     // a layer is a mixer, attention or feed-forward
+  bool tiles_heads = false;      // head h of GGUF's recurrences has key head h % their number
+  bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
 };
 
 /// Null where there is none of that name.
@@ -91,6 +100,8 @@ struct RopeNumbers {
 };
 
 constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24, kMaxConvolution = 32;
+constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
+constexpr int64_t kMaxStateWidth = 4096, kMaxStateRow = int64_t(1) << 31;
 
 /// Of layers that have a router; others are dense.
 struct ExpertNumbers {
@@ -101,12 +112,49 @@ struct ExpertNumbers {
   double scale = 1;              // of all shares
 };
 
+/// A state of each head [key width, value width]; heads share keys in groups of neighbors.
+struct RecurrenceNumbers {
+  int64_t heads = 0, key_heads = 0, key_width = 0, value_width = 0;
+  bool is_tiled = false;      // head h of the source has key head h % key_heads
+  bool is_logarithm = false;  // the source has log(-A) of Mamba-2 or a delta net for A
+  bool has_bias = false;      // of the first and the last product: it must be there; else it may
+  bool has_norm = true;       // likewise
+  double least_step = 0, most_step = 0;  // of time; most 0: no bounds
+  int64_t keys() const { return key_heads * key_width; }
+  int64_t values() const { return heads * value_width; }
+  int64_t channels() const { return 2 * keys() + values(); }  // that are convolved
+  int64_t state() const { return heads * key_width * value_width; }
+};
+
+/// `refuse(key, found, expected)`, of GGUF's keys, where what they say does not fit together.
+template <class Refuse>
+void check_recurrence(const RecurrenceNumbers& r, int64_t inner, const Refuse& refuse) {
+  if (inner % r.heads)
+    refuse("inner_size", inner, "a multiple of the " + std::to_string(r.heads) + " heads");
+  if (r.heads % r.key_heads)
+    refuse("group_count", r.key_heads, "a divisor of the " + std::to_string(r.heads) + " heads");
+  if (r.value_width > kMaxStateWidth)
+    refuse("inner_size", inner,
+           "at most " + std::to_string(kMaxStateWidth) + " for each of the " +
+               std::to_string(r.heads) + " heads");
+  if (r.state() > kMaxStateRow)
+    refuse("state_size", r.key_width,
+           "at most " + std::to_string(kMaxStateRow) + " numbers of all states of a layer");
+}
+
+/// Factors of Falcon-H1, where weights do not have them: of what goes in and comes out.
+struct MixerScales {
+  double attention_in = 1, attention_out = 1, key = 1, in = 1, out = 1, gate = 1, down = 1;
+  std::vector<double> parts;  // of z, x, B, C and the step; empty: 1
+};
+
 struct LayerNumbers {
-  int64_t heads = 0, kv_heads = 0, hidden = 0;
+  int64_t heads = 0, kv_heads = 0, hidden = 0;  // kv_heads 0: no attention
   // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
   int64_t window = 0;
   bool rotates = true;
-  bool is_convolution() const { return kv_heads == 0; }
+  bool mixes = false;  // as the architecture has it
+  bool attends() const { return kv_heads != 0; }
 };
 
 struct DecoderNumbers {
@@ -124,6 +172,9 @@ struct DecoderNumbers {
   Pooling pooling = Pooling::kNone;
   bool is_normalized = false;  // the vector has the length 1
   int64_t first_position = 0;  // row of the first token in a table of positions
+  int64_t draft_layers = 0;    // behind the others, which are not for the text
+  RecurrenceNumbers recurrence;
+  MixerScales scales;
   RopeNumbers rope, window_rope;
   ExpertNumbers experts;
   std::vector<LayerNumbers> layers;

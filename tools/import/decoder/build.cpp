@@ -7,7 +7,7 @@
 #include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
-#include "tools/import/decoder/convolutions.h"
+#include "tools/import/decoder/recurrences.h"
 #include "tools/import/decoder/rope.h"
 
 namespace ingot::decoder {
@@ -50,9 +50,9 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
   return options;
 }
 
-class Decoder : Convolutions {
+class Decoder : Recurrences {
  public:
-  using Convolutions::Convolutions;
+  using Recurrences::Recurrences;
 
   importer::Program run() {
     begin("ports", "tokens");
@@ -170,21 +170,46 @@ class Decoder : Convolutions {
                   n_.logit_cap);
   }
 
+  /// What the tokens before give to each of a layer's, in rows that are asked for [.., width].
+  ValueId mixed(ValueId in, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const auto wanted = [&](ValueId y) {
+      return is_last(i) ? chosen(y) : y;  // the others feed keys and values alone
+    };
+    ValueId a = kAbsent, m = kAbsent;
+    if (at.attends())
+      a = scaled(linear(wanted(attention(scaled(in, n_.scales.attention_in), i)),
+                        Role::kAttentionOut, i, n_.width, at.heads * n_.value_width, kOutBias),
+                 n_.scales.attention_out);
+    if (at.mixes)
+      m = row_.mixer == Mixer::kConvolution
+              ? convolution_out(wanted(convolution(in, i)), i)
+              : scaled(recurrence_out(wanted(recurrence(in, i)), i), n_.scales.out);
+    return a == kAbsent ? m : m == kAbsent ? a : b_.emit(op::Add, {a, m});
+  }
+  bool is_last(int64_t i) const { return size_t(i) + 1 == n_.layers.size(); }
+
+  /// A mixer, attention or feed-forward.
+  ValueId one_part(ValueId x, int64_t i) {
+    const bool feeds = n_.layers[size_t(i)].hidden != 0;
+    if (feeds && is_last(i)) x = chosen(x);
+    const ValueId in = norm(x, Role::kAttentionNorm, i, n_.width);
+    const ValueId y = feeds ? feed_forward(in, i) : mixed(in, i);
+    return b_.emit(op::Add, {!feeds && is_last(i) ? chosen(x) : x, y});
+  }
   ValueId layer(ValueId x, int64_t i) {
-    const bool is_last = size_t(i) + 1 == n_.layers.size();
+    const LayerNumbers& at = n_.layers[size_t(i)];
     const std::string name = "layer." + std::to_string(i);
-    const bool is_convolution = n_.layers[size_t(i)].is_convolution();
-    begin("attention", name + (is_convolution ? ".convolution" : ".attention"));
+    begin("attention", name + (at.attends()                        ? ".attention"
+                               : row_.mixer == Mixer::kConvolution ? ".convolution"
+                                                                   : ".recurrence"));
+    if (row_.has_one_part) return one_part(x, i);
     const bool is_raw = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kOfSum;
     ValueId in = is_raw || (i == 0 && row_.skips_first_norm)
                      ? x
                      : norm(x, Role::kAttentionNorm, i, n_.width);
-    ValueId a = is_convolution ? convolution(in, i) : attention(in, i);
-    if (is_last)
-      a = chosen(a), in = chosen(in), x = chosen(x);  // the others feed keys and values alone
-    a = is_convolution ? convolution_out(a, i)
-                       : linear(a, Role::kAttentionOut, i, n_.width,
-                                n_.layers[size_t(i)].heads * n_.value_width, kOutBias);
+    ValueId a = mixed(in, i);
+    if (is_last(i)) in = chosen(in), x = chosen(x);
     const bool has_out_norm = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kBoth;
     if (has_out_norm) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
     a = scaled(a, n_.residual_scale);
@@ -205,9 +230,9 @@ class Decoder : Convolutions {
     return norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x;
   }
 
-  /// q, k and v of one layer: [T, heads * width].
+  /// q, k and v of one layer: [T, heads * width]. `gate`: of the output, likewise.
   struct Projected {
-    ValueId q, k, v;
+    ValueId q, k, v, gate = kAbsent;
   };
   Projected project(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
@@ -224,9 +249,24 @@ class Decoder : Convolutions {
       return {b_.slice(all, 1, Dim(0), Dim(q)), b_.slice(all, 1, Dim(q), Dim(q + k)),
               b_.slice(all, 1, Dim(q + k), Dim(q + k + v))};
     }
-    return {linear(x, Role::kQ, i, q, n_.width, kQkvBias, turned(at, 0, at.heads)),
-            linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads)),
-            linear(x, Role::kV, i, v, n_.width, kQkvBias)};
+    ValueId of_q = kAbsent, gate = kAbsent;
+    if (row_.gates_attention) {
+      const ValueId both = linear(x, Role::kQ, i, 2 * q, n_.width, kQkvBias, behind_queries(at));
+      of_q = b_.slice(both, 1, Dim(0), Dim(q)), gate = b_.slice(both, 1, Dim(q), Dim(2 * q));
+    } else {
+      of_q = linear(x, Role::kQ, i, q, n_.width, kQkvBias, turned(at, 0, at.heads));
+    }
+    return {of_q, linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads)),
+            linear(x, Role::kV, i, v, n_.width, kQkvBias), gate};
+  }
+  /// Rows of gates, which lie behind those of q of each head, behind those of all.
+  Order behind_queries(const LayerNumbers& at) const {
+    Order order = empty_order(2 * at.heads * n_.key_width);
+    for (int64_t part = 0; part < 2; part++)
+      for (int64_t head = 0; head < at.heads; head++)
+        for (int64_t c = 0; c < n_.key_width; c++)
+          order.push_back((2 * head + part) * n_.key_width + c);
+    return order;
   }
   /// Rows of q or k in the order of halves, where the source has neighbors; empty: as they lie.
   Order turned(const LayerNumbers& at, int64_t begin, int64_t heads) const {
@@ -321,7 +361,7 @@ class Decoder : Convolutions {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const Projected in = project(x, i);
     const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads),
-                  k = positioned(in.k, Role::kKNorm, i, at.kv_heads);
+                  k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads);
     const std::string number = std::to_string(i);
     const ValueId keys = cached(k, "keys." + number, at.kv_heads, n_.key_width),
                   values = cached(in.v, "values." + number, at.kv_heads, n_.value_width);
@@ -343,7 +383,8 @@ class Decoder : Convolutions {
                                {attr::scale, n_.attention_scale},
                                {attr::softcap, n_.attention_cap},
                                {attr::causal, std::string(sees_all ? "none" : "bottom_right")}});
-    return b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
+    const ValueId flat = b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
+    return in.gate == kAbsent ? flat : b_.emit(op::Mul, {flat, b_.emit(op::Sigmoid, {in.gate})});
   }
 
   void describe() {
@@ -358,8 +399,10 @@ class Decoder : Convolutions {
               cache_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
               trained_on);
     if (snapshot_bytes())
-      b_.note("what convolutions need of the last tokens is kept as state, " +
-              std::to_string(snapshot_bytes()) + " bytes");
+      b_.note(std::string("what ") +
+              (n_.recurrence.heads ? "recurrent layers need" : "convolutions need") +
+              " of the last tokens is kept as state, " + std::to_string(snapshot_bytes()) +
+              " bytes");
     if (n_.context > n_.trained_context)
       b_.note("a context of " + std::to_string(n_.context) + " is beyond the " +
               std::to_string(n_.trained_context) +

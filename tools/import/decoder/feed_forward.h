@@ -31,7 +31,7 @@ class FeedForwardParts : protected Parts {
     } else {
       y = gated(x, Role::kGate, Role::kUp, i, hidden);
     }
-    return linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias);
+    return scaled(linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias), n_.scales.down);
   }
   ValueId taken(ValueId x, ValueId rows) {
     return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});

@@ -16,8 +16,6 @@ using checkpoint::GgufFile;
 using checkpoint::GgufType;
 using checkpoint::GgufValue;
 
-constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
-
 /// Metadata of one architecture by the rest of their keys; what was read is noted.
 class Keys {
  public:
@@ -54,7 +52,8 @@ class Keys {
   std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high, int64_t low = 1) {
     const GgufValue* value = find(key);
     if (!value || value->type != GgufType::kArray)
-      return std::vector<int64_t>(size_t(layers), need(key, high));
+      return std::vector<int64_t>(size_t(layers),
+                                  value && low == 0 ? integer(key, 0, 0, high) : need(key, high));
     const std::vector<int64_t> all = file_.integers(full(key));
     if (int64_t(all.size()) < layers || (low == 0 && int64_t(all.size()) > layers))
       refuse(key, "has " + std::to_string(all.size()) + " numbers",
@@ -134,6 +133,8 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   if (keys.number("rope.scaling.yarn_log_multiplier", 0) != 0)
     keys.refuse("rope.scaling.yarn_log_multiplier", "is not 0", "0");
   keys.pass_over({"rope.scaling.finetuned"});
+  // of places in images, which are those of the text in a text
+  if (n->row->mixer == Mixer::kDeltaNet) keys.pass_over({"rope.dimension_sections"});
   if (kind != "none") r.divisor = factor;
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
   if (r.is_yarn && factor > 1) r.magnitude *= 0.1 * std::log(factor) + 1;
@@ -171,36 +172,87 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   }
 }
 
-void read_layers(Keys& keys, DecoderNumbers* n, int64_t count) {
-  const std::vector<int64_t> heads = keys.each("attention.head_count", count, kMaxHeads),
-                             hidden = keys.each("feed_forward_length", count, kMaxWidth);
-  const std::vector<int64_t> kv_heads =
-      keys.find("attention.head_count_kv")
-          ? keys.each("attention.head_count_kv", count, kMaxHeads, n->row->has_convolutions ? 0 : 1)
-          : heads;
-  if (std::count(kv_heads.begin(), kv_heads.end(), 0) == count)
+/// Which layers have a mixer: those without heads of keys, or as metadata say of a delta net.
+void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
+  const Architecture& row = *n->row;
+  std::vector<int64_t> recurs;
+  if (row.mixer == Mixer::kDeltaNet) {
+    constexpr const char *kEach = "attention.recurrent_layers", *kEvery = "full_attention_interval";
+    const int64_t every = keys.integer(kEvery, 4, 1, kMaxLayers);
+    if (keys.find(kEach)) recurs = file.integers(keys.full(kEach));
+    if (!recurs.empty() && recurs.size() < n->layers.size())
+      keys.refuse(kEach, "has " + std::to_string(recurs.size()) + " items", "one for each layer");
+    for (size_t i = recurs.size(); i < n->layers.size(); i++)
+      recurs.push_back((int64_t(i) + 1) % every != 0);
+  }
+  int64_t attending = 0;
+  for (size_t i = 0; i < n->layers.size(); i++) {
+    LayerNumbers& layer = n->layers[i];
+    if (!recurs.empty() && recurs[i]) layer.kv_heads = 0;
+    layer.mixes = row.mixes_beside || (row.mixer != Mixer::kNone && !layer.attends());
+    if (row.has_one_part && layer.hidden) layer.mixes = false;
+    if (row.has_one_part && layer.hidden && layer.attends())
+      keys.refuse("feed_forward_length", "is " + std::to_string(layer.hidden),
+                  "0 where a layer has heads of keys");
+    attending += layer.attends();
+  }
+  if (attending == 0)
     keys.refuse("attention.head_count_kv", "is 0 for all layers",
                 "one layer of attention at least");
+  if (row.mixer == Mixer::kNone) return;
+  const char* const kLength =
+      row.mixer == Mixer::kConvolution ? "shortconv.l_cache" : "ssm.conv_kernel";
+  if (!keys.find(kLength)) keys.refuse(kLength, "is missing", "a number");
+  n->convolution =
+      keys.integer(kLength, 0, row.mixer == Mixer::kConvolution ? 1 : 2, kMaxConvolution);
+  if (row.mixer == Mixer::kConvolution) return;
+  RecurrenceNumbers& r = n->recurrence;
+  const int64_t inner = keys.need("ssm.inner_size", kMaxWidth);
+  r.heads = keys.need("ssm.time_step_rank", inner);
+  r.key_heads = keys.need("ssm.group_count", r.heads);
+  r.key_width = keys.need("ssm.state_size", kMaxStateWidth);
+  r.value_width = inner / r.heads;
+  r.is_tiled = row.tiles_heads;
+  r.has_norm = !row.mixes_beside;
+  check_recurrence(r, inner, [&](const char* key, int64_t found, const std::string& expected) {
+    keys.refuse(std::string("ssm.") + key, "is " + std::to_string(found), expected);
+  });
+}
+
+void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t count) {
+  const bool may_lack = n->row->mixer != Mixer::kNone;
+  const std::vector<int64_t> heads = keys.each("attention.head_count", count, kMaxHeads);
+  // of a mixture of experts there may be that of each alone
+  const char* const kHidden =
+      !keys.find("feed_forward_length") && keys.find("expert_feed_forward_length")
+          ? "expert_feed_forward_length"
+          : "feed_forward_length";
+  const std::vector<int64_t> hidden =
+      keys.each(kHidden, count, kMaxWidth, n->row->has_one_part ? 0 : 1);
+  const std::vector<int64_t> kv_heads =
+      keys.find("attention.head_count_kv")
+          ? keys.each("attention.head_count_kv", count, kMaxHeads, may_lack ? 0 : 1)
+          : heads;
   for (int64_t i = 0; i < count; i++) {
     LayerNumbers layer;
     layer.heads = heads[size_t(i)], layer.kv_heads = kv_heads[size_t(i)];
     layer.hidden = hidden[size_t(i)];
-    if (!layer.is_convolution() && layer.heads % layer.kv_heads)
+    if (layer.attends() && layer.heads % layer.kv_heads)
       keys.refuse("attention.head_count_kv", "is " + std::to_string(layer.kv_heads),
                   "a divisor of the " + std::to_string(layer.heads) + " heads");
     const int64_t period = n->row->plain_period;
     layer.rotates = period == 0 || i % period != period - 1;
     n->layers.push_back(layer);
   }
+  read_mixers(keys, file, n);
+  // a switch of all layers, where attention stands between recurrences
+  if (n->row->mixer == Mixer::kMamba2 && !keys.flag("rope.scaling.finetuned", true))
+    for (LayerNumbers& layer : n->layers) layer.rotates = false;
   if (heads[0] > n->width)
     keys.refuse("attention.head_count", "is " + std::to_string(heads[0]),
                 "at most the width " + std::to_string(n->width));
   n->key_width = keys.integer("attention.key_length", n->width / heads[0], 1, 4096);
   n->value_width = keys.integer("attention.value_length", n->key_width, 1, 4096);
-  if (n->row->has_convolutions) {
-    if (!keys.find("shortconv.l_cache")) keys.refuse("shortconv.l_cache", "is missing", "a number");
-    n->convolution = keys.integer("shortconv.l_cache", 0, 1, kMaxConvolution);
-  }
 }
 
 void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
@@ -227,8 +279,8 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
 void read_experts(Keys& keys, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
   e.count = keys.integer("expert_count", 0, 0, kMaxExperts);
-  if (e.count == 0) {
-    keys.pass_over({"expert_used_count"});
+  if (e.count == 0) {  // Granite says how wide its only expert is
+    keys.pass_over({"expert_used_count", "expert_shared_feed_forward_length"});
     return;
   }
   if (n->row->experts == Experts::kNone)
@@ -305,11 +357,15 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   n.width = keys.need("embedding_length", kMaxWidth);
   n.trained_context = keys.need("context_length", kMaxContext);
   n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
-  const int64_t layers = keys.need("block_count", kMaxLayers);
+  int64_t layers = keys.need("block_count", kMaxLayers);
+  if (n.row->mixer == Mixer::kDeltaNet) {  // whose last layers only propose tokens
+    n.draft_layers = keys.integer("nextn_predict_layers", 0, 0, layers - 1);
+    layers -= n.draft_layers;
+  }
   if (size_t(layers) > file.tensors().size())
     keys.refuse("block_count", "is " + std::to_string(layers),
                 "at most the " + std::to_string(file.tensors().size()) + " tensors of the file");
-  read_layers(keys, &n, layers);
+  read_layers(keys, file, &n, layers);
   read_scales(keys, &n, layers);
   read_rope(keys, &n);
   read_windows(keys, file, &n);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/hugging_face.cpp - a folder of Hugging Face: config.json, and its weights in
 // model.safetensors or in the shards that an index names.
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -14,6 +16,7 @@
 #include "tools/import/decoder/hugging_face_experts.h"
 #include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
+#include "tools/import/decoder/hugging_face_stacked.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
@@ -35,12 +38,16 @@ class CheckpointTensors : public TensorSource {
         packing_(packing),
         experts_(file_) {
     for (const Tensor& tensor : checkpoint_.tensors) {
-      const std::string name = checkpoint::path_text(tensor.path);
+      const std::string name = of_text(checkpoint::path_text(tensor.path));
+      if (name.empty()) continue;
       // angles that older versions kept beside the weights
       if (name.size() > 20 && name.find(".rotary_emb.inv_freq") != std::string::npos) continue;
       tensors_[name] = &tensor;
     }
     name_as_expected();
+    if (row.both)
+      stacked_.take(&tensors_,
+                    {row.both, row.expert_parts[0], row.expert_parts[1], row.expert_parts[2]});
     if (row.has_experts_in_one)
       experts_.take(&tensors_, packing_ && packing_->kind == PackedInt4::Kind::kMxfp4);
     if (find_architecture(row.architecture)->is_encoder)
@@ -73,10 +80,12 @@ class CheckpointTensors : public TensorSource {
     return hugging_face_expert(row_, role, layer, expert);
   }
   bool has(const std::string& name) const override {
-    return tensors_.count(name) != 0 || packed_.count(name) != 0 || experts_.has(name);
+    return tensors_.count(name) != 0 || packed_.count(name) != 0 || experts_.has(name) ||
+           stacked_.has(name);
   }
   SourceTensor load(const std::string& name) const override {
     if (experts_.has(name)) return experts_.load(name);
+    if (stacked_.has(name)) return stacked_.load(name);
     if (const auto parts = packed_.find(name); parts != packed_.end())
       return unpack_int4(*packing_, name, parts->second, file_);
     const Tensor& tensor = *tensors_.at(name);
@@ -89,6 +98,7 @@ class CheckpointTensors : public TensorSource {
     for (const auto& [name, tensor] : tensors_) all.push_back(name);
     for (const auto& [name, parts] : packed_) all.push_back(name);
     for (const std::string& name : experts_.names()) all.push_back(name);
+    for (const std::string& name : stacked_.names()) all.push_back(name);
     return all;
   }
 
@@ -102,6 +112,15 @@ class CheckpointTensors : public TensorSource {
       if (std::all_of(bytes.data, bytes.data + bytes.size, [](uint8_t b) { return b == 0; }))
         tensors_.erase(bias);
     }
+  }
+
+  /// Empty: of another part of a larger model, or of layers that only propose tokens.
+  std::string of_text(const std::string& name) const {
+    if (find_architecture(row_.architecture)->mixer != Mixer::kDeltaNet) return name;
+    for (const char* other : {"mtp.", "model.mtp.", "model.visual."})
+      if (name.rfind(other, 0) == 0) return "";
+    const std::string own = row_.larger ? row_.larger : "";
+    return !own.empty() && name.rfind(own, 0) == 0 ? "model." + name.substr(own.size()) : name;
   }
 
   /// A model may be stored as a part of a larger one, "bert.", or without it, as "model." is.
@@ -134,6 +153,7 @@ class CheckpointTensors : public TensorSource {
   std::map<std::string, const Tensor*> tensors_;
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
   ExpertsInOne experts_;                       // likewise
+  StackedMatrices stacked_;                    // likewise
 };
 
 /// A head that is the embedding may be stored all the same, or not at all.
@@ -148,6 +168,28 @@ int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors)
                                              "' has " + std::to_string(rows) +
                                              " rows, expected a row for each; get the folder anew");
   return rows;
+}
+
+/// The text's part of a larger model, where that is known; else all.
+const nlohmann::json& text_config(const nlohmann::json& config) {
+  const auto text = config.find("text_config");
+  return text != config.end() && text->is_object() && is_part_of_larger(*text) ? *text : config;
+}
+
+/// Python writes Infinity, which JSON has no number for: the object that later versions write.
+std::string with_infinities(const std::string& text) {
+  constexpr const char *kWord = "Infinity", *kObject = "{\"__float__\":\"Infinity\"}";
+  std::string out;
+  bool in_text = false;
+  for (size_t at = 0; at < text.size(); at++) {
+    if (text[at] == '"') in_text = !in_text;
+    if (in_text && text[at] == '\\' && at + 1 < text.size()) out += text[at++];
+    if (!in_text && text.compare(at, std::strlen(kWord), kWord) == 0)
+      out += kObject, at += std::strlen(kWord) - 1;
+    else
+      out += text[at];
+  }
+  return out;
 }
 
 void check_pooling(const std::string& file, const DecoderNumbers& n) {
@@ -176,9 +218,10 @@ bool is_hugging_face(const importer::OpenedFile& file) {
 importer::Program import_hugging_face(const importer::OpenedFile& file,
                                       const importer::ImportOptions& options) {
   return importer::with_errors_of(file.path, [&] {
-    const nlohmann::json config =
-        checkpoint::parse_sorted_json(read_config_text(file.path), file.path);
-    if (!config.is_object()) graph::fail_corrupt(file.path, "is no JSON object");
+    const nlohmann::json whole =
+        checkpoint::parse_sorted_json(with_infinities(read_config_text(file.path)), file.path);
+    if (!whole.is_object()) graph::fail_corrupt(file.path, "is no JSON object");
+    const nlohmann::json& config = text_config(whole);
     std::vector<std::string> notes;
     const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
     const SentenceModel sentence = read_sentence_model(folder.string());
@@ -198,8 +241,8 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                     read_packed_int4(config, file.path));
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
-      const auto tied = config.find(key);
-      return tied != config.end() && *tied == false;
+      const auto tied = whole.find(key);
+      return tied != whole.end() && *tied == false;
     };
     if (numbers.pooling == Pooling::kNone &&
         (is_untied("tie_word_embeddings") || is_untied("tie_embedding")) &&

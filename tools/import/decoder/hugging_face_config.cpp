@@ -4,100 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/files/suggest.h"
 #include "tools/import/decoder/config_reader.h"
-#include "tools/import/decoder/hugging_face_experts.h"
+#include "tools/import/decoder/hugging_face_mixers.h"
 
 namespace ingot::decoder {
 namespace {
-
-constexpr HuggingFaceRow kLfm2 = {.model_type = "lfm2",
-                                  .architecture = "lfm2",
-                                  .gate = "feed_forward.w1",
-                                  .up = "feed_forward.w3",
-                                  .down = "feed_forward.w2",
-                                  .feed_forward_norm = "ffn_norm",
-                                  .attention_norm = "operator_norm",
-                                  .attention_out = "self_attn.out_proj",
-                                  .query_norm = "self_attn.q_layernorm",
-                                  .key_norm = "self_attn.k_layernorm",
-                                  .final_norm = "model.embedding_norm"};
-
-constexpr HuggingFaceRow lfm2_moe() {
-  HuggingFaceRow row = kLfm2;
-  row.model_type = "lfm2_moe", row.architecture = "lfm2moe";
-  row.router = "feed_forward.gate", row.experts = "feed_forward.experts.";
-  row.expert_parts[0] = "w1", row.expert_parts[1] = "w3", row.expert_parts[2] = "w2";
-  return row;
-}
-
-constexpr HuggingFaceRow kRows[] = {
-    {.model_type = "llama", .architecture = "llama"},
-    {.model_type = "mistral", .architecture = "llama"},
-    {.model_type = "mixtral",
-     .architecture = "llama",
-     .router = "block_sparse_moe.gate",
-     .experts = "block_sparse_moe.experts.",
-     .expert_parts = {"w1", "w3", "w2"}},
-    {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
-    {.model_type = "granite", .architecture = "granite"},
-    {.model_type = "arcee", .architecture = "arcee"},
-    {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
-    {.model_type = "qwen2_moe",
-     .architecture = "qwen2moe",
-     .router = "mlp.gate",
-     .experts = "mlp.experts.",
-     .has_window = false},
-    {.model_type = "qwen3", .architecture = "qwen3", .has_window = false},
-    {.model_type = "qwen3_moe",
-     .architecture = "qwen3moe",
-     .router = "mlp.gate",
-     .experts = "mlp.experts.",
-     .has_window = false},
-    {.model_type = "olmoe",
-     .architecture = "olmoe",
-     .router = "mlp.gate",
-     .experts = "mlp.experts."},
-    {.model_type = "gpt_oss",
-     .architecture = "gpt-oss",
-     .router = "mlp.router",
-     .experts = "mlp.experts.",
-     .has_experts_in_one = true,
-     .says_all = true},
-    kLfm2,
-    lfm2_moe(),
-    {.model_type = "seed_oss", .architecture = "seed_oss"},
-    {.model_type = "olmo2", .architecture = "olmo2"},
-    {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
-    {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
-    {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
-    {.model_type = "gemma3_text", .architecture = "gemma3", .norm_shift = 1},
-    {.model_type = "stablelm", .architecture = "stablelm"},
-    {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
-    {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
-    {.model_type = "ernie4_5", .architecture = "ernie4_5", .order = Rope::kNeighbors},
-    {.model_type = "glm",
-     .architecture = "chatglm",
-     .up = "mlp.gate_up_proj",
-     .order = Rope::kNeighbors},
-    {.model_type = "glm4",
-     .architecture = "glm4",
-     .up = "mlp.gate_up_proj",
-     .feed_forward_norm = "post_attention_layernorm",
-     .attention_out_norm = "post_self_attn_layernorm",
-     .feed_forward_out_norm = "post_mlp_layernorm",
-     .order = Rope::kNeighbors},
-    {.model_type = "starcoder2",
-     .architecture = "starcoder2",
-     .up = "mlp.c_fc",
-     .down = "mlp.c_proj"},
-    {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
-    {.model_type = "bert", .architecture = "bert"},
-    {.model_type = "roberta", .architecture = "bert"},
-    {.model_type = "xlm-roberta", .architecture = "bert"},
-    {.model_type = "nomic_bert", .architecture = "nomic-bert"},
-    {.model_type = "modernbert", .architecture = "modern-bert"},
-};
 
 /// Frequencies above one wave length stay, those below another are divided, between them is a ramp.
 std::vector<double> llama3_divisors(Config& rope, const RopeNumbers& n, double factor) {
@@ -153,13 +64,15 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   }
 }
 
-void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
-  n->rope.base = n->row->has_convolutions ? config.number("theta", config.number("rope_theta", 1e6))
-                                          : config.number("rope_theta", 10000);
+void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
+  const bool says_all = row.says_all;
+  n->rope.base = n->row->mixer == Mixer::kConvolution
+                     ? config.number("theta", config.number("rope_theta", 1e6))
+                     : config.number("rope_theta", 10000);
   n->rope.width = n->key_width;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
-  double part = config.number("partial_rotary_factor", 1);
+  double part = config.number("partial_rotary_factor", row.rotated_part);
   const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
   const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const Json* scaling = config.find(key);
@@ -194,45 +107,11 @@ void read_rope(Config& config, bool says_all, DecoderNumbers* n) {
   n->window_rope.width = n->rope.width;
 }
 
-/// Null where there is none.
-const Json* find_layer_types(Config& config, size_t layers) {
-  const Json* types = config.find("layer_types");
-  if (types && (!types->is_array() || types->size() != layers))
-    config.refuse("layer_types", "a list of " + std::to_string(layers) + " texts");
-  return types;
-}
-
-/// Which layers have a convolution in place of attention.
-void read_convolutions(Config& config, DecoderNumbers* n) {
-  if (!n->row->has_convolutions) return;
-  n->convolution = config.need("conv_L_cache", kMaxConvolution);
-  n->has_convolution_bias = config.flag("conv_bias", false);
-  for (const char* key : {"block_dim", "conv_dim", "conv_dim_out"})
-    if (config.integer(key, n->width, 1, 1 << 24) != n->width)
-      config.refuse(key, std::to_string(n->width) + ", the hidden_size");
-  const Json* types = find_layer_types(config, n->layers.size());
-  const std::vector<double> attends = config.numbers("full_attn_idxs");
-  if (!types && attends.empty())
-    config.refuse("layer_types", "a list of " + std::to_string(n->layers.size()) + " texts");
-  bool any = false;
-  for (size_t i = 0; i < n->layers.size(); i++) {
-    const Json own = types ? (*types)[i] : Json();
-    if (types && own != "full_attention" && own != "conv")
-      config.refuse("layer_types", "full_attention or conv");
-    const bool is_attention = types ? own == "full_attention"
-                                    : std::count(attends.begin(), attends.end(), double(i)) != 0;
-    if (!is_attention) n->layers[i].kv_heads = 0;
-    any |= is_attention;
-  }
-  if (!any)
-    config.refuse(types ? "layer_types" : "full_attn_idxs", "one layer of attention at least");
-}
-
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const int64_t window = config.integer("sliding_window", 0, 0, kMaxContext);
   const bool counts = row.says_all || config.flag("use_sliding_window", row.has_window);
-  if (n->row->has_convolutions) return;  // read_convolutions()
-  const Json* types = find_layer_types(config, n->layers.size());
+  if (n->row->mixer != Mixer::kNone) return;  // hugging_face_mixers.h
+  const Json* types = find_layer_types(config, "layer_types", n->layers.size());
   const auto is_windowed = [](const Json& type) { return type == "sliding_attention"; };
   for (size_t i = 0; types && i < types->size(); i++)
     if (!is_windowed((*types)[i]) && (*types)[i] != "full_attention")
@@ -249,10 +128,10 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
 }
 
 /// LFM2 counts the gate's share out of it: two thirds, times a factor, in whole multiples.
-int64_t read_hidden(Config& config, const DecoderNumbers& n) {
+int64_t read_hidden(Config& config, const HuggingFaceRow& row, const DecoderNumbers& n) {
   constexpr int64_t kMaxHidden = 1 << 24;
   const char* const key = config.find("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
-  if (!n.row->has_convolutions) return config.need("intermediate_size", kMaxHidden);
+  if (n.row->mixer != Mixer::kConvolution) return config.need(row.hidden, kMaxHidden);
   const int64_t hidden = config.need(key, kMaxHidden);
   const bool is_dense = n.row->experts == Experts::kNone;
   const int64_t multiple = config.integer("block_multiple_of", 256, 1, kMaxHidden);
@@ -265,16 +144,25 @@ int64_t read_hidden(Config& config, const DecoderNumbers& n) {
   return (int64_t(adjusted) + multiple - 1) / multiple * multiple;
 }
 
-void read_layers(Config& config, DecoderNumbers* n) {
-  const int64_t layers = config.need("num_hidden_layers", 1024),
+void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
+  const Json* const listed = n->row->has_one_part ? config.find("layers_block_type") : nullptr;
+  const int64_t layers = listed && listed->is_array() && !listed->empty() &&
+                                 int64_t(listed->size()) <= kMaxLayers
+                             ? int64_t(listed->size())
+                             : config.need("num_hidden_layers", kMaxLayers),
                 heads = config.need("num_attention_heads", 1 << 16),
-                kv_heads = n->row->has_convolutions  // whose default is a number of its own
-                               ? config.need("num_key_value_heads", heads)
-                               : config.integer("num_key_value_heads", heads, 1, heads),
-                hidden = read_hidden(config, *n);
+                kv_heads =
+                    n->row->mixer == Mixer::kConvolution  // whose default is a number of its own
+                        ? config.need("num_key_value_heads", heads)
+                        : config.integer("num_key_value_heads", heads, 1, heads),
+                hidden = read_hidden(config, row, *n);
   if (heads % kv_heads)
     config.refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
-  n->key_width = n->value_width = config.integer("head_dim", n->width / heads, 1, 4096);
+  n->key_width = n->value_width =
+      n->row->mixer == Mixer::kDeltaNet
+          ? config.need("head_dim", 4096)  // whose default is one too
+          : config.integer(config.find("attention_head_dim") ? "attention_head_dim" : "head_dim",
+                           n->width / heads, 1, 4096);
   if (n->key_width < 1) config.refuse("num_attention_heads", "at most the width");
   const std::vector<double> rotates = config.numbers("no_rope_layers");
   config.find("no_rope_layer_interval");
@@ -286,32 +174,41 @@ void read_layers(Config& config, DecoderNumbers* n) {
     n->layers.push_back(
         {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
   }
-  read_convolutions(config, n);
+  read_mixers(config, n);
 }
 
 /// Layers without a router are dense, whatever the configuration says of them.
 void read_experts(Config& config, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
-  e.count = config.integer("num_experts", config.integer("num_local_experts", 0, 1, kMaxExperts), 1,
+  const bool may_lack = n->row->mixer == Mixer::kMamba2;  // then the shared one is all there is
+  e.count = config.integer("num_experts",
+                           config.integer("num_local_experts", 0, may_lack ? 0 : 1, kMaxExperts), 1,
                            kMaxExperts);
+  (void)config.find("num_experts_per_tok");
+  if (e.count == 0 && may_lack) return;
   if (e.count == 0) config.refuse("num_experts", "a number, and it is missing");
   e.used = config.need("num_experts_per_tok", e.count);
-  e.hidden = config.integer("moe_intermediate_size", n->layers[0].hidden, 1, 1 << 24);
-  e.shared_hidden = config.integer("shared_expert_intermediate_size", 0, 1, 1 << 24);
+  const int64_t own = config.integer("intermediate_size", n->layers[0].hidden, 1, 1 << 24);
+  e.hidden = config.integer("moe_intermediate_size", own, 1, 1 << 24);
+  e.shared_hidden =
+      config.integer("shared_expert_intermediate_size",
+                     config.integer("shared_intermediate_size", 0, 1, 1 << 24), 1, 1 << 24);
   if (n->row->experts == Experts::kOfChosen) return;
   if (n->row->experts == Experts::kSigmoid) {
     e.scale = config.number("routed_scaling_factor", 1);
     e.has_choice_bias = config.flag("use_expert_bias", true);
     (void)config.find("num_dense_layers");
   }
-  // which Mixtral does not say
-  e.is_normalized = config.flag(
-      "norm_topk_prob", n->row->rope == Rope::kNeighbors || n->row->experts == Experts::kSigmoid);
+  // which Mixtral and Qwen3.5 do not say
+  e.is_normalized = config.flag("norm_topk_prob", n->row->rope == Rope::kNeighbors ||
+                                                      n->row->experts == Experts::kSigmoid ||
+                                                      n->row->mixer == Mixer::kDeltaNet);
   for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
 }
 
 void check_activation(Config& config, const Architecture& row) {
-  const std::string name = config.text("hidden_activation", config.text("hidden_act", ""));
+  const std::string name = config.text(
+      "hidden_activation", config.text("mlp_hidden_act", config.text("hidden_act", "")));
   struct Known {
     const char* name;
     Activation activation;
@@ -330,22 +227,6 @@ void check_activation(Config& config, const Architecture& row) {
 
 }  // namespace
 
-const HuggingFaceRow& hugging_face_row(const Json& config, const std::string& file) {
-  const auto type = config.find("model_type");
-  const std::string name =
-      type != config.end() && type->is_string() ? type->get<std::string>() : "";
-  std::vector<std::string> known;
-  std::string list;
-  for (const HuggingFaceRow& row : kRows) {
-    if (name == row.model_type) return row;
-    known.emplace_back(row.model_type);
-    list += (list.empty() ? "" : ", ") + known.back();
-  }
-  const std::string near = host::nearest(name, known);
-  graph::fail_unsupported(file, "its model_type '" + name + "' is not known, expected " + list +
-                                    (near.empty() ? "" : "; the nearest is '" + near + "'"));
-}
-
 DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
   const HuggingFaceRow& row = hugging_face_row(json, file);
@@ -354,7 +235,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   Config config(json, file);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
   for (const char* key : experts)
-    if (const Json* value = config.find(key); value && *value != 0 && !row.experts)
+    // of a type of layer that is refused by its own name
+    if (const Json* value = config.find(key);
+        value && *value != 0 && !row.experts && !find_architecture(row.architecture)->has_one_part)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
   (void)config.find("quantization_config");  // hugging_face_int4.h
   for (const char* key : {"clip_qkv", "use_qk_norm", "qk_layernorm", "use_parallel_residual",
@@ -368,7 +251,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.width = config.need("hidden_size", 1 << 24);
   n.trained_context = config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
-  read_layers(config, &n);
+  read_layers(config, row, &n);
   if (row.experts) read_experts(config, &n);
   check_activation(config, *n.row);
   if (n.row->activation == Activation::kClampedSwish) {
@@ -377,8 +260,11 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
     if (!(n.gate_limit > 0)) config.refuse("swiglu_limit", "a number above 0");
   }
   n.epsilon = config.number(
-      "rms_norm_eps", config.number("layer_norm_eps",
-                                    config.number("norm_epsilon", config.number("norm_eps", -1))));
+      "rms_norm_eps",
+      config.number(
+          "layer_norm_eps",
+          config.number("norm_epsilon",
+                        config.number("norm_eps", config.number("layer_norm_epsilon", -1)))));
   if (!(n.epsilon >= 0)) config.refuse("rms_norm_eps", "a small number");
   const double scalar = config.number("query_pre_attn_scalar", 0);
   n.attention_scale = config.number("attention_multiplier",
@@ -388,86 +274,15 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.embedding_scale = config.number("embedding_multiplier",
                                     n.row->scales_embedding ? std::sqrt(double(n.width)) : 1);
   n.residual_scale = config.number("residual_multiplier", 1);
-  n.logit_scale = config.number("logits_scaling", config.number("logit_scale", 1));
+  n.logit_scale = config.number(
+      "logits_scaling", config.number("lm_head_multiplier", config.number("logit_scale", 1)));
   n.is_parallel = n.row->parallel == Parallel::kAlways;
   if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
     config.refuse("rope_parameters", "an object");
-  read_rope(config, row.says_all, &n);
+  read_rope(config, row, &n);
   read_windows(config, row, &n);
   config.note_unread(notes);
   return n;
-}
-
-namespace {
-
-std::string expert_module(const HuggingFaceRow& row, Role role, const std::string& number) {
-  const int part = int(role) - int(Role::kExpertGate);
-  return std::string(row.experts ? row.experts : "") + number + "." + row.expert_parts[part];
-}
-
-}  // namespace
-
-std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
-                                int64_t expert) {
-  if (row.has_experts_in_one) return "";
-  return "model.layers." + std::to_string(layer) + "." +
-         expert_module(row, role, std::to_string(expert)) + ".weight";
-}
-
-std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
-  const Architecture& architecture = *find_architecture(row.architecture);
-  if (architecture.is_encoder) return encoder_name(row, role, part, layer);
-  const bool is_before = architecture.places == NormPlaces::kBefore;
-  const auto own = [&]() -> std::string {
-    switch (role) {
-      case Role::kEmbedding: return "model.embed_tokens";
-      case Role::kPositions: return "model.positions";
-      case Role::kTypes: return "model.types";
-      case Role::kEmbeddingNorm: return "model.embedding_norm";
-      case Role::kFinalNorm: return row.final_norm;
-      case Role::kHead: return "lm_head";
-      case Role::kRopeDivisors: return "model.rope_divisors";
-      case Role::kRopeDivisorsShort: return "model.rope_divisors_short";
-      case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
-      case Role::kAttentionNorm: return row.attention_norm;
-      case Role::kQ: return "self_attn.q_proj";
-      case Role::kK: return "self_attn.k_proj";
-      case Role::kV: return "self_attn.v_proj";
-      case Role::kQkv: return "self_attn.qkv_proj";
-      case Role::kQNorm: return row.query_norm;
-      case Role::kKNorm: return row.key_norm;
-      case Role::kSinks: return "self_attn.sinks";
-      case Role::kAttentionOut: return row.attention_out;
-      case Role::kAttentionOutNorm: return row.attention_out_norm;
-      case Role::kConvolutionIn: return "conv.in_proj";
-      case Role::kConvolution: return "conv.conv";
-      case Role::kConvolutionOut: return "conv.out_proj";
-      case Role::kFeedForwardNorm:
-        if (row.feed_forward_norm) return row.feed_forward_norm;
-        return is_before ? "post_attention_layernorm" : "pre_feedforward_layernorm";
-      case Role::kGate: return row.gate;
-      case Role::kUp: return row.up;
-      case Role::kDown: return row.down;
-      case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
-      case Role::kRouter: return row.router ? row.router : "mlp.gate";
-      case Role::kExpertChoice: return "feed_forward.expert";
-      case Role::kExpertGate:
-      case Role::kExpertUp:
-      case Role::kExpertDown: return expert_module(row, role, "*");
-      case Role::kSharedRouter: return "mlp.shared_expert_gate";
-      case Role::kSharedGate: return "mlp.shared_expert.gate_proj";
-      case Role::kSharedUp: return "mlp.shared_expert.up_proj";
-      case Role::kSharedDown: return "mlp.shared_expert.down_proj";
-    }
-    return "";
-  };
-  if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
-    return experts_in_one_name(role, part, layer);
-  const std::string name = own() + (role == Role::kSinks          ? ""
-                                    : role == Role::kExpertChoice ? "_bias"
-                                    : part == Part::kWeight       ? ".weight"
-                                                                  : ".bias");
-  return role < Role::kAttentionNorm ? name : "model.layers." + std::to_string(layer) + "." + name;
 }
 
 }  // namespace ingot::decoder

@@ -32,14 +32,27 @@ struct HuggingFaceRow {
   const char* router = nullptr;
   const char* experts = nullptr;  // in front of the number of an expert
   const char* expert_parts[3] = {"gate_proj", "up_proj", "down_proj"};
+  const char* shared_parts[3] = {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj",
+                                 "mlp.shared_expert.down_proj"};
   bool has_experts_in_one = false;  // hugging_face_experts.h
-  bool says_all = false;            // rope and window, which have defaults of their own there
+  const char* hidden = "intermediate_size";
+  bool says_all = false;  // rope and window, which have defaults of their own there
   Rope order = Rope::kHalves;
   double norm_shift = 0;
-  bool has_window = true;  // sliding_window counts; else use_sliding_window says so
+  double rotated_part = 1;  // of a head, where the configuration has none
+  const char* embedding = "model.embed_tokens";
+  const char* layers = "model.layers.";
+  const char* attention = "self_attn";
+  const char* mixer = nullptr;   // in place of attention, or beside it
+  const char* both = nullptr;    // gate and up in one: hugging_face_stacked.h
+  const char* larger = nullptr;  // what names begin with where it is a part of a larger model
+  bool has_window = true;        // sliding_window counts; else use_sliding_window says so
 };
 /// @throws graph::ConversionError kUnsupported: not known, with the nearest that is.
 const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::string& file);
+
+/// Whether its model_type is known as the text's part of a larger model.
+bool is_part_of_larger(const nlohmann::json& config);
 
 struct ContextBounds {
   int64_t given = 0;  // as --context says; 0: not given

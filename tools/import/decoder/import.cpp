@@ -2,6 +2,7 @@
 #include "tools/import/decoder/import.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -40,6 +41,18 @@ const char* role_name(Role role) {
     case Role::kConvolutionIn: return "shortconv.in_proj";
     case Role::kConvolution: return "shortconv.conv";
     case Role::kConvolutionOut: return "shortconv.out_proj";
+    case Role::kRecurrenceIn: return "ssm_in";
+    case Role::kRecurrenceQkv: return "attn_qkv";
+    case Role::kRecurrenceGate: return "attn_gate";
+    case Role::kBetaAlpha: return "ssm_ba";
+    case Role::kBeta: return "ssm_beta";
+    case Role::kAlpha: return "ssm_alpha";
+    case Role::kRecurrenceTaps: return "ssm_conv1d";
+    case Role::kStep: return "ssm_dt";
+    case Role::kDecay: return "ssm_a";
+    case Role::kSkip: return "ssm_d";
+    case Role::kRecurrenceNorm: return "ssm_norm";
+    case Role::kRecurrenceOut: return "ssm_out";
     case Role::kFeedForwardNorm: return "ffn_norm";
     case Role::kGate: return "ffn_gate";
     case Role::kUp: return "ffn_up";
@@ -66,11 +79,12 @@ using checkpoint::GgufTensor;
 /// The tensors of a GGUF file, or of the parts of one that was split.
 class GgufTensors : public TensorSource {
  public:
-  GgufTensors(const std::vector<GgufFile>& parts, const Architecture& row)
-      : file_(parts[0].path()), row_(row), norms_sum_(row.places == NormPlaces::kOfSum) {
+  GgufTensors(const std::vector<GgufFile>& parts, const DecoderNumbers& numbers)
+      : file_(parts[0].path()), row_(*numbers.row), norms_sum_(row_.places == NormPlaces::kOfSum) {
     for (const GgufFile& part : parts)
       for (const GgufTensor& tensor : part.tensors())
-        if (!tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
+        if (!is_of_draft(numbers, tensor.name) &&
+            !tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
           graph::fail_corrupt(file_, "two parts have the tensor '" + tensor.name + "'");
   }
   const std::string& file() const override { return file_; }
@@ -80,8 +94,15 @@ class GgufTensors : public TensorSource {
     if (role == Role::kFinalNorm) stem = row_.final_norm;
     if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
     if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
-    const std::string own = std::string(stem) + (part == Part::kWeight ? ".weight" : ".bias");
-    return role < Role::kAttentionNorm ? own : "blk." + std::to_string(layer) + "." + own;
+    const bool is_bare = role == Role::kDecay || role == Role::kSkip;
+    const std::string own = stem + std::string(is_bare                 ? ""
+                                               : part == Part::kWeight ? ".weight"
+                                                                       : ".bias");
+    const std::string whole =
+        role < Role::kAttentionNorm ? own : "blk." + std::to_string(layer) + "." + own;
+    if (role != Role::kFeedForwardNorm || has(whole)) return whole;
+    const std::string bare = whole.substr(0, whole.rfind('.'));  // as Falcon-H1 has it
+    return part == Part::kWeight && has(bare) ? bare : whole;
   }
   bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
   SourceTensor load(const std::string& name) const override {
@@ -96,6 +117,12 @@ class GgufTensors : public TensorSource {
   }
 
  private:
+  static bool is_of_draft(const DecoderNumbers& n, const std::string& name) {
+    if (n.draft_layers == 0 || name.rfind("blk.", 0) != 0) return false;
+    const long layer = std::strtol(name.c_str() + 4, nullptr, 10);
+    const auto own = int64_t(n.layers.size());
+    return layer >= own && layer < own + n.draft_layers;
+  }
   struct Held {
     const GgufTensor* tensor;
     std::shared_ptr<const checkpoint::MappedFile> mapping;
@@ -164,7 +191,7 @@ importer::Program import_gguf(const importer::OpenedFile& file,
   return importer::with_errors_of(file.path, [&] {
     const std::vector<GgufFile> parts = open_parts(file.path);
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
-    const GgufTensors tensors(parts, *numbers.row);
+    const GgufTensors tensors(parts, numbers);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
     importer::Program program = build(numbers, tensors, "gguf", options);
     if (const auto license = parts[0].text("general.license"))

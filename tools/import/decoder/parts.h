@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/files/work_budget.h"
 #include "tools/import/decoder/architecture.h"
 #include "tools/import/decoder/weights.h"
 #include "tools/import/layers/network.h"
@@ -43,6 +44,14 @@ class Parts {
                                             : graph::make_constant(dtype, {}, &value));
   }
 
+  /// Of so many rows, none of which is in it yet.
+  static Order empty_order(int64_t rows) {
+    host::charge_memory(uint64_t(rows) * sizeof(int64_t));
+    host::charge_work(uint64_t(rows));
+    Order order;
+    order.reserve(size_t(rows));
+    return order;
+  }
   static graph::Attributes typed(BlockType type) {
     return {{attr::type, std::string(block_type_name(type))}};
   }
@@ -85,7 +94,8 @@ class Parts {
   }
 
   ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
-    const ValueId open = activated(linear(x, gate, i, hidden, n_.width, kFeedForwardBias));
+    const ValueId in = linear(x, gate, i, hidden, n_.width, kFeedForwardBias),
+                  open = activated(scaled(in, n_.scales.gate));
     return opened(open, linear(x, up, i, hidden, n_.width, kFeedForwardBias));
   }
   /// `up` times what its gate lets through.

@@ -42,7 +42,9 @@ Quantizer::Quantizer(const TensorSource& source, const importer::ImportOptions& 
 
 std::optional<BlockType> Quantizer::type_of(Role role, const SourceTensor& tensor,
                                             int64_t columns) {
-  if (!wanted_ || role == Role::kRouter || role == Role::kPositions) return std::nullopt;
+  for (const Role kept : {Role::kRouter, Role::kPositions, Role::kBetaAlpha, Role::kBeta,
+                          Role::kAlpha})  // few rows, on which much depends
+    if (!wanted_ || role == kept) return std::nullopt;
   if (tensor.block)
     graph::fail_mismatch(source_.file(),
                          "'" + tensor.name + "' is in blocks already (" + tensor.block->name +

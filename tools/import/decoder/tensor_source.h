@@ -36,6 +36,18 @@ enum class Role : uint8_t {
   kConvolutionIn,
   kConvolution,
   kConvolutionOut,
+  kRecurrenceIn,  // in one matrix: rows of z, x, B, C, steps; or of q, k, v, z of each key head
+  kRecurrenceQkv,
+  kRecurrenceGate,
+  kBetaAlpha,  // in one matrix: rows of both of each key head
+  kBeta,
+  kAlpha,
+  kRecurrenceTaps,
+  kStep,   // a bias alone
+  kDecay,  // A, or log(-A)
+  kSkip,   // D
+  kRecurrenceNorm,
+  kRecurrenceOut,
   kFeedForwardNorm,
   kGate,
   kUp,

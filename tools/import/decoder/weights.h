@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -104,38 +105,42 @@ class Weights {
   /// f32 [length], each `shift` more than the source's.
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
                         const std::vector<int64_t>& order = {}, double shift = 0) {
-    const SourceTensor tensor = fetch(source_.name(role, part, layer), {length});
-    if (!tensor.bytes.data) return zeros({length});
-    std::vector<float> values = floats(tensor, length);
-    for (float& x : values) x = float(double(x) + shift);
-    const std::vector<float> before = order.empty() ? std::vector<float>() : values;
-    for (size_t i = 0; i < order.size(); i++) values[i] = before[size_t(order[i])];
-    const graph::ValueId id =
-        b_.constant(graph::make_constant(DType::kF32, {length}, values.data()));
-    b_.model.values[size_t(id)].name = tensor.name;
-    return id;
+    return changed(fetch(source_.name(role, part, layer), {length}), {length}, order,
+                   [=](float x) { return float(double(x) + shift); });
+  }
+  /// A of a recurrence, f32 [length], of which the source may have log(-A).
+  graph::ValueId decays(int64_t layer, int64_t length, bool is_logarithm,
+                        const std::vector<int64_t>& order) {
+    return changed(fetch(source_.name(Role::kDecay, Part::kWeight, layer), {length}), {length},
+                   order, [=](float x) { return is_logarithm ? float(-std::exp(double(x))) : x; });
+  }
+  /// f32 [rows, columns] of weights of those dims or [rows * columns].
+  graph::ValueId groups(Role role, int64_t layer, int64_t rows, int64_t columns) {
+    const std::string name = source_.name(role, Part::kWeight, layer);
+    const bool has_rows = rows > 1 && source_.has(name) && source_.load(name).dims.size() == 2;
+    const SourceTensor tensor = fetch(name, has_rows ? std::vector<int64_t>{rows, columns}
+                                                     : std::vector<int64_t>{rows * columns});
+    return changed(tensor, {rows, columns}, {}, [](float x) { return x; });
   }
   /// f32 [rows, columns], whatever is asked for of matrices.
   graph::ValueId table(Role role, Part part, int64_t layer, int64_t rows, int64_t columns) {
     const SourceTensor tensor = fetch(source_.name(role, part, layer), {rows, columns});
     return tensor.bytes.data ? constant(tensor, {rows, columns}, {}) : zeros({rows, columns});
   }
-  /// f32 [length, rows] of weights [rows, length] or [rows, 1, length].
-  graph::ValueId taps(Role role, int64_t layer, int64_t rows, int64_t length) {
+  /// f32 [length, rows] of weights [rows, length] or [rows, 1, length], rows in `order`.
+  graph::ValueId taps(Role role, int64_t layer, int64_t rows, int64_t length,
+                      const std::vector<int64_t>& order = {}) {
     const std::string name = source_.name(role, Part::kWeight, layer);
     const bool has_middle = source_.has(name) && source_.load(name).dims.size() == 3;
     const SourceTensor tensor = fetch(name, has_middle ? std::vector<int64_t>{rows, 1, length}
                                                        : std::vector<int64_t>{rows, length});
     if (!tensor.bytes.data) return zeros({length, rows});
-    const std::vector<uint8_t> bytes = widen(source_, tensor, length, {});
+    const std::vector<uint8_t> bytes = widen(source_, tensor, length, order);
     const auto* const from = reinterpret_cast<const float*>(bytes.data());
     std::vector<float> turned(size_t(rows) * size_t(length));
     for (size_t i = 0; i < turned.size(); i++)
       turned[i % size_t(length) * size_t(rows) + i / size_t(length)] = from[i];
-    const graph::ValueId id =
-        b_.constant(graph::make_constant(DType::kF32, {length, rows}, turned.data()));
-    b_.model.values[size_t(id)].name = name;
-    return id;
+    return named(name, {length, rows}, turned.data());
   }
   /// Row 0 of a matrix of any number of rows: f32 [length].
   graph::ValueId first_row(Role role, int64_t length) {
@@ -144,10 +149,7 @@ class Weights {
     const SourceTensor tensor = fetch(name, {dims.empty() ? 1 : dims[0], length});
     if (!tensor.bytes.data) return zeros({length});
     const std::vector<uint8_t> rows = widen(source_, tensor, length, {});
-    const graph::ValueId id = b_.constant(
-        graph::make_constant(DType::kF32, {length}, reinterpret_cast<const float*>(rows.data())));
-    b_.model.values[size_t(id)].name = name;
-    return id;
+    return named(name, {length}, reinterpret_cast<const float*>(rows.data()));
   }
   /// graph::kAbsent where the source has none and none is needed.
   graph::ValueId bias(Role role, int64_t layer, int64_t length, bool is_needed,
@@ -224,6 +226,25 @@ class Weights {
   /// What stands for a tensor that is not there, so that the next one is asked for.
   graph::ValueId zeros(const std::vector<int64_t>& dims) {
     return b_.expand(b_.scalar(DType::kF32, 0), graph::Dims(dims.begin(), dims.end()));
+  }
+  /// f32 of these dims: each number of a tensor by `change`, in `order`.
+  template <class Change>
+  graph::ValueId changed(const SourceTensor& tensor, const std::vector<int64_t>& dims,
+                         const std::vector<int64_t>& order, const Change& change) {
+    if (!tensor.bytes.data) return zeros(dims);
+    int64_t count = 1;
+    for (const int64_t dim : dims) count *= dim;
+    const std::vector<float> own = floats(tensor, count);
+    std::vector<float> values(own.size());
+    for (size_t i = 0; i < values.size(); i++)
+      values[i] = change(own[order.empty() ? i : size_t(order[i])]);
+    return named(tensor.name, dims, values.data());
+  }
+  graph::ValueId named(const std::string& name, const std::vector<int64_t>& dims,
+                       const float* values) {
+    const graph::ValueId id = b_.constant(graph::make_constant(DType::kF32, dims, values));
+    b_.model.values[size_t(id)].name = name;
+    return id;
   }
   std::vector<float> floats(const SourceTensor& tensor, int64_t length) const {
     const std::vector<uint8_t> bytes = widen(source_, tensor, length, {});

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/import/decoder/hugging_face_names.cpp - the table of model types, and what each calls its
+// tensors.
+#include "tools/files/suggest.h"
+#include "tools/import/decoder/config_reader.h"
+#include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/hugging_face_experts.h"
+
+namespace ingot::decoder {
+namespace {
+
+constexpr HuggingFaceRow kLfm2 = {.model_type = "lfm2",
+                                  .architecture = "lfm2",
+                                  .gate = "feed_forward.w1",
+                                  .up = "feed_forward.w3",
+                                  .down = "feed_forward.w2",
+                                  .feed_forward_norm = "ffn_norm",
+                                  .attention_norm = "operator_norm",
+                                  .attention_out = "self_attn.out_proj",
+                                  .query_norm = "self_attn.q_layernorm",
+                                  .key_norm = "self_attn.k_layernorm",
+                                  .final_norm = "model.embedding_norm"};
+
+constexpr HuggingFaceRow lfm2_moe() {
+  HuggingFaceRow row = kLfm2;
+  row.model_type = "lfm2_moe", row.architecture = "lfm2moe";
+  row.router = "feed_forward.gate", row.experts = "feed_forward.experts.";
+  row.expert_parts[0] = "w1", row.expert_parts[1] = "w3", row.expert_parts[2] = "w2";
+  return row;
+}
+
+constexpr HuggingFaceRow kRows[] = {
+    {.model_type = "llama", .architecture = "llama"},
+    {.model_type = "mistral", .architecture = "llama"},
+    {.model_type = "mixtral",
+     .architecture = "llama",
+     .router = "block_sparse_moe.gate",
+     .experts = "block_sparse_moe.experts.",
+     .expert_parts = {"w1", "w3", "w2"}},
+    {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
+    {.model_type = "granite", .architecture = "granite"},
+    {.model_type = "granitemoehybrid",
+     .architecture = "granitehybrid",
+     .gate = "shared_mlp.input_linear.gate",
+     .up = "shared_mlp.input_linear.up",
+     .down = "shared_mlp.output_linear",
+     .router = "block_sparse_moe.router.layer",
+     .experts = "block_sparse_moe.",
+     .expert_parts = {"input_linear.gate", "input_linear.up", "output_linear"},
+     .shared_parts = {"shared_mlp.input_linear.gate", "shared_mlp.input_linear.up",
+                      "shared_mlp.output_linear"},
+     .hidden = "shared_intermediate_size",
+     .mixer = "mamba",
+     .both = "input_linear"},
+    {.model_type = "falcon_h1",
+     .architecture = "falcon-h1",
+     .gate = "feed_forward.gate_proj",
+     .up = "feed_forward.up_proj",
+     .down = "feed_forward.down_proj",
+     .feed_forward_norm = "pre_ff_layernorm",
+     .final_norm = "model.final_layernorm",
+     .mixer = "mamba"},
+    {.model_type = "nemotron_h",
+     .architecture = "nemotron_h",
+     .up = "mixer.up_proj",
+     .down = "mixer.down_proj",
+     .attention_norm = "norm",
+     .attention_out = "mixer.o_proj",
+     .final_norm = "backbone.norm_f",
+     .embedding = "backbone.embeddings",
+     .layers = "backbone.layers.",
+     .attention = "mixer",
+     .mixer = "mixer"},
+    {.model_type = "arcee", .architecture = "arcee"},
+    {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
+    {.model_type = "qwen2_moe",
+     .architecture = "qwen2moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .has_window = false},
+    {.model_type = "qwen3", .architecture = "qwen3", .has_window = false},
+    {.model_type = "qwen3_moe",
+     .architecture = "qwen3moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .has_window = false},
+    {.model_type = "qwen3_next",
+     .architecture = "qwen3next",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .norm_shift = 1,
+     .rotated_part = 0.25,
+     .mixer = "linear_attn",
+     .both = "gate_up_proj"},
+    {.model_type = "qwen3_5_text",
+     .architecture = "qwen35",
+     .norm_shift = 1,
+     .rotated_part = 0.25,
+     .mixer = "linear_attn",
+     .larger = "model.language_model."},
+    {.model_type = "qwen3_5_moe_text",
+     .architecture = "qwen35moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .hidden = "moe_intermediate_size",
+     .norm_shift = 1,
+     .rotated_part = 0.25,
+     .mixer = "linear_attn",
+     .both = "gate_up_proj",
+     .larger = "model.language_model."},
+    {.model_type = "olmoe",
+     .architecture = "olmoe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts."},
+    {.model_type = "gpt_oss",
+     .architecture = "gpt-oss",
+     .router = "mlp.router",
+     .experts = "mlp.experts.",
+     .has_experts_in_one = true,
+     .says_all = true},
+    kLfm2,
+    lfm2_moe(),
+    {.model_type = "seed_oss", .architecture = "seed_oss"},
+    {.model_type = "olmo2", .architecture = "olmo2"},
+    {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
+    {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
+    {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
+    {.model_type = "gemma3_text", .architecture = "gemma3", .norm_shift = 1},
+    {.model_type = "stablelm", .architecture = "stablelm"},
+    {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
+    {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
+    {.model_type = "ernie4_5", .architecture = "ernie4_5", .order = Rope::kNeighbors},
+    {.model_type = "glm",
+     .architecture = "chatglm",
+     .up = "mlp.gate_up_proj",
+     .order = Rope::kNeighbors},
+    {.model_type = "glm4",
+     .architecture = "glm4",
+     .up = "mlp.gate_up_proj",
+     .feed_forward_norm = "post_attention_layernorm",
+     .attention_out_norm = "post_self_attn_layernorm",
+     .feed_forward_out_norm = "post_mlp_layernorm",
+     .order = Rope::kNeighbors},
+    {.model_type = "starcoder2",
+     .architecture = "starcoder2",
+     .up = "mlp.c_fc",
+     .down = "mlp.c_proj"},
+    {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
+    {.model_type = "bert", .architecture = "bert"},
+    {.model_type = "roberta", .architecture = "bert"},
+    {.model_type = "xlm-roberta", .architecture = "bert"},
+    {.model_type = "nomic_bert", .architecture = "nomic-bert"},
+    {.model_type = "modernbert", .architecture = "modern-bert"},
+};
+
+}  // namespace
+
+bool is_part_of_larger(const Json& config) {
+  const auto type = config.find("model_type");
+  return std::any_of(std::begin(kRows), std::end(kRows), [&](const HuggingFaceRow& row) {
+    return row.larger && type != config.end() && *type == row.model_type;
+  });
+}
+
+const HuggingFaceRow& hugging_face_row(const Json& config, const std::string& file) {
+  const auto type = config.find("model_type");
+  const std::string name =
+      type != config.end() && type->is_string() ? type->get<std::string>() : "";
+  std::vector<std::string> known;
+  std::string list;
+  for (const HuggingFaceRow& row : kRows) {
+    if (name == row.model_type) return row;
+    known.emplace_back(row.model_type);
+    list += (list.empty() ? "" : ", ") + known.back();
+  }
+  const std::string near = host::nearest(name, known);
+  graph::fail_unsupported(file, "its model_type '" + name + "' is not known, expected " + list +
+                                    (near.empty() ? "" : "; the nearest is '" + near + "'"));
+}
+
+namespace {
+
+std::string expert_module(const HuggingFaceRow& row, Role role, const std::string& number) {
+  const int part = int(role) - int(Role::kExpertGate);
+  return std::string(row.experts ? row.experts : "") + number + "." + row.expert_parts[part];
+}
+
+}  // namespace
+
+std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
+                                int64_t expert) {
+  if (row.has_experts_in_one) return "";
+  return row.layers + std::to_string(layer) + "." +
+         expert_module(row, role, std::to_string(expert)) + ".weight";
+}
+
+std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
+  const Architecture& architecture = *find_architecture(row.architecture);
+  if (architecture.is_encoder) return encoder_name(row, role, part, layer);
+  const bool is_before = architecture.places == NormPlaces::kBefore;
+  const bool is_delta = architecture.mixer == Mixer::kDeltaNet;
+  const auto mixer = [&](const char* module) {
+    return std::string(row.mixer ? row.mixer : "mixer") + "." + module;
+  };
+  const auto own = [&]() -> std::string {
+    switch (role) {
+      case Role::kEmbedding: return row.embedding;
+      case Role::kPositions: return "model.positions";
+      case Role::kTypes: return "model.types";
+      case Role::kEmbeddingNorm: return "model.embedding_norm";
+      case Role::kFinalNorm: return row.final_norm;
+      case Role::kHead: return "lm_head";
+      case Role::kRopeDivisors: return "model.rope_divisors";
+      case Role::kRopeDivisorsShort: return "model.rope_divisors_short";
+      case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
+      case Role::kAttentionNorm: return row.attention_norm;
+      case Role::kQ: return row.attention + std::string(".q_proj");
+      case Role::kK: return row.attention + std::string(".k_proj");
+      case Role::kV: return row.attention + std::string(".v_proj");
+      case Role::kQkv: return "self_attn.qkv_proj";
+      case Role::kQNorm: return row.query_norm;
+      case Role::kKNorm: return row.key_norm;
+      case Role::kSinks: return "self_attn.sinks";
+      case Role::kAttentionOut: return row.attention_out;
+      case Role::kAttentionOutNorm: return row.attention_out_norm;
+      case Role::kConvolutionIn: return "conv.in_proj";
+      case Role::kConvolution: return "conv.conv";
+      case Role::kConvolutionOut: return "conv.out_proj";
+      case Role::kRecurrenceIn: return mixer(is_delta ? "in_proj_qkvz" : "in_proj");
+      case Role::kRecurrenceQkv: return mixer("in_proj_qkv");
+      case Role::kRecurrenceGate: return mixer("in_proj_z");
+      case Role::kBetaAlpha: return mixer("in_proj_ba");
+      case Role::kBeta: return mixer("in_proj_b");
+      case Role::kAlpha: return mixer("in_proj_a");
+      case Role::kRecurrenceTaps: return mixer("conv1d");
+      case Role::kStep: return mixer("dt");
+      case Role::kDecay: return mixer("A_log");
+      case Role::kSkip: return mixer("D");
+      case Role::kRecurrenceNorm: return mixer("norm");
+      case Role::kRecurrenceOut: return mixer("out_proj");
+      case Role::kFeedForwardNorm:
+        if (row.feed_forward_norm) return row.feed_forward_norm;
+        return is_before ? "post_attention_layernorm" : "pre_feedforward_layernorm";
+      case Role::kGate: return row.gate;
+      case Role::kUp: return row.up;
+      case Role::kDown: return row.down;
+      case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
+      case Role::kRouter: return row.router ? row.router : "mlp.gate";
+      case Role::kExpertChoice: return "feed_forward.expert";
+      case Role::kExpertGate:
+      case Role::kExpertUp:
+      case Role::kExpertDown: return expert_module(row, role, "*");
+      case Role::kSharedRouter: return "mlp.shared_expert_gate";
+      case Role::kSharedGate: return row.shared_parts[0];
+      case Role::kSharedUp: return row.shared_parts[1];
+      case Role::kSharedDown: return row.shared_parts[2];
+    }
+    return "";
+  };
+  if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
+    return experts_in_one_name(role, part, layer);
+  const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip,
+             is_joined = role == Role::kExpertChoice || role == Role::kStep;
+  const std::string name = own() + (is_bare                 ? ""
+                                    : is_joined             ? "_bias"
+                                    : part == Part::kWeight ? ".weight"
+                                                            : ".bias");
+  return role < Role::kAttentionNorm ? name : row.layers + std::to_string(layer) + "." + name;
+}
+
+}  // namespace ingot::decoder
