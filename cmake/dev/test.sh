@@ -225,7 +225,7 @@ stage_models() {
   tflite_operators || failed=1
   local script
   for script in decoder chat conversation perplexity experts encoders quantize packed_int4 \
-    gpt_oss lfm2; do
+    gpt_oss lfm2 hybrids; do
     "$python" "tests/import/decoder/${script}_test.py" --ingot build/gcc/bin/ingot || failed=1
   done
   "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1

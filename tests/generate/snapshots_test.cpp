@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that keep snapshots of their last positions (convolutions in place of attention): however
-// a conversation goes on, back or in another slot, answers are those of one that began anew.
+// Models that keep snapshots of their last positions (convolutions or recurrences in place of
+// attention): however a conversation goes on, back or in another slot, answers are those of one
+// that began anew.
 #include "tests/generate/asked_answers.h"
 
 using namespace ingot;
@@ -8,18 +9,28 @@ using namespace ingot::test;
 
 namespace {
 
-constexpr int64_t kSnapshots = 16;
+/// A small model, and how many snapshots it keeps without look-up.
+struct Kept {
+  gguf::Source (*source)();
+  size_t snapshots;
+};
+constexpr Kept kConvolutions = {gguf::lfm2, 16}, kMamba = {gguf::granite, 2},
+               kDeltaNets = {gguf::qwen35, 2};
+constexpr Kept kAllKept[] = {kConvolutions, kMamba, kDeltaNets};
 
-gguf::Source source_of_convolutions(uint32_t seed = 1) {
-  gguf::Source source = chat_source(0, gguf::lfm2());
+gguf::Source source_of(const Kept& kept, uint32_t seed) {
+  gguf::Source source = chat_source(0, kept.source());
   source.seed = seed;
   return source;
 }
 /// A session of such a model.
 struct SnapshotChat : AskedChat {
   explicit SnapshotChat(int32_t lookup = 0, int threads = 1, int32_t slots = 0, uint32_t seed = 1,
-                        int64_t most = kChatRun)
-      : AskedChat(lookup, threads, slots, source_of_convolutions(seed), kAskedContext, most) {}
+                        int64_t most = kChatRun, const Kept& kept = kConvolutions)
+      : AskedChat(lookup, threads, slots, source_of(kept, seed), kAskedContext, most) {}
+  explicit SnapshotChat(const Kept& kept, int32_t lookup = 0, int threads = 1, int32_t slots = 0,
+                        uint32_t seed = 1)
+      : SnapshotChat(lookup, threads, slots, seed, kChatRun, kept) {}
 };
 
 Ids first_of(const Ids& ids, size_t count, const Ids& more = {}) {
@@ -27,8 +38,8 @@ Ids first_of(const Ids& ids, size_t count, const Ids& more = {}) {
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
-Found anew(const Asked& asked) {
-  SnapshotChat chat;
+Found anew(const Asked& asked, const Kept& kept = kConvolutions) {
+  SnapshotChat chat(kept);
   return answer(chat, asked, 0);
 }
 Found goes_on(SlotGenerator slot, const Asked& asked, uint64_t* reused, int32_t lookup = 0) {
@@ -46,19 +57,41 @@ Found goes_on(SlotGenerator slot, const Asked& asked, uint64_t* reused, int32_t 
 }  // namespace
 
 TEST_CASE("snapshots: a prompt goes back by the last positions, else to the beginning") {
-  SnapshotChat chat;
-  const Ids prompt = repeated(1, 100, 60), tail = repeated(2, 100, 9);
-  for (const size_t back : {0, 1, 2, 14, 15, 16, 17, 40}) {
-    CAPTURE(back);
-    REQUIRE(chat.generator.begin(first_of(prompt, 1)).ok());
-    while (*chat.generator.prefill() > 0) continue;
-    const Asked whole{prompt, {}, 0, 1}, other{first_of(prompt, 60 - back, tail), {}, 0, 12};
-    (void)answer(chat, whole, 0);
-    REQUIRE(chat.generator.summary().cached == 60);
-    uint64_t reused = 0;
-    const Found found = goes_on(chat.generator.slot(0), other, &reused);
-    CHECK(reused == (back < size_t(kSnapshots) ? 60 - back : 0));
-    CHECK(found == anew(other));
+  for (const Kept& kept : kAllKept) {
+    SnapshotChat chat(kept);
+    const Ids prompt = repeated(1, 100, 60), tail = repeated(2, 100, 9);
+    for (const size_t back : {0, 1, 2, 14, 15, 16, 17, 40}) {
+      CAPTURE(kept.snapshots);
+      CAPTURE(back);
+      REQUIRE(chat.generator.begin(first_of(prompt, 1)).ok());
+      while (*chat.generator.prefill() > 0) continue;
+      const Asked whole{prompt, {}, 0, 1}, other{first_of(prompt, 60 - back, tail), {}, 0, 12};
+      (void)answer(chat, whole, 0);
+      REQUIRE(chat.generator.summary().cached == 60);
+      uint64_t reused = 0;
+      const Found found = goes_on(chat.generator.slot(0), other, &reused);
+      CHECK(reused == (back < kept.snapshots ? 60 - back : 0));
+      CHECK(found == anew(other, kept));
+    }
+  }
+}
+
+TEST_CASE("snapshots: a conversation that only goes on computes what is new, with two rows too") {
+  for (const Kept& kept : {kMamba, kDeltaNets}) {
+    SnapshotChat chat(kept);
+    Ids said = repeated(1, 100, 20);
+    for (int turn = 0; turn < 4; turn++) {
+      CAPTURE(turn);
+      uint64_t reused = 0;
+      const Asked asked{said, {}, 0, 9};
+      const Found found = goes_on(chat.generator.slot(0), asked, &reused);
+      CHECK(found == anew(asked, kept));
+      // of the last answer but its last token, which was not computed
+      CHECK(reused == (turn ? said.size() - 6 : 0));
+      said = first_of(said, said.size(), found.ids);
+      const Ids more = repeated(uint32_t(turn), 100, 5);
+      said.insert(said.end(), more.begin(), more.end());
+    }
   }
 }
 
@@ -77,29 +110,34 @@ TEST_CASE("snapshots: once back, none of what was further is left to go back to"
 }
 
 TEST_CASE("snapshots: look-up and drafts give the answers of plain decoding") {
-  SnapshotChat plain;
-  std::vector<Found> expected;
-  for (const Asked& asked : questions()) expected.push_back(answer(plain, asked, -1));
-  for (const int threads : {1, 3}) {
-    SnapshotChat chat(kChecked, threads), drafted(kChecked, threads), draft(0, threads, 0, 2);
+  for (const Kept& kept : kAllKept) {
+    SnapshotChat plain(kept);
+    std::vector<Asked> asked;
+    std::vector<Found> expected;
+    const std::vector<Asked> all = questions();
+    for (size_t i = 0; i<all.size(); i += kept.snapshots> 2 ? 1 : 3)
+      asked.push_back(all[i]), expected.push_back(answer(plain, all[i], -1));
+    const int threads = kept.snapshots > 2 ? 1 : 3;
+    SnapshotChat chat(kept, kChecked, threads), drafted(kept, kChecked, threads),
+        draft(kept, 0, threads, 0, 2);
     REQUIRE(drafted.generator.set_draft(&draft.generator).ok());
     uint64_t accepted = 0, proposed = 0;
     for (size_t i = 0; i < expected.size(); i++) {
       CAPTURE(i);
-      const Found of_lookup = answer(chat, questions()[i], -1);
+      const Found of_lookup = answer(chat, asked[i], -1);
       CHECK(of_lookup == expected[i]);
-      CHECK(answer(drafted, questions()[i], -1) == expected[i]);
+      CHECK(answer(drafted, asked[i], -1) == expected[i]);
       accepted += of_lookup.accepted, proposed += of_lookup.proposed;
     }
-    CHECK(accepted > 50);
+    CHECK(accepted > 2 * asked.size());
     CHECK(proposed > accepted);
   }
 }
 
 TEST_CASE("snapshots: slots in turns have the bits of lone runs") {
   constexpr uint32_t kSlots = 3;
-  for (const int threads : {1, 3}) {
-    SnapshotChat chat(0, threads, kSlots);
+  for (const Kept& kept : kAllKept) {
+    SnapshotChat chat(kept, 0, kept.snapshots > 2 ? 1 : 3, kSlots);
     std::vector<Asked> asked;
     for (size_t i = 0; i < 9; i++)
       asked.push_back(
@@ -126,7 +164,7 @@ TEST_CASE("snapshots: slots in turns have the bits of lone runs") {
     }
     for (size_t i = 0; i < asked.size(); i++) {
       CAPTURE(i);
-      CHECK(found[i] == anew(asked[i]));
+      CHECK(found[i] == anew(asked[i], kept));
     }
   }
 }
@@ -151,17 +189,19 @@ TEST_CASE("snapshots: a slot takes what another has, where that can still go on 
   CHECK(reused == 20);  // of slot 1
 }
 
-TEST_CASE("snapshots: slots that go on, back and elsewhere, late runs and saved ones, by lot") {
+namespace {
+
+void check_by_lot(const Kept& kept, int turns, uint64_t least_reused) {
   constexpr uint32_t kSlots = 3;
   uint32_t seed = 77;
   const auto drawn = [&](size_t below) {
     seed = seed * 1664525u + 1013904223u;
     return size_t(seed >> 8) % below;
   };
-  SnapshotChat chat(kChecked, 1, kSlots);
+  SnapshotChat chat(kept, kChecked, 1, kSlots);
   Ids held[kSlots];
   uint64_t all_reused = 0;
-  for (int turn = 0; turn < 120; turn++) {
+  for (int turn = 0; turn < turns; turn++) {
     CAPTURE(turn);
     SlotGenerator slot = chat.generator.slot(uint32_t(drawn(kSlots)));
     const Ids& of = held[drawn(kSlots)];
@@ -182,11 +222,19 @@ TEST_CASE("snapshots: slots that go on, back and elsewhere, late runs and saved 
     }
     uint64_t reused = 0;
     const Found found = goes_on(slot, asked, &reused, drawn(2) ? -1 : 0);
-    CHECK(found == anew(asked));
+    CHECK(found == anew(asked, kept));
     all_reused += reused;
     held[drawn(kSlots)] = first_of(prompt, prompt.size(), found.ids);
   }
-  CHECK(all_reused > 500);
+  CHECK(all_reused > least_reused);
+}
+
+}  // namespace
+
+TEST_CASE("snapshots: slots that go on, back and elsewhere, late runs and saved ones, by lot") {
+  check_by_lot(kConvolutions, 120, 500);
+  check_by_lot(kMamba, 24, 30);
+  check_by_lot(kDeltaNets, 24, 30);
 }
 
 TEST_CASE("snapshots: a run that was late or cancelled leaves what goes on, or begins anew") {
@@ -199,7 +247,7 @@ TEST_CASE("snapshots: a run that was late or cancelled leaves what goes on, or b
     REQUIRE(chat.generator.prefill().ok());
     CHECK(chat.generator.summary().cached == part);
     CHECK(chat.generator.prefill(1).error().code == INGOT_DEADLINE_EXCEEDED);
-    CHECK(chat.generator.summary().cached == (most < kSnapshots ? part : 0));
+    CHECK(chat.generator.summary().cached == (most < int64_t(kConvolutions.snapshots) ? part : 0));
     Found found;
     while (*chat.generator.prefill() > 0) continue;
     go_on(chat, &found);

@@ -20,7 +20,8 @@ using test::little_endian;
 using test::gguf::list, test::gguf::real, test::gguf::text, test::gguf::whole, test::gguf::word;
 
 constexpr int64_t kWidth = 32, kHeads = 2, kHead = kWidth / kHeads, kHidden = 64, kContext = 64,
-                  kTokens = 12, kExperts = 4, kTaps = 3;
+                  kTokens = 12, kExperts = 4, kTaps = 3, kState = 4,
+                  kChannels = kWidth + 2 * kState;  // of a recurrence of kHeads heads, one of keys
 
 struct Value {
   std::string key, bytes;  // the type, then the value
@@ -78,13 +79,17 @@ class Form {
       set(name_ + "." + key, value);
     };
     own("context_length", whole(kContext)), own("embedding_length", whole(kWidth));
-    own("block_count", whole(2)), own("feed_forward_length", whole(kHidden));
-    own("attention.head_count", whole(kHeads));
-    if (row_.has_convolutions) {
-      own("attention.head_count_kv", list(std::vector<uint32_t>{0, 1}));
-      own("shortconv.l_cache", whole(kTaps));
-    } else {
-      own("attention.head_count_kv", whole(row_.is_encoder ? kHeads : 1));
+    own("block_count", whole(2)), own("attention.head_count", whole(kHeads));
+    own("feed_forward_length",
+        row_.has_one_part ? list(std::vector<uint32_t>{0, 0}) : whole(kHidden));
+    own("attention.head_count_kv",
+        attends(0) ? whole(row_.is_encoder ? kHeads : 1) : list(std::vector<uint32_t>{0, 1}));
+    if (row_.mixer == decoder::Mixer::kConvolution) own("shortconv.l_cache", whole(kTaps));
+    if (row_.mixer == decoder::Mixer::kDeltaNet) own("full_attention_interval", whole(2));
+    if (recurs()) {
+      own("ssm.conv_kernel", whole(kTaps)), own("ssm.inner_size", whole(kWidth));
+      own("ssm.state_size", whole(kState)), own("ssm.time_step_rank", whole(kHeads));
+      own("ssm.group_count", whole(1));
     }
     own(row_.norm == decoder::NormKind::kRms ? "attention.layer_norm_rms_epsilon"
                                              : "attention.layer_norm_epsilon",
@@ -134,16 +139,13 @@ class Form {
     if (row_.norms_embedding) norm("token_embd_norm");
     if (!sums) norm(row_.final_norm);
     if (row_.biases & kHeadBias) linear("output", kTokens, kWidth, kHeadBias);
-    for (const std::string layer : {"blk.0.", "blk.1."}) {
+    for (const int i : {0, 1}) {
+      const std::string layer = "blk." + std::to_string(i) + ".";
       const bool before = !sums && row_.places != NormPlaces::kAfter;
-      if (before && !(row_.skips_first_norm && layer == "blk.0.")) norm(layer + "attn_norm");
-      if (row_.has_convolutions && layer == "blk.0.") {
-        add(layer + "shortconv.in_proj.weight", {3 * kWidth, kWidth});
-        add(layer + "shortconv.conv.weight", {kWidth, kTaps});
-        add(layer + "shortconv.out_proj.weight", {kWidth, kWidth});
-      } else {
-        attention(layer);
-      }
+      if (before && !(row_.skips_first_norm && i == 0)) norm(layer + "attn_norm");
+      if (attends(i)) attention(layer);
+      if (row_.mixes_beside || !attends(i)) mixer(layer);
+      if (row_.has_one_part) continue;
       if (after || sums) norm(layer + (sums ? "attn_output_norm" : "post_attention_norm"));
       if (row_.has_sinks) add(layer + "attn_sinks.weight", {kHeads});
       if (before && row_.parallel != Parallel::kAlways) norm(layer + row_.feed_forward_norm);
@@ -151,10 +153,37 @@ class Form {
       if (after || sums) norm(layer + (sums ? "layer_output_norm" : "post_ffw_norm"));
     }
   }
+  bool attends(int layer) const {
+    return row_.mixer == decoder::Mixer::kNone || row_.mixes_beside || layer == 1;
+  }
+  bool recurs() const {
+    return row_.mixer == decoder::Mixer::kMamba2 || row_.mixer == decoder::Mixer::kDeltaNet;
+  }
+  void mixer(const std::string& layer) {
+    if (row_.mixer == decoder::Mixer::kConvolution) {
+      add(layer + "shortconv.in_proj.weight", {3 * kWidth, kWidth});
+      add(layer + "shortconv.conv.weight", {kWidth, kTaps});
+      add(layer + "shortconv.out_proj.weight", {kWidth, kWidth});
+      return;
+    }
+    add(layer + "ssm_conv1d.weight", {kChannels, kTaps}), add(layer + "ssm_dt.bias", {kHeads});
+    add(layer + "ssm_out.weight", {kWidth, kWidth});
+    if (row_.mixer == decoder::Mixer::kMamba2) {
+      add(layer + "ssm_in.weight", {kWidth + kChannels + kHeads, kWidth});
+      add(layer + "ssm_conv1d.bias", {kChannels});
+      add(layer + "ssm_a", {kHeads, 1}), add(layer + "ssm_d", {kHeads, 1});
+      if (!row_.mixes_beside) add(layer + "ssm_norm.weight", {1, kWidth});
+      return;
+    }
+    add(layer + "attn_qkv.weight", {kChannels, kWidth}), add(layer + "ssm_a", {kHeads});
+    add(layer + "attn_gate.weight", {kWidth, kWidth}), add(layer + "ssm_norm.weight", {kHead});
+    add(layer + "ssm_alpha.weight", {kHeads, kWidth});
+    add(layer + "ssm_beta.weight", {kHeads, kWidth});
+  }
   void attention(const std::string& layer) {
     using namespace decoder;
     const int64_t keys = row_.is_encoder ? kWidth : kHead;
-    linear(layer + "attn_q", kWidth, kWidth, kQkvBias);
+    linear(layer + "attn_q", row_.gates_attention ? 2 * kWidth : kWidth, kWidth, kQkvBias);
     linear(layer + "attn_k", keys, kWidth, kQkvBias);
     linear(layer + "attn_v", keys, kWidth, kQkvBias);
     if (row_.head_norm != HeadNorm::kNone) {
@@ -272,6 +301,12 @@ void add_value(File* f, Dice* dice) {
                                       "logit_scale",
                                       "use_parallel_residual",
                                       "pooling_type",
+                                      "ssm.inner_size",
+                                      "ssm.state_size",
+                                      "ssm.time_step_rank",
+                                      "ssm.group_count",
+                                      "ssm.conv_kernel",
+                                      "full_attention_interval",
                                       "split.count"};
   static const char* const kScalings[] = {"none", "linear", "yarn", "longrope", "dynamic"};
   if (f->metadata.empty()) return;

@@ -4,85 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
-#include <functional>
 
-#include "tests/import/decoder/gguf_source.h"
-#include "tools/files/failure.h"
-#include "tools/files/output_file.h"
-#include "tools/files/work_budget.h"
-#include "tools/import/decoder/import.h"
+#include "tests/import/decoder/gguf_import.h"
 #include "tools/import/decoder/rope.h"
 
 using namespace ingot;
 using graph::Dim;
 using graph::Dims;
-
-namespace {
-
-constexpr auto le = test::little_endian;
 using namespace test::gguf;
-
-importer::Program import(const std::string& bytes, const importer::ImportOptions& options = {}) {
-  const host::TemporaryPath file(".gguf");
-  std::ofstream(file.path(), std::ios::binary) << bytes;
-  const host::WorkBudget budget(file.path(), bytes.size());
-  return decoder::import_gguf(importer::OpenedFile(file.path()), options);
-}
-/// Exit code and line of a refusal.
-std::string refusal(const Source& source, const importer::ImportOptions& options = {}) {
-  try {
-    (void)import(source.bytes(), options);
-  } catch (const graph::ConversionError& error) {
-    return std::to_string(error.exit_code) + " " + error.message;
-  } catch (const host::Failure& failure) {
-    return std::to_string(failure.exit()) + " " + failure.message();
-  }
-  return "imported";
-}
-
-const graph::Value& named(const graph::Model& model, const std::string& name) {
-  for (const graph::Value& value : model.values)
-    if (value.name == name) return value;
-  throw std::runtime_error("no value " + name);
-}
-
-using Change = std::function<void(Source&)>;
-Change says(const std::string& key, const std::string& value) {
-  return [=](Source& s) { s.metadata[key] = value; };
-}
-Change holds(const std::string& tensor, const std::vector<uint64_t>& dims) {
-  return [=](Source& s) { s.tensors[tensor] = dims; };
-}
-Change lacks(const std::string& name) {
-  return [=](Source& s) { s.metadata.erase(name), s.tensors.erase(name); };
-}
-/// A file that does not fit, and the words of its refusal, which begins with the first.
-struct Case {
-  const char* name;
-  Change change;
-  std::vector<const char*> words;
-};
-void check_refusals(const Source& fits, const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
-    CAPTURE(c.name);
-    Source source = fits;
-    c.change(source);
-    const std::string said = refusal(source);
-    CAPTURE(said);
-    CHECK(said.find('\n') == std::string::npos);
-    CHECK(said.find(c.words[0]) == 0);
-    for (const char* part : c.words) CHECK(said.find(part) != std::string::npos);
-  }
-}
-
-int count(const graph::Model& model, graph::Operator op) {
-  int all = 0;
-  for (const graph::Node& node : model.graph.nodes) all += node.op == op && !node.dead;
-  return all;
-}
-
-}  // namespace
 
 TEST_CASE("decoder: ports are tokens, a position and logits, keys and values are state") {
   const importer::Program program = import(llama().bytes());
@@ -309,7 +238,8 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
        {"4 ", "'spiral'", "longrope"}},
       {"a vocabulary beyond the embedding",
        [](Source& s) {
-         std::string tokens = le(9, 4) + le(8, 4) + le(11, 8);
+         std::string tokens =
+             test::little_endian(9, 4) + test::little_endian(8, 4) + test::little_endian(11, 8);
          for (int i = 0; i < 11; i++) tokens += text("t");
          s.metadata["tokenizer.ggml.tokens"] = tokens;
        },
@@ -351,36 +281,6 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
   };
   check_refusals(llama(), cases);
 }
-
-namespace {
-
-void check_hostile(Source source) {
-  const std::string whole_file = source.bytes();
-  const size_t head = whole_file.find("blk.0.ffn_gate.weight");
-  for (size_t cut = 0; cut < head; cut += 7) {
-    try {
-      (void)import(whole_file.substr(0, cut));
-    } catch (const graph::ConversionError& error) {
-      CHECK(error.exit_code != host::Exit::kInternal);
-    } catch (const host::Failure& failure) {
-      CHECK(failure.exit() != host::Exit::kInternal);
-    }
-  }
-  for (size_t at = 8; at < head; at++)
-    for (const char change : {'\x01', '\x80'}) {
-      std::string mutant = whole_file;
-      mutant[at] = char(mutant[at] ^ change);
-      try {
-        (void)import(mutant);
-      } catch (const graph::ConversionError& error) {
-        CHECK(error.exit_code != host::Exit::kInternal);
-      } catch (const host::Failure& failure) {
-        CHECK(failure.exit() != host::Exit::kInternal);
-      }
-    }
-}
-
-}  // namespace
 
 TEST_CASE("decoder: every cut of a file and every byte of its head is a graph or a refusal") {
   Source source = llama();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/import/decoder/gguf_source.h - a GGUF file made in a test, and a small Llama.
 #pragma once
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -50,7 +51,10 @@ struct Source {
       for (const uint64_t dim : dims) count *= dim;
       for (uint64_t i = 0; i < count; i++, next++) {
         state = state * 1664525u + 1013904223u;
-        all[name].push_back(is_random ? float(int32_t(state) >> 8) / float(1 << 23) : next / 1024);
+        const float lot = float(int32_t(state) >> 8) / float(1 << 23);
+        // what a state is multiplied by must not make it grow
+        const bool is_decay = name.size() > 5 && name.compare(name.size() - 5, 5, "ssm_a") == 0;
+        all[name].push_back(!is_random ? next / 1024 : is_decay ? -std::fabs(lot) : lot);
       }
     }
     return all;
@@ -124,6 +128,82 @@ inline Source lfm2() {
     s.tensors[layer + "shortconv.in_proj.weight"] = {24, 8};
     s.tensors[layer + "shortconv.conv.weight"] = {8, 3};
     s.tensors[layer + "shortconv.out_proj.weight"] = {8, 8};
+  }
+  return s;
+}
+
+/// Granite 4.0-H of the same widths: Mamba-2 of two heads of 4 in two groups, three elements of a
+/// key, in front of attention and behind it.
+inline Source granite() {
+  Source s;
+  const std::string at = "granitehybrid.";
+  s.metadata = {{"general.architecture", word("granitehybrid")},
+                {at + "block_count", whole(3)},
+                {at + "context_length", whole(64)},
+                {at + "embedding_length", whole(8)},
+                {at + "feed_forward_length", whole(12)},
+                {at + "attention.head_count", whole(2)},
+                {at + "attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0})},
+                {at + "attention.layer_norm_rms_epsilon", real(1e-5f)},
+                {at + "ssm.conv_kernel", whole(3)},
+                {at + "ssm.inner_size", whole(8)},
+                {at + "ssm.state_size", whole(3)},
+                {at + "ssm.time_step_rank", whole(2)},
+                {at + "ssm.group_count", whole(2)}};
+  s.tensors = {{"token_embd.weight", {10, 8}},  {"output_norm.weight", {8}},
+               {"blk.1.attn_q.weight", {8, 8}}, {"blk.1.attn_k.weight", {4, 8}},
+               {"blk.1.attn_v.weight", {4, 8}}, {"blk.1.attn_output.weight", {8, 8}}};
+  for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
+    s.tensors[layer + "attn_norm.weight"] = s.tensors[layer + "ffn_norm.weight"] = {8};
+    s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
+    s.tensors[layer + "ffn_down.weight"] = {8, 12};
+    if (layer == "blk.1.") continue;
+    s.tensors[layer + "ssm_in.weight"] = {30, 8};
+    s.tensors[layer + "ssm_conv1d.weight"] = {20, 3};
+    s.tensors[layer + "ssm_conv1d.bias"] = {20};
+    s.tensors[layer + "ssm_dt.bias"] = {2};
+    s.tensors[layer + "ssm_a"] = s.tensors[layer + "ssm_d"] = {2, 1};
+    s.tensors[layer + "ssm_norm.weight"] = {2, 4};
+    s.tensors[layer + "ssm_out.weight"] = {8, 8};
+  }
+  return s;
+}
+
+/// Qwen3.5 of the same widths: delta nets of four heads of 2 that share two keys of 3 elements.
+inline Source qwen35() {
+  Source s;
+  const std::string at = "qwen35.";
+  s.metadata = {{"general.architecture", word("qwen35")},
+                {at + "block_count", whole(3)},
+                {at + "context_length", whole(64)},
+                {at + "embedding_length", whole(8)},
+                {at + "feed_forward_length", whole(12)},
+                {at + "attention.head_count", whole(2)},
+                {at + "attention.head_count_kv", whole(1)},
+                {at + "attention.layer_norm_rms_epsilon", real(1e-5f)},
+                {at + "full_attention_interval", whole(2)},
+                {at + "ssm.conv_kernel", whole(3)},
+                {at + "ssm.inner_size", whole(8)},
+                {at + "ssm.state_size", whole(3)},
+                {at + "ssm.time_step_rank", whole(4)},
+                {at + "ssm.group_count", whole(2)}};
+  s.tensors = {{"token_embd.weight", {10, 8}},    {"output_norm.weight", {8}},
+               {"blk.1.attn_q.weight", {16, 8}},  {"blk.1.attn_k.weight", {4, 8}},
+               {"blk.1.attn_v.weight", {4, 8}},   {"blk.1.attn_output.weight", {8, 8}},
+               {"blk.1.attn_q_norm.weight", {4}}, {"blk.1.attn_k_norm.weight", {4}}};
+  for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
+    s.tensors[layer + "attn_norm.weight"] = {8};
+    s.tensors[layer + "post_attention_norm.weight"] = {8};
+    s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
+    s.tensors[layer + "ffn_down.weight"] = {8, 12};
+    if (layer == "blk.1.") continue;
+    s.tensors[layer + "attn_qkv.weight"] = {20, 8};
+    s.tensors[layer + "attn_gate.weight"] = {8, 8};
+    s.tensors[layer + "ssm_alpha.weight"] = s.tensors[layer + "ssm_beta.weight"] = {4, 8};
+    s.tensors[layer + "ssm_conv1d.weight"] = {20, 3};
+    s.tensors[layer + "ssm_dt.bias"] = s.tensors[layer + "ssm_a"] = {4};
+    s.tensors[layer + "ssm_norm.weight"] = {2};
+    s.tensors[layer + "ssm_out.weight"] = {8, 8};
   }
   return s;
 }

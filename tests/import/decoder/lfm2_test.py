@@ -114,14 +114,15 @@ def check_ways(checks, ingot, source, whole, *words):
     check_lookup(checks, ingot, source, TOKENS[:12], *words)
 
 
-def check_back(checks, ingot, source):
+def check_back(checks, ingot, source, most=BACK):
     """A conversation goes back by so many tokens, and not by more; or begins anew."""
     checks.report("convert", ingot.convert(source, "--context", 64).error)
     tokens = np.random.default_rng(4).integers(0, VOCABULARY, 40)
     run = Run(ingot, "back")
     for at in range(40):
         run(tokens[at : at + 1])
-    for at, back in ((40, BACK), (27, 2)):  # what was seen since does not reach further
+    # what was seen since does not reach further
+    for at, back in ((40, most), (min(40, 42 - most), min(most, 2))):
         run.at = at - back
         found = run(tokens[run.at : run.at + 2])
         wanted = Run(ingot, f"until{run.at}")(tokens[: run.at])
@@ -141,7 +142,7 @@ def check_back(checks, ingot, source):
     checks.check(np.array_equal(run(tokens[:3]), Run(ingot, "anew")(tokens[:3])), "position 0")
 
 
-def check_turns(checks, ingot, source):
+def check_turns(checks, ingot, source, back=4):
     """Runs of slots that go on, go back and begin anew, their tokens in any order: the bits of one
     run over what each slot holds."""
     context, rng = 64, np.random.default_rng(6)
@@ -152,7 +153,7 @@ def check_turns(checks, ingot, source):
     for _ in range(14):
         parts, left = [], context
         for slot in rng.permutation(3)[: rng.integers(1, 4)]:
-            kept, oldest = held[slot][:], max(0, len(held[slot]) - 4)
+            kept, oldest = held[slot][:], max(0, len(held[slot]) - back)
             at = rng.choice([len(kept), len(kept), rng.integers(oldest, len(kept) + 1), 0])
             most = min(left, context - at)
             count = int(rng.integers(1, most + 1)) if most else 0

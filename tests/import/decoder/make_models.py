@@ -24,7 +24,8 @@ def make_model(row, seed=0):
         for name, value in model.named_parameters():
             is_vector = value.ndim == 1
             center = 1.0 if is_vector and "norm" in name and name.endswith("weight") else 0.0
-            center -= row.norm_shift if center else 0
+            is_shifted = center and not name.endswith("linear_attn.norm.weight")
+            center -= row.norm_shift if is_shifted else 0
             center -= 1 if center and row.change is nemotron_norm else 0
             spread = 0.2 if is_vector else 1.5 / value.shape[-1] ** 0.5
             value.copy_(center + spread * torch.randn_like(value))
@@ -103,7 +104,7 @@ def as_gguf(row, model):
         if row.permuted and ".attn_q." in to:
             array = permuted(array, heads)
         if row.permuted and ".attn_k." in to:
-            array = permuted(array, metadata["attention.head_count_kv"])
+            array = permuted(array, np.max(metadata["attention.head_count_kv"]))
         array = np.ascontiguousarray(array, np.float32)
         in_blocks = row.quantized and array.ndim == 2 and array.shape[1] % 32 == 0
         tensors[to] = ("Q8_0", array) if in_blocks else array

@@ -45,15 +45,17 @@ def main():
         import torch
         from gguf_writer import write_gguf
         from make_models import as_gguf, make_model
+        from random_hybrids import HYBRIDS
         from random_mixtures import MIXTURES
         from random_models import MODELS
+        from safetensors.torch import save_file
     except ImportError as missing:
         checks.skip(f"no {missing.name} for Python")
         return checks.finish()
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        for name, row in {**MODELS, **MIXTURES}.items():
+        for name, row in {**MODELS, **MIXTURES, **HYBRIDS}.items():
             if args.only not in name:
                 continue
             model = make_model(row)
@@ -65,6 +67,8 @@ def main():
                 shard = {"max_shard_size": "60KB"} if "biases" in name else {}
                 shutil.rmtree(sources["folder"], ignore_errors=True)
                 model.save_pretrained(sources["folder"], **shard)
+                if row.saved_whole:
+                    save_file(model.state_dict(), sources["folder"] / "model.safetensors")
             with torch.no_grad():
                 wanted = model(torch.from_numpy(tokens)[None]).logits[0].numpy()
             for kind, source in sources.items():
@@ -77,7 +81,8 @@ def main():
                 if args.figures:
                     print(f"{name:20} {kind:8} {worst:.2e}", flush=True)
                 checks.check(
-                    worst <= TOLERANCE, f"{name}, {kind}: differs by {worst:.2e} of the largest logit"
+                    worst <= TOLERANCE,
+                    f"{name}, {kind}: differs by {worst:.2e} of the largest logit",
                 )
     return checks.finish()
 

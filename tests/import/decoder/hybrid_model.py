@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small models of random weights with a recurrent state, as GGUF has them, and their logits by
+NumPy in f64, token by token: Granite 4.0-H (Mamba-2) and Qwen3.5 (gated delta nets)."""
+
+import numpy as np
+from decoder_test import VOCABULARY
+
+WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, LENGTH, EPSILON = 128, 4, 2, 32, 96, 4, 1e-5
+STATE_HEADS, GROUPS, KEY, VALUE = 8, 2, 16, 32
+INNER, KEYS = STATE_HEADS * VALUE, GROUPS * KEY
+CHANNELS, LAYERS, BASE, TURNED = INNER + 2 * KEYS, 4, 10000.0, 16
+RUNS = [9, 1, 1, 1, 7, 1]
+TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
+GRANITE, QWEN = "granitehybrid", "qwen35"
+
+
+def attends(kind, layer):
+    return layer == 1 if kind == GRANITE else layer % 2 == 1
+
+
+def metadata_of(kind):
+    own = {
+        GRANITE: {
+            "attention.head_count_kv": [KV_HEADS * attends(kind, i) for i in range(LAYERS)],
+            "rope.scaling.finetuned": False,
+            "embedding_scale": 3.0,
+            "residual_scale": 0.5,
+            "logit_scale": 2.0,
+        },
+        QWEN: {
+            "attention.head_count_kv": KV_HEADS,
+            "full_attention_interval": 2,
+            "rope.freq_base": BASE,
+            "rope.dimension_count": TURNED,
+        },
+    }[kind]
+    all_of = {
+        "block_count": LAYERS,
+        "context_length": 512,
+        "embedding_length": WIDTH,
+        "feed_forward_length": HIDDEN,
+        "attention.head_count": HEADS,
+        "attention.layer_norm_rms_epsilon": EPSILON,
+        "ssm.conv_kernel": LENGTH,
+        "ssm.inner_size": INNER,
+        "ssm.state_size": KEY,
+        "ssm.time_step_rank": STATE_HEADS,
+        "ssm.group_count": GROUPS,
+        **own,
+    }
+    return {"general.architecture": kind, **{f"{kind}.{k}": v for k, v in all_of.items()}}
+
+
+def random_tensors(kind):
+    rng = np.random.default_rng(1)
+    draw = lambda *dims: (rng.standard_normal(dims) * 1.5 / dims[-1] ** 0.5).astype(np.float32)
+    near = lambda count, mean: (mean + rng.standard_normal(count) / 5).astype(np.float32)
+    tensors = {"token_embd.weight": draw(VOCABULARY, WIDTH), "output_norm.weight": near(WIDTH, 1)}
+    for layer in range(LAYERS):
+        own = {"attn_norm.weight": near(WIDTH, 1)}
+        behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
+        own[f"{behind}.weight"] = near(WIDTH, 1)
+        own["ffn_gate.weight"], own["ffn_up.weight"] = draw(HIDDEN, WIDTH), draw(HIDDEN, WIDTH)
+        own["ffn_down.weight"] = draw(WIDTH, HIDDEN)
+        if attends(kind, layer):
+            own["attn_q.weight"] = draw(HEADS * HEAD * (1 + (kind == QWEN)), WIDTH)
+            own["attn_k.weight"] = draw(KV_HEADS * HEAD, WIDTH)
+            own["attn_v.weight"] = draw(KV_HEADS * HEAD, WIDTH)
+            own["attn_output.weight"] = draw(WIDTH, HEADS * HEAD)
+            if kind == QWEN:
+                own["attn_q_norm.weight"], own["attn_k_norm.weight"] = near(HEAD, 1), near(HEAD, 1)
+        else:
+            own["ssm_conv1d.weight"] = draw(CHANNELS, LENGTH)
+            own["ssm_dt.bias"] = near(STATE_HEADS, 0)
+            own["ssm_a"] = -np.exp(near(STATE_HEADS, 0))
+            own["ssm_out.weight"] = draw(WIDTH, INNER)
+            if kind == GRANITE:
+                own["ssm_in.weight"] = draw(INNER + CHANNELS + STATE_HEADS, WIDTH)
+                own["ssm_conv1d.bias"] = near(CHANNELS, 0)
+                own["ssm_a"], own["ssm_d"] = (own["ssm_a"][:, None], near(STATE_HEADS, 1)[:, None])
+                own["ssm_norm.weight"] = near(INNER, 1).reshape(GROUPS, -1)
+            else:
+                own["attn_qkv.weight"], own["attn_gate.weight"] = (
+                    draw(CHANNELS, WIDTH),
+                    draw(INNER, WIDTH),
+                )
+                own["ssm_beta.weight"] = draw(STATE_HEADS, WIDTH)
+                own["ssm_alpha.weight"] = draw(STATE_HEADS, WIDTH)
+                own["ssm_norm.weight"] = near(VALUE, 1)
+        tensors.update({f"blk.{layer}.{name}": array for name, array in own.items()})
+    return tensors
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def reference(kind, tensors):
+    """Logits of every token of TOKENS."""
+    w = {name: array.astype(np.float64) for name, array in tensors.items()}
+    count = len(TOKENS)
+    linear = lambda x, name: x @ w[name + ".weight"].T
+    rms = lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
+    norm = lambda x, name: rms(x) * w[name + ".weight"]
+    softplus = lambda x: np.log1p(np.exp(x))
+
+    def turned(x):
+        at = np.arange(count)[:, None] * BASE ** (-np.arange(0, TURNED, 2) / TURNED)
+        cos, sin = np.cos(at)[:, None], np.sin(at)[:, None]
+        a, b, rest = np.split(x, [TURNED // 2, TURNED], -1)
+        return np.concatenate([a * cos - b * sin, b * cos + a * sin, rest], -1)
+
+    def attend(x, at):
+        q, k, v = (linear(x, f"{at}attn_{p}").reshape(count, -1, HEAD) for p in "qkv")
+        gate = 1
+        if kind == QWEN:  # of each head, behind its query
+            q, gate = q[:, ::2], sigmoid(q[:, 1::2])
+            q, k = turned(norm(q, at + "attn_q_norm")), turned(norm(k, at + "attn_k_norm"))
+        k, v = (np.repeat(each, HEADS // KV_HEADS, 1) for each in (k, v))
+        scores = np.einsum("qhd,khd->hqk", q, k) * HEAD**-0.5
+        scores = np.where(np.tri(count, dtype=bool), scores, -np.inf)
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        y = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v) * gate
+        return linear(y.reshape(count, -1), at + "attn_output")
+
+    def convolved(x, at):
+        padded = np.concatenate([np.zeros((LENGTH - 1, CHANNELS)), x])
+        taps = w[at + "ssm_conv1d.weight"].T
+        y = sum(padded[k : k + count] * taps[k] for k in range(LENGTH))
+        return silu(y + w.get(at + "ssm_conv1d.bias", 0))
+
+    def mamba(x, at):
+        z, read, step = np.split(linear(x, at + "ssm_in"), [INNER, INNER + CHANNELS], -1)
+        v, b, c = np.split(convolved(read, at), [INNER, INNER + KEYS], -1)
+        v = v.reshape(count, STATE_HEADS, VALUE)
+        b, c = (np.repeat(e.reshape(count, GROUPS, KEY), STATE_HEADS // GROUPS, 1) for e in (b, c))
+        step = softplus(step + w[at + "ssm_dt.bias"])
+        decay = np.exp(step * w[at + "ssm_a"][:, 0])
+        state, y = np.zeros((STATE_HEADS, KEY, VALUE)), np.zeros_like(v)
+        for t in range(count):
+            added = b[t][:, :, None] * (step[t][:, None] * v[t])[:, None]
+            state = decay[t][:, None, None] * state + added
+            y[t] = np.einsum("hk,hkv->hv", c[t], state) + w[at + "ssm_d"] * v[t]
+        gated = (y.reshape(count, INNER) * silu(z)).reshape(count, GROUPS, -1)
+        normed = rms(gated) * w[at + "ssm_norm.weight"]
+        return linear(normed.reshape(count, INNER), at + "ssm_out")
+
+    def delta_net(x, at):
+        read = convolved(linear(x, at + "attn_qkv"), at)
+        q, k, v = np.split(read, [KEYS, 2 * KEYS], -1)
+        unit = lambda x: x / np.sqrt((x * x).sum(-1, keepdims=True) + 1e-6)
+        # a head of values has the key of its number modulo theirs
+        q, k = (np.tile(unit(e.reshape(count, GROUPS, KEY)), (1, STATE_HEADS // GROUPS, 1))
+                for e in (q, k))  # fmt: skip
+        v = v.reshape(count, STATE_HEADS, VALUE)
+        beta = sigmoid(linear(x, at + "ssm_beta"))
+        step = softplus(linear(x, at + "ssm_alpha") + w[at + "ssm_dt.bias"])
+        decay = np.exp(step * w[at + "ssm_a"])
+        state, y = np.zeros((STATE_HEADS, KEY, VALUE)), np.zeros_like(v)
+        for t in range(count):
+            state = decay[t][:, None, None] * state
+            change = beta[t][:, None] * (v[t] - np.einsum("hk,hkv->hv", k[t], state))
+            state = state + k[t][:, :, None] * change[:, None]
+            y[t] = np.einsum("hk,hkv->hv", q[t], state) * KEY**-0.5
+        z = linear(x, at + "attn_gate").reshape(count, STATE_HEADS, VALUE)
+        return linear((norm(y, at + "ssm_norm") * silu(z)).reshape(count, -1), at + "ssm_out")
+
+    scale = {GRANITE: (3.0, 0.5, 2.0), QWEN: (1.0, 1.0, 1.0)}[kind]
+    behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
+    x = w["token_embd.weight"][TOKENS] * scale[0]
+    for layer in range(LAYERS):
+        at = f"blk.{layer}."
+        mix = attend if attends(kind, layer) else mamba if kind == GRANITE else delta_net
+        x = x + scale[1] * mix(norm(x, at + "attn_norm"), at)
+        y = norm(x, at + behind)
+        gated = silu(linear(y, at + "ffn_gate")) * linear(y, at + "ffn_up")
+        x = x + scale[1] * linear(gated, at + "ffn_down")
+    return norm(x, "output_norm") @ w["token_embd.weight"].T / scale[2]
+
+
+def config_of(kind):
+    """Of a folder of Hugging Face."""
+    own = {
+        GRANITE: {
+            "model_type": "granitemoehybrid",
+            "layer_types": ["attention" if attends(kind, i) else "mamba" for i in range(LAYERS)],
+            "shared_intermediate_size": HIDDEN,
+            "num_local_experts": 0,
+            "num_experts_per_tok": 0,
+            "position_embedding_type": "nope",
+            "embedding_multiplier": 3.0,
+            "residual_multiplier": 0.5,
+            "logits_scaling": 2.0,
+            "mamba_n_heads": STATE_HEADS,
+            "mamba_n_groups": GROUPS,
+            "mamba_d_state": KEY,
+            "mamba_d_head": "auto",
+            "mamba_d_conv": LENGTH,
+            "mamba_expand": 2,
+            "time_step_limit": [0.0, float("inf")],
+        },
+        QWEN: {
+            "model_type": "qwen3_5_text",
+            "full_attention_interval": 2,
+            "head_dim": HEAD,
+            "linear_conv_kernel_dim": LENGTH,
+            "linear_num_key_heads": GROUPS,
+            "linear_num_value_heads": STATE_HEADS,
+            "linear_key_head_dim": KEY,
+            "linear_value_head_dim": VALUE,
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": BASE,
+                "partial_rotary_factor": TURNED / HEAD,
+            },
+        },
+    }[kind]
+    return {
+        "hidden_size": WIDTH,
+        "intermediate_size": HIDDEN,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KV_HEADS,
+        "max_position_embeddings": 512,
+        "rms_norm_eps": EPSILON,
+        "vocab_size": VOCABULARY,
+        "tie_word_embeddings": True,
+        "hidden_act": "silu",
+        **own,
+    }
+
+
+FOLDER = {
+    "attn_norm.weight": "input_layernorm.weight",
+    "ffn_norm.weight": "post_attention_layernorm.weight",
+    "post_attention_norm.weight": "post_attention_layernorm.weight",
+    "attn_q.weight": "self_attn.q_proj.weight",
+    "attn_k.weight": "self_attn.k_proj.weight",
+    "attn_v.weight": "self_attn.v_proj.weight",
+    "attn_output.weight": "self_attn.o_proj.weight",
+    "attn_q_norm.weight": "self_attn.q_norm.weight",
+    "attn_k_norm.weight": "self_attn.k_norm.weight",
+    "ffn_down.weight": "mlp.down_proj.weight",
+    "ffn_gate.weight": "mlp.gate_proj.weight",
+    "ffn_up.weight": "mlp.up_proj.weight",
+    "ssm_in.weight": "*.in_proj.weight",
+    "attn_qkv.weight": "*.in_proj_qkv.weight",
+    "attn_gate.weight": "*.in_proj_z.weight",
+    "ssm_beta.weight": "*.in_proj_b.weight",
+    "ssm_alpha.weight": "*.in_proj_a.weight",
+    "ssm_conv1d.weight": "*.conv1d.weight",
+    "ssm_conv1d.bias": "*.conv1d.bias",
+    "ssm_dt.bias": "*.dt_bias",
+    "ssm_a": "*.A_log",
+    "ssm_d": "*.D",
+    "ssm_norm.weight": "*.norm.weight",
+    "ssm_out.weight": "*.out_proj.weight",
+}
+
+
+def in_groups(array, width, axis=0):
+    """Heads of values in turn of their keys, as GGUF has them: those of one key together."""
+    dims, each = array.shape, STATE_HEADS // GROUPS
+    split = (*dims[:axis], each, GROUPS, width, *dims[axis + 1 :])
+    return np.ascontiguousarray(array.reshape(split).swapaxes(axis, axis + 1).reshape(dims))
+
+
+def as_folder(kind, tensors):
+    out, mixer = {}, "mamba" if kind == GRANITE else "linear_attn"
+    for name, array in tensors.items():
+        if not name.startswith("blk."):
+            own = {"token_embd.weight": "embed_tokens", "output_norm.weight": "norm"}[name]
+            out[f"model.{own}.weight"] = array - np.float32(kind == QWEN and own == "norm")
+            continue
+        _, layer, rest = name.split(".", 2)
+        at, to = f"model.layers.{layer}.", FOLDER[rest].replace("*", mixer)
+        if rest == "ssm_a":
+            array = np.log(-array)
+        if rest == "ssm_conv1d.weight":
+            array = array[:, None]
+        if kind == QWEN:
+            if rest.endswith("_norm.weight") and rest != "ssm_norm.weight":
+                array = array - np.float32(1)
+            if rest in ("attn_qkv.weight", "ssm_conv1d.weight"):
+                keys, values = np.split(array, [2 * KEYS])
+                array = np.concatenate([keys, in_groups(values, VALUE)])
+            if rest == "attn_gate.weight":
+                array = in_groups(array, VALUE)
+            if rest in ("ssm_beta.weight", "ssm_alpha.weight", "ssm_a", "ssm_dt.bias"):
+                array = in_groups(array, 1)
+            if rest == "ssm_out.weight":
+                array = in_groups(array, VALUE, 1)
+        elif rest.startswith("ssm_") and rest in ("ssm_a", "ssm_d", "ssm_norm.weight"):
+            array = array.reshape(-1)
+        elif rest.startswith("ffn_") and rest != "ffn_norm.weight":
+            to = "shared_mlp.output_linear.weight"
+            if rest != "ffn_down.weight":
+                both = [f"blk.{layer}.ffn_{part}.weight" for part in ("gate", "up")]
+                array = np.concatenate([tensors[part] for part in both])
+                to = "shared_mlp.input_linear.weight"
+        out[at + to] = np.ascontiguousarray(array, np.float32)
+    return out

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small Granite 4.0-H and a small Qwen3.5 as GGUF: logits of prompts and steps beside those that
+NumPy computes in f64, in slots, in blocks, and how far a conversation goes back.
+
+  hybrids_test.py --ingot BIN
+"""
+
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
+from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import numpy_or_skip  # noqa: E402
+
+np = numpy_or_skip("small hybrids")
+from decoder_test import CONTEXT, Run  # noqa: E402
+from gguf_writer import write_gguf  # noqa: E402
+from hybrid_model import (  # noqa: E402
+    GRANITE,
+    QWEN,
+    RUNS,
+    TOKENS,
+    as_folder,
+    config_of,
+    metadata_of,
+    random_tensors,
+    reference,
+)
+from lfm2_test import (  # noqa: E402
+    Folder,
+    check_back,
+    check_caches,
+    check_threads,
+    check_turns,
+    check_ways,
+)
+
+
+def largest_difference(ingot, wanted, name):
+    """Of the logits of all runs of one conversation."""
+    run, at, errors = Run(ingot, name), 0, []
+    for count in RUNS:
+        found = run(TOKENS[at : at + count])
+        at += count
+        errors.append(largest_error(found[0], wanted[at - 1], 1e-3))
+    return max(errors)
+
+
+def check_order(checks, ingot, source):
+    """A state changes in the order of the tokens: a slot's that come in another one are refused."""
+    words = ("--context", CONTEXT, "--dtype", "fp32", "--slots", 2)
+    checks.report("convert with slots", ingot.convert(source, *words).error)
+    path = pathlib.Path(ingot.folder) / "order.npz"
+    for positions, is_refused in (([0, 1, 0], False), ([1, 0, 0], True)):
+        fed = {"position": [positions], "slot": [[0, 0, 1]], "rows": [[1, 2, 0]]}
+        arrays = {f"in:{name}": np.array(array, np.int64) for name, array in fed.items()}
+        np.savez(path, **arrays, **{"in:tokens": np.array([[3, 4, 5]], np.int32)})
+        files = ("--inputs", path, "--outputs", path.with_name("o.npz"))
+        done = ingot("run", ingot.file, "-q", *files)
+        checks.check(
+            ("index" in done.stderr) == is_refused and (done.returncode != 0) == is_refused,
+            f"positions {positions} of two slots",
+            done.output,
+        )
+
+
+def check_weights(checks, ingot, source, wanted):
+    for kind, most in (("q8", 8e-2), ("q4", 0.8)):
+        done = ingot.convert(source, "--context", CONTEXT, "--weights", kind)
+        checks.report(f"--weights {kind}", done.error)
+        checks.check("ssm_out" in done.output, "its loss is named", done.output)
+        error = largest_error(Run(ingot, "as" + kind)(TOKENS)[0], wanted[-1], 1e-3)
+        checks.check(0 < error < most, f"--weights {kind} is near f32", f"{error:.1e}")
+
+
+def check_folder(checks, ingot, kind, tensors, wanted):
+    """The same model; Qwen3.5 as a part of one that sees, too. And what is refused."""
+    folder = Folder(ingot, as_folder(kind, tensors), config_of(kind))
+    checks.report(f"{kind}: a folder", folder.convert("--dtype", "fp32").error)
+    error = largest_difference(ingot, wanted, kind + "-folder")
+    checks.check(error < 2e-5, f"{kind}: a folder's logits", f"{error:.1e}")
+    if kind == QWEN:
+        larger = {
+            name.replace("model.", "model.language_model.", 1): array
+            for name, array in folder.tensors.items()
+        }
+        larger |= {name: np.ones(3, np.float32) for name in ("model.visual.x", "mtp.fc.weight")}
+        whole = Folder(ingot, larger, {"model_type": "qwen3_5", "text_config": folder.config})
+        checks.report("a part of a larger model", whole.convert("--dtype", "fp32").error)
+        error = largest_difference(ingot, wanted, "larger")
+        checks.check(error < 2e-5, "its logits", f"{error:.1e}")
+    for name, code, words, keys in REFUSALS[kind]:
+        checks.report(name, folder.convert(**keys).refusal(code, *words))
+
+
+REFUSALS = {
+    GRANITE: (
+        ("a type of no layer", 4, ["layer 3 is of the type 'conv'", "mamba"],
+         {"layer_types": ["mamba", "attention", "mamba", "conv"]}),
+        ("a layer of feed-forward alone", 4, ["of the type 'mlp'"],
+         {"layer_types": ["mamba", "attention", "mamba", "mlp"]}),
+        ("no types", 4, ["layer_types", "a list of 4 texts"], {"layer_types": None}),
+        ("numbers for types", 4, ["layer_types", "texts"], {"layer_types": [1, 2, 3, 4]}),
+        ("no attention", 4, ["one layer of attention"], {"layer_types": ["mamba"] * 4}),
+        ("no heads", 4, ["mamba_n_heads", "missing"], {"mamba_n_heads": None}),
+        ("heads beyond reason", 4, ["mamba_n_heads"], {"mamba_n_heads": 1e30}),
+        ("heads that do not divide", 4, ["inner_size", "a multiple of the 7 heads"],
+         {"mamba_n_heads": 7}),
+        ("heads of another width", 4, ["inner_size", "is 512, expected 256"], {"mamba_d_head": 64}),
+        ("groups that do not divide", 4, ["group_count", "is 3", "8 heads"],
+         {"mamba_n_groups": 3}),
+        ("a state of 0", 4, ["mamba_d_state"], {"mamba_d_state": 0}),
+        ("a length of 1", 4, ["mamba_d_conv", "2 to 32"], {"mamba_d_conv": 1}),
+        ("one bound", 4, ["time_step_limit", "two numbers"], {"time_step_limit": [0.0]}),
+        ("bounds in turn", 4, ["time_step_limit", "upper"], {"time_step_limit": [1.0, 0.5]}),
+        ("biases that are not there", 5, ["mamba.in_proj.bias' is missing"],
+         {"mamba_proj_bias": True}),
+        ("experts that are not there", 5, ["block_sparse_moe.router.layer.weight' is missing"],
+         {"num_local_experts": 4, "num_experts_per_tok": 2}),
+    ),
+    QWEN: (
+        ("no heads", 4, ["linear_num_value_heads", "missing"], {"linear_num_value_heads": None}),
+        ("no width of a head", 4, ["head_dim", "missing"], {"head_dim": None}),
+        ("no gates", 4, ["attn_output_gate", "true"], {"attn_output_gate": False}),
+        ("another interval", 5, ["layers.1.linear_attn.in_proj_qkv.weight' is missing"],
+         {"full_attention_interval": 3}),
+        ("wider values", 5, ["expected [576, 128]"], {"linear_value_head_dim": 64}),
+    ),
+}  # fmt: skip
+
+
+def check_model(checks, ingot, kind):
+    tensors = random_tensors(kind)
+    source = pathlib.Path(ingot.folder) / f"{kind}.gguf"
+    write_gguf(source, metadata_of(kind), tensors)
+    words = ("--context", CONTEXT, "--dtype", "fp32")
+    done = ingot.convert(source, *words)
+    checks.report(f"{kind}: GGUF", done.error)
+    checks.check("recurrent layers" in done.output, "a note has the bytes of state", done.output)
+    wanted = reference(kind, tensors)
+    error = largest_difference(ingot, wanted, kind)
+    checks.check(error < 2e-5, f"{kind}: logits", f"{error:.1e}")
+    whole = Run(ingot, "whole-" + kind)(TOKENS)
+    check_threads(checks, ingot, whole)
+    check_folder(checks, ingot, kind, tensors, wanted)
+    checks.report("convert", ingot.convert(source, *words).error)
+    check_ways(checks, ingot, source, whole, *words)
+    check_order(checks, ingot, source)
+    check_back(checks, ingot, source, most=1)
+    check_turns(checks, ingot, source, back=1)
+    check_caches(checks, ingot, source)
+    check_weights(checks, ingot, source, wanted)
+
+
+def main():
+    args = ingot_parser(__doc__).parse_args()
+    checks = Checks("hybrids")
+    for kind in (GRANITE, QWEN):
+        with work_folder() as work:
+            check_model(checks, Ingot(args.ingot, work), kind)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
