@@ -9,14 +9,18 @@ NORMAL = 0.02  # deviation of a trained model's weights
 
 
 class Shape:
-    """Tensors of a model: `metadata` of its architecture, and no vocabulary."""
+    """Tensors of a model: `own` is metadata of its architecture. Without a vocabulary's texts; the
+    embedding is the head."""
 
-    def __init__(self, architecture, kind, **metadata):
+    def __init__(self, architecture, kind, layers, width, hidden, vocabulary, **own):
         self.kind, self.tensors = kind, {}
         self.lot = np.random.default_rng(7)
         self.metadata = {"general.architecture": architecture, "tokenizer.ggml.model": "no_vocab"}
-        for key, value in metadata.items():
+        sizes = {"block_count": layers, "embedding_length": width, "feed_forward_length": hidden}
+        for key, value in {**sizes, "vocab_size": vocabulary, **own}.items():
             self.metadata[f"{architecture}.{key.replace('__', '.')}"] = value
+        self.matrix("token_embd", vocabulary, width)
+        self.norm("output_norm", width)
 
     def matrix(self, name, rows, columns):
         seed = len(self.tensors)
@@ -28,10 +32,10 @@ class Shape:
     def norm(self, name, *dims):
         self.floats(name + ".weight", *dims)
 
-    def attention(self, at, width, q, keys, values=None, gated=False):
+    def attention(self, at, width, q, keys, gated=False):
         self.matrix(at + "attn_q", q * (1 + gated), width)
         self.matrix(at + "attn_k", keys, width)
-        self.matrix(at + "attn_v", values or keys, width)
+        self.matrix(at + "attn_v", keys, width)
         self.matrix(at + "attn_output", width, q)
 
     def feed_forward(self, at, width, hidden):
@@ -46,24 +50,19 @@ class Shape:
 
 
 def llama1b(kind):
-    width, hidden, layers, vocabulary, keys = 2048, 8192, 16, 128256, 512
+    width, hidden, keys = 2048, 8192, 512
     s = Shape(
         "llama",
         kind,
-        block_count=layers,
+        *(16, width, hidden, 128256),
         context_length=8192,
-        embedding_length=width,
-        feed_forward_length=hidden,
         attention__head_count=32,
         attention__head_count_kv=8,
         attention__layer_norm_rms_epsilon=1e-5,
         rope__freq_base=500000.0,
         rope__dimension_count=64,
-        vocab_size=vocabulary,
     )
-    s.matrix("token_embd", vocabulary, width)
-    s.norm("output_norm", width)
-    for i in range(layers):
+    for i in range(16):
         at = f"blk.{i}."
         s.norm(at + "attn_norm", width), s.norm(at + "ffn_norm", width)
         s.attention(at, width, width, keys)
@@ -73,16 +72,14 @@ def llama1b(kind):
 
 def granite350m(kind):
     """Granite-4.0-H-350M: 28 layers of Mamba-2, four of attention without rope."""
-    width, hidden, layers, vocabulary = 768, 2048, 32, 100352
+    width, hidden, layers = 768, 2048, 32
     attends, inner, state, heads = (10, 13, 17, 27), 1536, 128, 48
     channels = inner + 2 * state
     s = Shape(
         "granitehybrid",
         kind,
-        block_count=layers,
+        *(layers, width, hidden, 100352),
         context_length=32768,
-        embedding_length=width,
-        feed_forward_length=hidden,
         attention__head_count=12,
         attention__head_count_kv=[4 * (i in attends) for i in range(layers)],
         attention__layer_norm_rms_epsilon=1e-5,
@@ -97,10 +94,7 @@ def granite350m(kind):
         ssm__state_size=state,
         ssm__time_step_rank=heads,
         ssm__group_count=1,
-        vocab_size=vocabulary,
     )
-    s.matrix("token_embd", vocabulary, width)
-    s.norm("output_norm", width)
     for i in range(layers):
         at = f"blk.{i}."
         s.norm(at + "attn_norm", width), s.norm(at + "ffn_norm", width)
@@ -120,16 +114,14 @@ def granite350m(kind):
 
 def qwen800m(kind):
     """Qwen3.5-0.8B: three layers of a gated delta net, then one of attention, six times."""
-    width, hidden, layers, vocabulary = 1024, 3584, 24, 248320
+    width, hidden, layers = 1024, 3584, 24
     heads, state, of_head = 16, 128, 256
     values, channels = heads * state, 3 * heads * state
     s = Shape(
         "qwen35",
         kind,
-        block_count=layers,
+        *(layers, width, hidden, 248320),
         context_length=32768,
-        embedding_length=width,
-        feed_forward_length=hidden,
         attention__head_count=8,
         attention__head_count_kv=2,
         attention__key_length=of_head,
@@ -144,10 +136,7 @@ def qwen800m(kind):
         ssm__state_size=state,
         ssm__time_step_rank=heads,
         ssm__group_count=heads,
-        vocab_size=vocabulary,
     )
-    s.matrix("token_embd", vocabulary, width)
-    s.norm("output_norm", width)
     for i in range(layers):
         at = f"blk.{i}."
         s.norm(at + "attn_norm", width), s.norm(at + "post_attention_norm", width)

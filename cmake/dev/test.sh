@@ -10,7 +10,7 @@ stages_test=(lint gcc package firmware models sizes demo)
 stages_full=(python slow overlay tidy tsan fuzz asan cuda cross nodes aarch64)          # what ./.ci/run adds
 # What shared material adds (tests/support/shared.py), in the trees that the others left.
 stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
-stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list vits keras tflite integers board "${target_names[@]/#/target_}")
+stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list decoders vits keras tflite integers board "${target_names[@]/#/target_}")
 
 say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS [PROCESSOR_SECONDS]
   printf '%-10s %5d passed %3d failed %3d skipped  %4d s' "${@:1:5}"

@@ -48,6 +48,16 @@ stage_torch-list() {
   "$python" tests/frameworks/torch/trial/listed.py --ingot build/gcc/bin/ingot --work build/torch_list --jobs "$jobs" --write build/tables/torch-list.md
 }
 
+# Random models of every architecture of language models against transformers, in f32.
+stage_decoders() {
+  dev_build_gcc
+  need_python "random decoders" numpy torch transformers || {
+    echo "[skip] no decoder was compared: torch and transformers are not to be had"
+    return 0
+  }
+  "$python" tests/import/decoder/random_models_test.py --ingot build/gcc/bin/ingot
+}
+
 # Piper's voices with random weights, against onnxruntime. The wheel of piper-tts has the network and
 # its export, which run from there: its license is another one.
 stage_vits() {  # [--only VOICE ..]

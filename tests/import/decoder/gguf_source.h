@@ -104,27 +104,38 @@ inline Source llama() {
   return s;
 }
 
-/// LFM2 of the same widths: a convolution of three tokens in front of attention, and one behind it.
-inline Source lfm2() {
+/// Three layers of the same widths, attention in the middle: what every architecture has whose
+/// other layers are something else.
+inline Source attention_in_the_middle(const std::string& name) {
   Source s;
-  s.metadata = {{"general.architecture", word("lfm2")},
-                {"lfm2.block_count", whole(3)},
-                {"lfm2.context_length", whole(64)},
-                {"lfm2.embedding_length", whole(8)},
-                {"lfm2.feed_forward_length", whole(12)},
-                {"lfm2.attention.head_count", whole(2)},
-                {"lfm2.attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0})},
-                {"lfm2.attention.layer_norm_rms_epsilon", real(1e-5f)},
-                {"lfm2.shortconv.l_cache", whole(3)}};
-  s.tensors = {{"token_embd.weight", {10, 8}},    {"token_embd_norm.weight", {8}},
-               {"blk.1.attn_q.weight", {8, 8}},   {"blk.1.attn_k.weight", {4, 8}},
-               {"blk.1.attn_v.weight", {4, 8}},   {"blk.1.attn_output.weight", {8, 8}},
-               {"blk.1.attn_q_norm.weight", {4}}, {"blk.1.attn_k_norm.weight", {4}}};
+  s.metadata = {{"general.architecture", word(name)},
+                {name + ".block_count", whole(3)},
+                {name + ".context_length", whole(64)},
+                {name + ".embedding_length", whole(8)},
+                {name + ".feed_forward_length", whole(12)},
+                {name + ".attention.head_count", whole(2)},
+                {name + ".attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0})},
+                {name + ".attention.layer_norm_rms_epsilon", real(1e-5f)}};
+  s.tensors = {{"token_embd.weight", {10, 8}},
+               {"blk.1.attn_q.weight", {8, 8}},
+               {"blk.1.attn_k.weight", {4, 8}},
+               {"blk.1.attn_v.weight", {4, 8}},
+               {"blk.1.attn_output.weight", {8, 8}}};
   for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
     s.tensors[layer + "attn_norm.weight"] = s.tensors[layer + "ffn_norm.weight"] = {8};
     s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
     s.tensors[layer + "ffn_down.weight"] = {8, 12};
-    if (layer == "blk.1.") continue;
+  }
+  return s;
+}
+
+/// LFM2: a convolution of three tokens in front of attention, and one behind it.
+inline Source lfm2() {
+  Source s = attention_in_the_middle("lfm2");
+  s.metadata["lfm2.shortconv.l_cache"] = whole(3);
+  s.tensors["token_embd_norm.weight"] = {8};
+  s.tensors["blk.1.attn_q_norm.weight"] = s.tensors["blk.1.attn_k_norm.weight"] = {4};
+  for (const std::string layer : {"blk.0.", "blk.2."}) {
     s.tensors[layer + "shortconv.in_proj.weight"] = {24, 8};
     s.tensors[layer + "shortconv.conv.weight"] = {8, 3};
     s.tensors[layer + "shortconv.out_proj.weight"] = {8, 8};
@@ -132,78 +143,52 @@ inline Source lfm2() {
   return s;
 }
 
-/// Granite 4.0-H of the same widths: Mamba-2 of two heads of 4 in two groups, three elements of a
-/// key, in front of attention and behind it.
-inline Source granite() {
-  Source s;
-  const std::string at = "granitehybrid.";
-  s.metadata = {{"general.architecture", word("granitehybrid")},
-                {at + "block_count", whole(3)},
-                {at + "context_length", whole(64)},
-                {at + "embedding_length", whole(8)},
-                {at + "feed_forward_length", whole(12)},
-                {at + "attention.head_count", whole(2)},
-                {at + "attention.head_count_kv", list(std::vector<uint32_t>{0, 1, 0})},
-                {at + "attention.layer_norm_rms_epsilon", real(1e-5f)},
-                {at + "ssm.conv_kernel", whole(3)},
-                {at + "ssm.inner_size", whole(8)},
-                {at + "ssm.state_size", whole(3)},
-                {at + "ssm.time_step_rank", whole(2)},
-                {at + "ssm.group_count", whole(2)}};
-  s.tensors = {{"token_embd.weight", {10, 8}},  {"output_norm.weight", {8}},
-               {"blk.1.attn_q.weight", {8, 8}}, {"blk.1.attn_k.weight", {4, 8}},
-               {"blk.1.attn_v.weight", {4, 8}}, {"blk.1.attn_output.weight", {8, 8}}};
-  for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
-    s.tensors[layer + "attn_norm.weight"] = s.tensors[layer + "ffn_norm.weight"] = {8};
-    s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
-    s.tensors[layer + "ffn_down.weight"] = {8, 12};
-    if (layer == "blk.1.") continue;
-    s.tensors[layer + "ssm_in.weight"] = {30, 8};
+/// Recurrences of `heads` heads, eight columns in all, that share two keys of three elements;
+/// convolutions of three tokens in front of them.
+inline Source recurrent(const std::string& name, uint32_t heads) {
+  Source s = attention_in_the_middle(name);
+  s.metadata[name + ".ssm.conv_kernel"] = s.metadata[name + ".ssm.state_size"] = whole(3);
+  s.metadata[name + ".ssm.inner_size"] = whole(8);
+  s.metadata[name + ".ssm.time_step_rank"] = whole(heads);
+  s.metadata[name + ".ssm.group_count"] = whole(2);
+  s.tensors["output_norm.weight"] = {8};
+  for (const std::string layer : {"blk.0.", "blk.2."}) {
     s.tensors[layer + "ssm_conv1d.weight"] = {20, 3};
-    s.tensors[layer + "ssm_conv1d.bias"] = {20};
-    s.tensors[layer + "ssm_dt.bias"] = {2};
-    s.tensors[layer + "ssm_a"] = s.tensors[layer + "ssm_d"] = {2, 1};
-    s.tensors[layer + "ssm_norm.weight"] = {2, 4};
+    s.tensors[layer + "ssm_dt.bias"] = {heads};
     s.tensors[layer + "ssm_out.weight"] = {8, 8};
   }
   return s;
 }
 
-/// Qwen3.5 of the same widths: delta nets of four heads of 2 that share two keys of 3 elements.
+/// Granite 4.0-H: Mamba-2 of two heads of 4 in two groups.
+inline Source granite() {
+  Source s = recurrent("granitehybrid", 2);
+  for (const std::string layer : {"blk.0.", "blk.2."}) {
+    s.tensors[layer + "ssm_in.weight"] = {30, 8};
+    s.tensors[layer + "ssm_conv1d.bias"] = {20};
+    s.tensors[layer + "ssm_a"] = s.tensors[layer + "ssm_d"] = {2, 1};
+    s.tensors[layer + "ssm_norm.weight"] = {2, 4};
+  }
+  return s;
+}
+
+/// Qwen3.5: delta nets of four heads of 2.
 inline Source qwen35() {
-  Source s;
-  const std::string at = "qwen35.";
-  s.metadata = {{"general.architecture", word("qwen35")},
-                {at + "block_count", whole(3)},
-                {at + "context_length", whole(64)},
-                {at + "embedding_length", whole(8)},
-                {at + "feed_forward_length", whole(12)},
-                {at + "attention.head_count", whole(2)},
-                {at + "attention.head_count_kv", whole(1)},
-                {at + "attention.layer_norm_rms_epsilon", real(1e-5f)},
-                {at + "full_attention_interval", whole(2)},
-                {at + "ssm.conv_kernel", whole(3)},
-                {at + "ssm.inner_size", whole(8)},
-                {at + "ssm.state_size", whole(3)},
-                {at + "ssm.time_step_rank", whole(4)},
-                {at + "ssm.group_count", whole(2)}};
-  s.tensors = {{"token_embd.weight", {10, 8}},    {"output_norm.weight", {8}},
-               {"blk.1.attn_q.weight", {16, 8}},  {"blk.1.attn_k.weight", {4, 8}},
-               {"blk.1.attn_v.weight", {4, 8}},   {"blk.1.attn_output.weight", {8, 8}},
-               {"blk.1.attn_q_norm.weight", {4}}, {"blk.1.attn_k_norm.weight", {4}}};
+  Source s = recurrent("qwen35", 4);
+  s.metadata["qwen35.attention.head_count_kv"] = whole(1);
+  s.metadata["qwen35.full_attention_interval"] = whole(2);
+  s.tensors["blk.1.attn_q.weight"] = {16, 8};
+  s.tensors["blk.1.attn_q_norm.weight"] = s.tensors["blk.1.attn_k_norm.weight"] = {4};
   for (const std::string layer : {"blk.0.", "blk.1.", "blk.2."}) {
-    s.tensors[layer + "attn_norm.weight"] = {8};
+    s.tensors.erase(layer + "ffn_norm.weight");
     s.tensors[layer + "post_attention_norm.weight"] = {8};
-    s.tensors[layer + "ffn_gate.weight"] = s.tensors[layer + "ffn_up.weight"] = {12, 8};
-    s.tensors[layer + "ffn_down.weight"] = {8, 12};
-    if (layer == "blk.1.") continue;
+  }
+  for (const std::string layer : {"blk.0.", "blk.2."}) {
     s.tensors[layer + "attn_qkv.weight"] = {20, 8};
     s.tensors[layer + "attn_gate.weight"] = {8, 8};
     s.tensors[layer + "ssm_alpha.weight"] = s.tensors[layer + "ssm_beta.weight"] = {4, 8};
-    s.tensors[layer + "ssm_conv1d.weight"] = {20, 3};
-    s.tensors[layer + "ssm_dt.bias"] = s.tensors[layer + "ssm_a"] = {4};
+    s.tensors[layer + "ssm_a"] = {4};
     s.tensors[layer + "ssm_norm.weight"] = {2};
-    s.tensors[layer + "ssm_out.weight"] = {8, 8};
   }
   return s;
 }

@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
 from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
 from testing import numpy_or_skip  # noqa: E402
 
-np = numpy_or_skip("random decoders")
+np = numpy_or_skip("random_decoders")
 
 TOLERANCE = 2e-5  # of the largest logit; f32 on both sides
 RUNS = [9, 1, 1, 1, 1, 7, 1, 1]  # tokens of each; windows of 8 wrap
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--figures", action="store_true", help="print the errors")
     args = parser.parse_args()
-    checks = Checks("random decoders")
+    checks = Checks("random_decoders")
     try:
         import torch
         from gguf_writer import write_gguf
