@@ -223,12 +223,11 @@ stage_models() {
   "$python" tests/micro/streams.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
-  local script
-  for script in decoder chat conversation perplexity experts encoders quantize packed_int4 \
-    gpt_oss lfm2 hybrids; do
-    "$python" "tests/import/decoder/${script}_test.py" --ingot build/gcc/bin/ingot || failed=1
-  done
-  "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming || failed=1
+  local scripts=(hybrids lfm2 quantize experts gpt_oss decoder packed_int4 encoders chat conversation perplexity)
+  scripts=("${scripts[@]/#/tests/import/decoder/}")
+  scripts=("tests/compile/stream/streaming.py --work build/streaming" "${scripts[@]/%/_test.py}")
+  scripts=("${scripts[@]/#/$python }")
+  side_by_side "${scripts[@]/%/ --ingot build/gcc/bin/ingot}" || failed=1
   return $failed
 }
 

@@ -8,12 +8,14 @@
 //   written as '_')
 //   prints   output NAME BYTES FNV1A64     (every NaN counts as one pattern: NaN equals NaN)
 //   --write  these bytes, of all outputs one behind the other
-//   --runs   inputs are written and run N times: what a run costs, where instructions are counted
+//   --runs   inputs are written and run N times: what a run costs, where instructions are counted;
+//            0: inputs are written once
 //   raw_runner --exact MODEL.ingot ISA|best THREADS DIR NAME=24x576 ...
 //   checks requirements(): one byte less than requirements() is refused with both numbers, and in a
 //   poisoned arena of exactly that
 //   size the highest byte touched, plus alignment, equals it.
 // Prints   exact NEED TOUCHED
+#include <algorithm>
 #include <memory>
 
 #include "tests/support/raw_inputs.h"
@@ -29,9 +31,9 @@ int run_and_hash(const Opened& o, const std::string& dir, const char* write, int
   if (ingot_session_create(o.model, &o.options, &session, &error)) return fail("session", error);
   std::vector<uint8_t> written;
   int status = 0;
-  for (int i = 0; i < runs && status == 0; i++) {
+  for (int i = 0; i < std::max(runs, 1) && status == 0; i++) {
     status = fill_inputs(o, session, dir) ? 0 : 1;
-    if (status == 0 && ingot_session_run(session, &error)) status = fail("run", error);
+    if (status == 0 && i < runs && ingot_session_run(session, &error)) status = fail("run", error);
   }
   for (uint32_t i = 0; status == 0 && i < o.summary.output_count; i++) {
     ingot_value_type type{};
