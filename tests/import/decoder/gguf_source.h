@@ -172,6 +172,25 @@ inline Source granite() {
   return s;
 }
 
+/// Two layers of that Mamba-2 and nothing else.
+inline Source mamba2() {
+  const Source granite = gguf::granite();
+  Source s;
+  for (const auto& [key, value] : granite.metadata)
+    s.metadata[key.compare(0, 7, "granite") ? key : "mamba2" + key.substr(key.find('.'))] = value;
+  s.metadata["general.architecture"] = word("mamba2");
+  s.metadata["mamba2.block_count"] = whole(2);
+  for (const char* key : {"attention.head_count", "attention.head_count_kv", "feed_forward_length"})
+    s.metadata[std::string("mamba2.") + key] = whole(0);
+  for (const char* name : {"token_embd.weight", "output_norm.weight"})
+    s.tensors[name] = granite.tensors.at(name);
+  for (const auto& [name, dims] : granite.tensors)
+    if (const std::string own = name.substr(name.find('.') + 1);
+        name.compare(0, 6, "blk.0.") == 0 && own.find("ffn") == std::string::npos)
+      s.tensors[name] = s.tensors["blk.1." + own.substr(2)] = dims;
+  return s;
+}
+
 /// Qwen3.5: delta nets of four heads of 2.
 inline Source qwen35() {
   Source s = recurrent("qwen35", 4);

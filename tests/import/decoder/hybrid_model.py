@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small models of random weights with a recurrent state, as GGUF has them, and their logits by
-NumPy in f64, token by token: Granite 4.0-H (Mamba-2) and Qwen3.5 (gated delta nets)."""
+NumPy in f64, token by token: Granite 4.0-H (Mamba-2), Qwen3.5 (gated delta nets) and Mamba-2
+alone."""
 
 import numpy as np
 from decoder_test import VOCABULARY
@@ -11,11 +12,11 @@ INNER, KEYS = STATE_HEADS * VALUE, GROUPS * KEY
 CHANNELS, LAYERS, BASE, TURNED = INNER + 2 * KEYS, 4, 10000.0, 16
 RUNS = [9, 1, 1, 1, 7, 1]
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
-GRANITE, QWEN = "granitehybrid", "qwen35"
+GRANITE, QWEN, MAMBA = "granitehybrid", "qwen35", "mamba2"
 
 
 def attends(kind, layer):
-    return layer == 1 if kind == GRANITE else layer % 2 == 1
+    return {GRANITE: layer == 1, QWEN: layer % 2 == 1, MAMBA: False}[kind]
 
 
 def metadata_of(kind):
@@ -33,6 +34,7 @@ def metadata_of(kind):
             "rope.freq_base": BASE,
             "rope.dimension_count": TURNED,
         },
+        MAMBA: {"attention.head_count": 0, "feed_forward_length": 0},
     }[kind]
     all_of = {
         "block_count": LAYERS,
@@ -58,10 +60,11 @@ def random_tensors(kind):
     tensors = {"token_embd.weight": draw(VOCABULARY, WIDTH), "output_norm.weight": near(WIDTH, 1)}
     for layer in range(LAYERS):
         own = {"attn_norm.weight": near(WIDTH, 1)}
-        behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
-        own[f"{behind}.weight"] = near(WIDTH, 1)
-        own["ffn_gate.weight"], own["ffn_up.weight"] = draw(HIDDEN, WIDTH), draw(HIDDEN, WIDTH)
-        own["ffn_down.weight"] = draw(WIDTH, HIDDEN)
+        if kind != MAMBA:
+            behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
+            own[f"{behind}.weight"] = near(WIDTH, 1)
+            own["ffn_gate.weight"], own["ffn_up.weight"] = draw(HIDDEN, WIDTH), draw(HIDDEN, WIDTH)
+            own["ffn_down.weight"] = draw(WIDTH, HIDDEN)
         if attends(kind, layer):
             own["attn_q.weight"] = draw(HEADS * HEAD * (1 + (kind == QWEN)), WIDTH)
             own["attn_k.weight"] = draw(KV_HEADS * HEAD, WIDTH)
@@ -74,7 +77,7 @@ def random_tensors(kind):
             own["ssm_dt.bias"] = near(STATE_HEADS, 0)
             own["ssm_a"] = -np.exp(near(STATE_HEADS, 0))
             own["ssm_out.weight"] = draw(WIDTH, INNER)
-            if kind == GRANITE:
+            if kind != QWEN:
                 own["ssm_in.weight"] = draw(INNER + CHANNELS + STATE_HEADS, WIDTH)
                 own["ssm_conv1d.bias"] = near(CHANNELS, 0)
                 own["ssm_a"], own["ssm_d"] = (own["ssm_a"][:, None], near(STATE_HEADS, 1)[:, None])
@@ -169,13 +172,15 @@ def reference(kind, tensors):
         z = linear(x, at + "attn_gate").reshape(count, STATE_HEADS, VALUE)
         return linear((norm(y, at + "ssm_norm") * silu(z)).reshape(count, -1), at + "ssm_out")
 
-    scale = {GRANITE: (3.0, 0.5, 2.0), QWEN: (1.0, 1.0, 1.0)}[kind]
+    scale = (3.0, 0.5, 2.0) if kind == GRANITE else (1.0, 1.0, 1.0)
     behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
     x = w["token_embd.weight"][TOKENS] * scale[0]
     for layer in range(LAYERS):
         at = f"blk.{layer}."
-        mix = attend if attends(kind, layer) else mamba if kind == GRANITE else delta_net
+        mix = attend if attends(kind, layer) else delta_net if kind == QWEN else mamba
         x = x + scale[1] * mix(norm(x, at + "attn_norm"), at)
+        if kind == MAMBA:
+            continue
         y = norm(x, at + behind)
         gated = silu(linear(y, at + "ffn_gate")) * linear(y, at + "ffn_up")
         x = x + scale[1] * linear(gated, at + "ffn_down")
@@ -184,6 +189,25 @@ def reference(kind, tensors):
 
 def config_of(kind):
     """Of a folder of Hugging Face."""
+    if kind == MAMBA:
+        return {
+            "model_type": "mamba2",
+            "hidden_size": WIDTH,
+            "num_hidden_layers": LAYERS,
+            "num_heads": STATE_HEADS,
+            "n_groups": GROUPS,
+            "state_size": KEY,
+            "head_dim": VALUE,
+            "expand": 2,
+            "conv_kernel": LENGTH,
+            "use_conv_bias": True,
+            "use_bias": False,
+            "layer_norm_epsilon": EPSILON,
+            "vocab_size": VOCABULARY,
+            "tie_word_embeddings": True,
+            "hidden_act": "silu",
+            "time_step_limit": [0.0, float("inf")],
+        }
     own = {
         GRANITE: {
             "model_type": "granitemoehybrid",
@@ -270,14 +294,22 @@ def in_groups(array, width, axis=0):
 
 
 def as_folder(kind, tensors):
-    out, mixer = {}, "mamba" if kind == GRANITE else "linear_attn"
+    out, mixer = {}, {GRANITE: "mamba", QWEN: "linear_attn", MAMBA: "mixer"}[kind]
+    if kind == MAMBA:
+        names = {"token_embd": "backbone.embeddings", "output_norm": "backbone.norm_f"}
+    else:
+        names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
+    layers = "backbone.layers." if kind == MAMBA else "model.layers."
     for name, array in tensors.items():
         if not name.startswith("blk."):
-            own = {"token_embd.weight": "embed_tokens", "output_norm.weight": "norm"}[name]
-            out[f"model.{own}.weight"] = array - np.float32(kind == QWEN and own == "norm")
+            part = name.removesuffix(".weight")
+            is_shifted = kind == QWEN and part == "output_norm"
+            out[f"{names[part]}.weight"] = array - np.float32(is_shifted)
             continue
         _, layer, rest = name.split(".", 2)
-        at, to = f"model.layers.{layer}.", FOLDER[rest].replace("*", mixer)
+        at, to = f"{layers}{layer}.", FOLDER[rest].replace("*", mixer)
+        if kind == MAMBA and rest == "attn_norm.weight":
+            to = "norm.weight"
         if rest == "ssm_a":
             array = np.log(-array)
         if rest == "ssm_conv1d.weight":

@@ -382,8 +382,45 @@ def nemotron(pattern, groups=2):
     )
 
 
+
+def mamba2(groups=1, **options):
+    mamba = mamba_parts(groups)
+    return Row(
+        "mamba2",
+        "Mamba2",
+        {
+            "num_heads": 8,
+            "head_dim": 16,
+            "n_groups": groups,
+            "state_size": 16,
+            "tie_word_embeddings": True,
+            **options,
+        },
+        layer=NEMOTRON_LAYER,
+        names={
+            "backbone.embeddings.weight": "token_embd.weight",
+            "backbone.norm_f.weight": "output_norm.weight",
+        },
+        layers="backbone.layers.",
+        metadata={
+            "attention.head_count": 0,
+            "feed_forward_length": 0,
+            "attention.layer_norm_rms_epsilon": 1e-5,
+            "ssm.conv_kernel": 4,
+            "ssm.inner_size": 128,
+            "ssm.state_size": 16,
+            "ssm.time_step_rank": 8,
+            "ssm.group_count": groups,
+        },
+        drop=("attention.head_count_kv", "rope.freq_base"),
+        split=lambda name, array: mamba(name.replace(".mixer.", ".mamba."), array),
+    )
+
+
 HYBRIDS.update(
     {
+        "mamba2": mamba2(),
+        "mamba2, groups": mamba2(2, use_bias=True),
         "falcon-h1": falcon(),
         "nemotron_h": nemotron("M-M*-M"),
         "nemotron_h, feed-forward last": nemotron("M*-"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`MIXTURES`: the rows of random_models.py that are mixtures of experts."""
 
+from random_hybrids import mamba_parts
 from random_models import Row, lfm2
 
 
@@ -54,6 +55,39 @@ LFM2_MOE.split = lambda name, array: (
     {"exp_probs_b.bias": array} if name.endswith(".expert_bias") else None
 )
 
+
+def granite_moe(kind, shared=0):
+    """`shared`: the hidden width of an expert that every token has."""
+    factors = {
+        "embedding_multiplier": 6.0,
+        "residual_multiplier": 0.22,
+        "attention_multiplier": 0.3,
+        "logits_scaling": 5.0,
+    }
+    own = {"shared_intermediate_size": shared} if shared else {}
+    return Row(
+        "granitemoe",
+        kind,
+        {"num_local_experts": 4, "num_experts_per_tok": 2, **own, **factors},
+        layer={
+            "block_sparse_moe.router.layer": "ffn_gate_inp",
+            "block_sparse_moe.router": "ffn_gate_inp",
+            "block_sparse_moe.experts.down_proj": "ffn_down_exps",
+        },
+        metadata={
+            "expert_count": 4,
+            "expert_used_count": 2,
+            "expert_shared_feed_forward_length": shared,
+            "embedding_scale": 6.0,
+            "residual_scale": 0.22,
+            "attention.scale": 0.3,
+            "logit_scale": 5.0,
+        },
+        permuted=True,
+        split=mamba_parts(1, True),
+    )
+
+
 MIXTURES = {
     "mixtral": Row(
         "llama",
@@ -97,6 +131,8 @@ MIXTURES = {
         {"num_experts": 4, "num_experts_per_tok": 2},
         metadata={"expert_count": 4, "expert_used_count": 2},
     ),
+    "granitemoe": granite_moe("GraniteMoe"),
+    "granitemoe, shared": granite_moe("GraniteMoeShared", 48),
     "lfm2moe": LFM2_MOE,
     "gpt-oss": Row(
         "gpt-oss",

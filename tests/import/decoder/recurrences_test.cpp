@@ -116,6 +116,21 @@ TEST_CASE("decoder: a recurrence that does not fit is refused by its name") {
   check_refusals(qwen35(), of_delta_nets);
 }
 
+TEST_CASE("decoder: recurrences alone keep the text, which bounds positions") {
+  importer::ImportOptions options;
+  options.context = 16, options.slots = 3;
+  const importer::Program program = import(mamba2().bytes(), options);
+  CHECK(named(program.model, "text").dims == Dims{Dim(3), Dim(16), Dim(1)});
+  CHECK(named(program.model, "text").dtype == DType::kI32);
+  CHECK(program.states.size() == 6);
+  CHECK(count(program.model, op::LinearRecurrence) == 2);
+  CHECK(count(program.model, op::Attention) == 0);
+  check_refusals(mamba2(), {{"no heads", lacks("mamba2.ssm.time_step_rank"), {"2 ", "has no"}},
+                            {"a layer of feed-forward",
+                             holds("blk.0.ffn_up.weight", {12, 8}),
+                             {"5 ", "'blk.0.ffn_up.weight' is not expected"}}});
+}
+
 TEST_CASE("decoder: every byte of the head of a file of recurrences is a graph or a refusal") {
   Source source = granite();
   source.metadata["granitehybrid.context_length"] = whole(8);
@@ -123,4 +138,5 @@ TEST_CASE("decoder: every byte of the head of a file of recurrences is a graph o
   source = qwen35();
   source.metadata["qwen35.context_length"] = whole(8);
   check_hostile(source);
+  check_hostile(mamba2());
 }

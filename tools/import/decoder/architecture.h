@@ -78,6 +78,7 @@ struct Architecture {
   Mixer mixer = Mixer::kNone;
   bool mixes_beside = false;     // attention, in each layer; both outputs are added
   bool has_one_part = false;     // a layer is a mixer, attention or feed-forward
+  bool only_mixes = false;       // each is a mixer
   bool tiles_heads = false;      // head h of GGUF's recurrences has key head h % their number
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
 };
@@ -100,6 +101,7 @@ struct RopeNumbers {
 };
 
 constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24, kMaxConvolution = 32;
+constexpr int64_t kMixersContext = 1 << 20;  // of models without attention, which have no bound
 constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
 constexpr int64_t kMaxStateWidth = 4096, kMaxStateRow = int64_t(1) << 31;
 

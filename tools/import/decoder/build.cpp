@@ -28,7 +28,7 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                                            : std::string("--cache ") + cache_name(options.cache)) +
                              ": an embedding model keeps nothing between runs");
   for (const int64_t width : {n.key_width, n.value_width})
-    if (options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
+    if (!n.row->only_mixes && options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
       graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
                                      " wide, expected a multiple of 32: f16 takes any");
   const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
@@ -61,6 +61,7 @@ class Decoder : Recurrences {
     read_divisors();
     begin("embedding", "embedding");
     ValueId x = embed();
+    if (row_.only_mixes) keep_text();
     for (size_t i = 0; i < n_.layers.size(); i++) x = layer(x, int64_t(i));
     const char* const output = is_pooled() ? "embedding" : "logits";
     begin("head", output);
@@ -120,6 +121,15 @@ class Decoder : Recurrences {
           n_.rope.divisors = weights_.numbers(role, pairs);
         weights_.pass_over(role);
       }
+  }
+  /// Keeps the tokens by their positions: caches bound those of other models.
+  void keep_text() {
+    Dims dims = {Dim(n_.context), Dim(1)};
+    if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
+    const ValueId before = net_.state("text", dims, DType::kI32);
+    net_.keep(before, b_.emit(op::ScatterND, {before, places_, column(ids_)},
+                              {{attr::reduction, std::string("none")}}));
+    cache_bytes_ = std::max<int64_t>(options_.slots, 1) * n_.context * dtype_bytes(DType::kI32);
   }
   /// A negative index would count from the end: `most`, which is beyond every table, in its place.
   ValueId not_from_end(ValueId index, ValueId most) {
@@ -389,14 +399,16 @@ class Decoder : Recurrences {
 
   void describe() {
     const std::string trained_on =
-        " (trained on " + std::to_string(n_.trained_context) + "; --context N sets the bound)";
+        " (" +
+        (row_.only_mixes ? "" : "trained on " + std::to_string(n_.trained_context) + "; ") +
+        "--context N sets the bound)";
     if (is_pooled())
       b_.note("a text has " + std::to_string(n_.context) + " tokens at most" + trained_on);
     else
-      b_.note("keys and values of " +
+      b_.note((row_.only_mixes ? "numbers of " : "keys and values of ") +
               (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
               std::to_string(n_.context) + " tokens are kept as state in " +
-              cache_name(options_.cache) + ", " + std::to_string(cache_bytes_) + " bytes" +
+              (row_.only_mixes ? "i32" : cache_name(options_.cache)) + ", " + std::to_string(cache_bytes_) + " bytes" +
               trained_on);
     if (snapshot_bytes())
       b_.note(std::string("what ") +

@@ -196,7 +196,7 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
                   "0 where a layer has heads of keys");
     attending += layer.attends();
   }
-  if (attending == 0)
+  if (attending == 0 && !row.only_mixes)
     keys.refuse("attention.head_count_kv", "is 0 for all layers",
                 "one layer of attention at least");
   if (row.mixer == Mixer::kNone) return;
@@ -220,6 +220,12 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
 }
 
 void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t count) {
+  if (n->row->only_mixes) {
+    keys.pass_over({"attention.head_count", "attention.head_count_kv", "feed_forward_length"});
+    n->layers.assign(size_t(count), LayerNumbers{1});
+    n->key_width = n->value_width = n->width;
+    return read_mixers(keys, file, n);
+  }
   const bool may_lack = n->row->mixer != Mixer::kNone;
   const std::vector<int64_t> heads = keys.each("attention.head_count", count, kMaxHeads);
   // of a mixture of experts there may be that of each alone
@@ -367,7 +373,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
                 "at most the " + std::to_string(file.tensors().size()) + " tensors of the file");
   read_layers(keys, file, &n, layers);
   read_scales(keys, &n, layers);
-  read_rope(keys, &n);
+  if (!n.row->only_mixes) read_rope(keys, &n);
   read_windows(keys, file, &n);
   read_experts(keys, &n);
   read_pooling(keys, &n);

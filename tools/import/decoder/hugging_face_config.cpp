@@ -145,6 +145,12 @@ int64_t read_hidden(Config& config, const HuggingFaceRow& row, const DecoderNumb
 }
 
 void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
+  if (n->row->only_mixes) {
+    const int64_t count = config.need("num_hidden_layers", kMaxLayers);
+    n->layers.assign(size_t(count), LayerNumbers{1});
+    n->key_width = n->value_width = n->width;
+    return read_mixers(config, n);
+  }
   const Json* const listed = n->row->has_one_part ? config.find("layers_block_type") : nullptr;
   const int64_t layers = listed && listed->is_array() && !listed->empty() &&
                                  int64_t(listed->size()) <= kMaxLayers
@@ -249,7 +255,8 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.row = find_architecture(row.architecture);
   n.order = row.order, n.norm_shift = row.norm_shift;
   n.width = config.need("hidden_size", 1 << 24);
-  n.trained_context = config.need("max_position_embeddings", kMaxContext);
+  n.trained_context = n.row->only_mixes ? kMixersContext
+                                        : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   if (row.experts) read_experts(config, &n);
@@ -279,7 +286,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = n.row->parallel == Parallel::kAlways;
   if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
     config.refuse("rope_parameters", "an object");
-  read_rope(config, row, &n);
+  if (!n.row->only_mixes) read_rope(config, row, &n);
   read_windows(config, row, &n);
   config.note_unread(notes);
   return n;

@@ -41,7 +41,9 @@ constexpr MambaKeys kMamba = {"mamba_n_heads", "mamba_n_groups",  "mamba_d_state
                               "mamba_d_conv",  "mamba_conv_bias", "mamba_proj_bias"},
                     kNemotron = {"mamba_num_heads", "n_groups",    "ssm_state_size",
                                  "mamba_head_dim",  "conv_kernel", "use_conv_bias",
-                                 "mamba_proj_bias"};
+                                 "mamba_proj_bias"},
+                    kAlone = {"num_heads",   "n_groups",      "state_size", "head_dim",
+                              "conv_kernel", "use_conv_bias", "use_bias"};
 
 /// Bounds of the step of time: [0, infinity] is none, however infinity is written.
 void read_step_limit(Config& config, RecurrenceNumbers* r) {
@@ -64,7 +66,7 @@ int64_t read_mamba(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   r.heads = config.need(keys.heads, kMaxHeads);
   r.key_heads = config.need(keys.groups, kMaxHeads);
   r.key_width = config.need(keys.state, kMaxStateWidth);
-  const int64_t expanded = n->width * config.integer("mamba_expand", 2, 1, 64),
+  const int64_t expanded = n->width * config.integer(n->row->only_mixes ? "expand" : "mamba_expand", 2, 1, 64),
                 inner = config.integer("mamba_d_ssm", expanded, 1, 1 << 24);
   const Json* const width = config.find(keys.width);
   const bool is_said = width && *width != "auto";
@@ -73,7 +75,7 @@ int64_t read_mamba(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   n->has_convolution_bias = config.flag(keys.conv_bias, true);
   r.has_bias = config.flag(keys.bias, false);
   read_step_limit(config, &r);
-  return n->row->has_one_part ? r.values() : inner;
+  return n->row->has_one_part && !n->row->only_mixes ? r.values() : inner;
 }
 
 /// Factors, which GGUF's weights have in them.
@@ -179,13 +181,13 @@ void read_mixers(Config& config, DecoderNumbers* n) {
   if (n->row->mixer == Mixer::kNone) return;
   if (n->row->mixer == Mixer::kConvolution) return read_convolutions(config, n);
   const Architecture& row = *n->row;
-  if (row.mixes_beside)
+  if (row.mixes_beside || row.only_mixes)
     for (LayerNumbers& layer : n->layers) layer.mixes = true;
   else
     read_recurrent_layers(config, n);
   const int64_t inner = row.mixer == Mixer::kDeltaNet
                             ? read_delta_net(config, n)
-                            : read_mamba(config, row.has_one_part ? kNemotron : kMamba, n);
+                            : read_mamba(config, row.only_mixes ? kAlone : row.has_one_part ? kNemotron : kMamba, n);
   n->recurrence.is_logarithm = true;
   const auto refuse = [&](const char* key, int64_t found, const std::string& expected) {
     graph::fail_unsupported(config.file(), "the " + std::string(key) + " of its recurrences is " +
@@ -196,7 +198,7 @@ void read_mixers(Config& config, DecoderNumbers* n) {
     refuse("inner_size", n->recurrence.values(),
            std::to_string(inner) + ", the width times its expansion");
   if (row.mixes_beside) return read_scales(config, n);
-  if (row.mixer != Mixer::kMamba2) return;
+  if (row.mixer != Mixer::kMamba2 || row.only_mixes) return;
   // attention between them may be without
   const bool rotates = config.text("position_embedding_type", "") == "rope";
   for (LayerNumbers& layer : n->layers) layer.rotates = rotates;

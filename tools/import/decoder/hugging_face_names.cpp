@@ -29,6 +29,18 @@ constexpr HuggingFaceRow lfm2_moe() {
   return row;
 }
 
+/// With an expert that every token has, or without.
+constexpr HuggingFaceRow granite_moe(const char* model_type) {
+  return {.model_type = model_type,
+          .architecture = "granitemoe",
+          .router = "block_sparse_moe.router.layer",
+          .experts = "block_sparse_moe.",
+          .expert_parts = {"input_linear.gate", "input_linear.up", "output_linear"},
+          .shared_parts = {"shared_mlp.input_linear.gate", "shared_mlp.input_linear.up",
+                           "shared_mlp.output_linear"},
+          .both = "input_linear"};
+}
+
 constexpr HuggingFaceRow kRows[] = {
     {.model_type = "llama", .architecture = "llama"},
     {.model_type = "mistral", .architecture = "llama"},
@@ -39,6 +51,8 @@ constexpr HuggingFaceRow kRows[] = {
      .expert_parts = {"w1", "w3", "w2"}},
     {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
     {.model_type = "granite", .architecture = "granite"},
+    granite_moe("granitemoe"),
+    granite_moe("granitemoeshared"),
     {.model_type = "granitemoehybrid",
      .architecture = "granitehybrid",
      .gate = "shared_mlp.input_linear.gate",
@@ -70,6 +84,13 @@ constexpr HuggingFaceRow kRows[] = {
      .embedding = "backbone.embeddings",
      .layers = "backbone.layers.",
      .attention = "mixer",
+     .mixer = "mixer"},
+    {.model_type = "mamba2",
+     .architecture = "mamba2",
+     .attention_norm = "norm",
+     .final_norm = "backbone.norm_f",
+     .embedding = "backbone.embeddings",
+     .layers = "backbone.layers.",
      .mixer = "mixer"},
     {.model_type = "arcee", .architecture = "arcee"},
     {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
