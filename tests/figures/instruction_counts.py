@@ -5,8 +5,8 @@
   instruction_counts.py --runner RAW_RUNNER --ingot BIN --models DIR --work DIR
                         [--before RAW_RUNNER | --record] [NETWORK ..]
 
-Networks are files of the models stage. Each is opened and given its inputs, then opened and run; the
-difference is one run. A figure is held to its ceiling in ceilings.json, 0.5 % above what was
+Networks are files of the models stage. Each is opened and given its inputs, then opened and run;
+the difference is one run. A figure is held to its ceiling in ceilings.json, 0.5 % above what was
 recorded. --before: the same files with the runner of another build; fails where a count differs by
 more than 0.5 %. --record: today's counts are the ceilings.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small encoders of random weights as folders of sentence-transformers, and what they compute, in
-NumPy: BERT, RoBERTa, nomic-bert, ModernBERT."""
+NumPy: BERT, RoBERTa, nomic-bert, ModernBERT, EmbeddingGemma."""
 
 import json
 import math
@@ -57,7 +57,25 @@ MODERN = {
     "global_rope_theta": 160000.0,
     "local_rope_theta": 10000.0,
 }
+GEMMA = {
+    "model_type": "gemma3_text",
+    **SIZES,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "query_pre_attn_scalar": 8,
+    "hidden_activation": "gelu_pytorch_tanh",
+    "rms_norm_eps": 1e-6,
+    "use_bidirectional_attention": True,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+    "sliding_window": 6,
+    "rope_theta": 1e6,
+    "rope_local_base_freq": 10000.0,
+}
+# What its vectors go through.
+DENSE = [(np.random.default_rng(i).standard_normal(dims) / 4).astype(np.float32)
+         for i, dims in enumerate([(40, WIDTH), (12, 40)])]  # fmt: skip
 NAMES = {"bert": BERT, "roberta": ROBERTA, "nomic_bert": NOMIC, "modernbert": MODERN}
+NAMES["gemma3_text"] = GEMMA
 
 
 def shapes(config):
@@ -81,6 +99,18 @@ def shapes(config):
             out[at + "mlp.Wi.weight"] = (2 * HIDDEN, WIDTH)
             out[at + "mlp.Wo.weight"] = (WIDTH, HIDDEN)
         return {**out, "final_norm.weight": (WIDTH,)}
+    if kind == "gemma3_text":
+        out.update({"embed_tokens.weight": words, "norm.weight": (WIDTH,)})
+        of_heads = {"q": (WIDTH, WIDTH), "o": (WIDTH, WIDTH), "k": (16, WIDTH), "v": (16, WIDTH)}
+        of_hidden = {"gate": (HIDDEN, WIDTH), "up": (HIDDEN, WIDTH), "down": (WIDTH, HIDDEN)}
+        for i in range(LAYERS):
+            at = f"layers.{i}."
+            for name in ("input", "post_attention", "pre_feedforward", "post_feedforward"):
+                out[f"{at}{name}_layernorm.weight"] = (WIDTH,)
+            out.update({f"{at}self_attn.{name}_norm.weight": (8,) for name in "qk"})
+            out.update({f"{at}self_attn.{n}_proj.weight": dims for n, dims in of_heads.items()})
+            out.update({f"{at}mlp.{n}_proj.weight": dims for n, dims in of_hidden.items()})
+        return out
     out["embeddings.word_embeddings.weight"] = words
     out["embeddings.token_type_embeddings.weight"] = (2, WIDTH)
     if kind == "nomic_bert":
@@ -154,11 +184,21 @@ def tokenizer():
     }
 
 
-def write_folder(folder, config, weights, pooling="mean", normalize=True, prefix="", most=0):
+def write_folder(
+    folder, config, weights, pooling="mean", normalize=True, prefix="", most=0, dense=()
+):
     """As sentence-transformers lays it out; `most`: tokens of a text."""
     folder.mkdir(parents=True, exist_ok=True)
-    modules = ["Transformer", "Pooling", *(["Normalize"] if normalize else [])]
+    modules = ["Transformer", "Pooling", *["Dense"] * len(dense)]
+    modules += ["Normalize"] if normalize else []
     write = lambda name, value: (folder / name).write_text(json.dumps(value))
+    for i, matrix in enumerate(dense, 2):
+        (folder / f"{i}_Dense").mkdir(exist_ok=True)
+        features = {"in_features": matrix.shape[1], "out_features": matrix.shape[0]}
+        activation = "torch.nn.modules.linear.Identity"
+        features |= {"bias": False, "activation_function": activation}
+        write(f"{i}_Dense/config.json", features)
+        write_safetensors(folder / f"{i}_Dense/model.safetensors", {"linear.weight": matrix})
     write("config.json", config)
     write("tokenizer.json", tokenizer())
     listed = [
@@ -213,7 +253,8 @@ def turned(x, base):
 
 
 def attention(q, k, v, base=None, window=None):
-    q, k, v = (part.reshape(len(part), HEADS, -1) for part in (q, k, v))
+    if q.ndim == 2:
+        q, k, v = (part.reshape(len(part), HEADS, -1) for part in (q, k, v))
     if base:
         q, k = turned(q, base), turned(k, base)
     scores = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(q.shape[-1])
@@ -241,6 +282,8 @@ def rows_of(config, weights, ids):
             gate, up = np.split(linear(norm(x, w, at + "mlp_norm", 1e-5), w, at + "mlp.Wi"), 2, -1)
             x = x + linear(gelu(gate) * up, w, at + "mlp.Wo")
         return norm(x, w, "final_norm", 1e-5)
+    if kind == "gemma3_text":
+        return rows_of_gemma(config, w, ids)
     x = w["embeddings.word_embeddings.weight"][ids]
     x = x + w["embeddings.token_type_embeddings.weight"][0]
     if kind == "nomic_bert":
@@ -266,6 +309,29 @@ def rows_of(config, weights, ids):
     return x
 
 
-def vector_of(rows, pooling="mean", normalize=True):
+def rows_of_gemma(config, w, ids):
+    def rms(x, name):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * (1 + w[name + ".weight"])
+
+    x = w["embed_tokens.weight"][ids] * math.sqrt(WIDTH)
+    for i in range(LAYERS):
+        at, full = f"layers.{i}.", config["layer_types"][i] == "full_attention"
+        y = rms(x, at + "input_layernorm")
+        q, k, v = (linear(y, w, f"{at}self_attn.{n}_proj").reshape(len(y), -1, 8) for n in "qkv")
+        q, k = rms(q, at + "self_attn.q_norm"), rms(k, at + "self_attn.k_norm")
+        k, v = (np.repeat(part, 2, 1) for part in (k, v))
+        y = attention(q, k, v, 1e6 if full else 1e4, None if full else 3)
+        x = x + rms(linear(y, w, at + "self_attn.o_proj"), at + "post_attention_layernorm")
+        y = rms(x, at + "pre_feedforward_layernorm")
+        gate, up = (linear(y, w, f"{at}mlp.{n}_proj") for n in ("gate", "up"))
+        gate = gate / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)))
+        y = linear(gate * up, w, at + "mlp.down_proj")
+        x = x + rms(y, at + "post_feedforward_layernorm")
+    return rms(x, "norm")
+
+
+def vector_of(rows, pooling="mean", normalize=True, dense=()):
     x = {"mean": rows.mean(0), "cls": rows[0], "last": rows[-1]}[pooling]
+    for matrix in dense:
+        x = matrix.astype(np.float64) @ x
     return x / np.sqrt((x * x).sum()) if normalize else x

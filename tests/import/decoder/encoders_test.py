@@ -19,10 +19,11 @@ from testing import numpy_or_skip  # noqa: E402
 np = numpy_or_skip("small encoders")
 from decoder_test import CONTEXT as LLAMA_CONTEXT  # noqa: E402
 from decoder_test import folder_of, small_llama  # noqa: E402
-from encoder_models import BERT, CONTEXT, HEADS, HIDDEN, LAYERS, NAMES  # noqa: E402
+from encoder_models import BERT, CONTEXT, DENSE, GEMMA, HEADS, HIDDEN, LAYERS, NAMES  # noqa: E402
 from encoder_models import VOCABULARY, WIDTH, random_weights, rows_of, vector_of  # noqa: E402
 from encoder_models import write_folder  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
+from random_models import BOTH, LLAMA_LAYER  # noqa: E402
 
 TEXTS = ["Catty cats, 12!", "a", "The quick brown fox jumps."]
 TOLERANCE = 2e-5
@@ -38,13 +39,13 @@ def ids_of(ingot, text):
     return json.loads(ingot("tokenize", ingot.file, text, "--json").succeeded().stdout)["ids"]
 
 
-def check_vectors(checks, ingot, config, weights, name, pooling="mean", normalize=True):
+def check_vectors(checks, ingot, config, weights, name, pooling="mean", normalize=True, dense=()):
     """Of each text, whatever was computed before it."""
     texts = [word for text in TEXTS for word in ("--text", text)]
     answers = embedded(ingot, *texts)
     for text, answer in zip(TEXTS, answers):
         ids = ids_of(ingot, text)
-        wanted = vector_of(rows_of(config, weights, ids), pooling, normalize)
+        wanted = vector_of(rows_of(config, weights, ids), pooling, normalize, dense)
         error = largest_error(np.array(answer["embedding"]), wanted, 1e-3)
         checks.check(error < TOLERANCE, f"{name}: '{text}' differs by {error:.1e}")
         checks.check(answer["tokens"] == len(ids) and not answer["cut"], f"{name}: tokens")
@@ -127,6 +128,69 @@ def check_gguf(checks, ingot, weights, wanted):
         changed = {k: v for k, v in metadata.items() if k != "bert.pooling_type"}
         write_gguf(path, changed | ({} if kind is None else {"bert.pooling_type": kind}), tensors)
         checks.report(f"pooling {kind}", ingot.convert(path).refusal(4, words, "expected 1"))
+
+
+def check_gguf_of_gemma(checks, ingot, weights, wanted):
+    names = {**LLAMA_LAYER, **BOTH}
+    tensors = {f"dense_{i}.weight": matrix for i, matrix in enumerate(DENSE, 2)}
+    for name, array in weights.items():
+        array = array + np.float32(1) if "norm" in name else array
+        if name.startswith("layers."):
+            _, number, module = name.removesuffix(".weight").split(".", 2)
+            tensors[f"blk.{number}.{names[module]}.weight"] = array
+        else:
+            own = {"embed_tokens.weight": "token_embd", "norm.weight": "output_norm"}[name]
+            tensors[own + ".weight"] = array
+    metadata = {
+        "context_length": CONTEXT,
+        "embedding_length": WIDTH,
+        "block_count": LAYERS,
+        "feed_forward_length": HIDDEN,
+        "attention.head_count": HEADS,
+        "attention.head_count_kv": 2,
+        "attention.key_length": 8,
+        "attention.value_length": 8,
+        "attention.layer_norm_rms_epsilon": 1e-6,
+        "attention.sliding_window": 6,
+        "attention.sliding_window_pattern": [True, False, True],
+        "attention.causal": False,
+        "rope.freq_base": 1e6,
+        "pooling_type": 1,
+        "dense_2_feat_in": WIDTH,
+        "dense_2_feat_out": 40,
+        "dense_3_feat_in": 40,
+        "dense_3_feat_out": 12,
+    }
+    path = pathlib.Path(ingot.folder) / "gemma.gguf"
+    ids = np.array([ids_of(ingot, TEXTS[-1])], np.int32)
+    keyed = {f"gemma-embedding.{k}": v for k, v in metadata.items()}
+    write_gguf(path, {"general.architecture": "gemma-embedding", **keyed}, tensors)
+    ingot.convert(path).succeeded()
+    same = ingot.outputs({"tokens": ids})["embedding"][0]
+    wanted = np.array(wanted[-1]["embedding"], np.float32)
+    checks.check(np.array_equal(same, wanted), "EmbeddingGemma as GGUF gives the folder's bits")
+    keyed["gemma-embedding.dense_3_feat_in"] = 41
+    write_gguf(path, {"general.architecture": "gemma-embedding", **keyed}, tensors)
+    checks.report("a width", ingot.convert(path).refusal(4, "dense_3_feat_in", "expected 40"))
+
+
+def check_dense(checks, ingot, source):
+    """What of a matrix behind the pooling is refused."""
+    path = source / "2_Dense/config.json"
+    whole = json.loads(path.read_text())
+    for change, words in (
+        ({"activation_function": "torch.nn.modules.activation.Tanh"}, "expected Identity"),
+        ({"bias": True}, "bias"),
+        ({"in_features": 0}, "in_features is 0"),
+        ({"out_features": 41}, "takes 40 numbers and gets 41"),
+    ):
+        path.write_text(json.dumps(whole | change))
+        done = ingot.convert(source / "config.json")
+        checks.check(done.returncode in (4, 5) and words in done.stderr, words, done.output)
+    path.write_text(json.dumps(whole))
+    (source / "3_Dense/model.safetensors").unlink()
+    done = ingot.convert(source / "config.json")
+    checks.check(done.returncode == 7, "no weights of a matrix", done.output)
 
 
 def check_decoder(checks, ingot):
@@ -223,7 +287,9 @@ def check_refusals(checks, ingot, folder, weights):
     refused("no modules", 7, "modules.json", change=(source / "modules.json").unlink)
     dense = [{"idx": 0, "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]
     write = lambda: (source / "modules.json").write_text(json.dumps(dense))
-    refused("a dense layer", 4, "models.Dense", change=write)
+    refused("a dense layer before a pooling", 4, "models.Dense", change=write)
+    refused("a dense layer of another width", 5, "takes 40", dense=DENSE[1:])
+    refused("three dense layers", 4, "expected 2 at most", dense=[DENSE[0]] * 3)
     refused("positions", 4, "relative", config=BERT | {"position_embedding_type": "relative_key"})
     refused("an activation", 4, "hidden_act", config=BERT | {"hidden_act": "relu"})
     done = ingot.convert(source / "config.json", "--context", CONTEXT + 1)
@@ -238,13 +304,18 @@ def main():
         for name, config in NAMES.items():
             source, weights = folder / name, random_weights(config)
             prefix = {"bert": "bert.", "modernbert": "model."}.get(name, "")
-            write_folder(source, config, weights, prefix=prefix)
+            dense = DENSE if config is GEMMA else ()
+            write_folder(source, config, weights, prefix=prefix, dense=dense)
             ingot.convert(source / "config.json").succeeded()
             back = folder / "back.safetensors"
             done = ingot("extract", ingot.file, "-o", back)
             same = ingot("diff", source / "model.safetensors", back).returncode == 0
-            checks.check(done.returncode == 0 and same, f"{name}: its weights back", done.output)
-            answers = check_vectors(checks, ingot, config, weights, name)
+            is_back = done.returncode == 0 and (same or dense)
+            checks.check(is_back, f"{name}: its weights back", done.output)
+            answers = check_vectors(checks, ingot, config, weights, name, dense=dense)
+            if config is GEMMA:
+                check_gguf_of_gemma(checks, ingot, weights, answers)
+                check_dense(checks, ingot, source)
             if name == "bert":
                 check_tokenizers(checks, ingot, source, answers)
                 check_gguf(checks, ingot, weights, answers)

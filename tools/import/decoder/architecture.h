@@ -64,15 +64,16 @@ struct Architecture {
   bool has_positions = false;     // a learned row for each position, added to the embedding
   bool scales_embedding = false;  // by the root of its width
   bool divides_logits = false;    // logit_scale divides; else it multiplies
-  // Layer i has a window unless i % window_period == window_period - 1; 0: no layer has one,
-  // 1: each.
+  // Layer i has a window unless i % window_period == window_period - 1, or 0 as below; 0: no layer
+  // has one, 1: each.
   int64_t window_period = 0;
   double window_rope_base =
       0;                     // of layers with a window, where the metadata has none; 0: as others
   int64_t plain_period = 0;  // layer i does not rotate where i % plain_period == plain_period - 1
   // A model of so many layers scales scores by the width divided by the heads, not by the head's.
   int64_t odd_scale_layers = 0;
-  bool is_encoder = false;  // each token sees all; a window reaches as far behind as before
+  bool is_encoder = false;      // each token sees all; a window reaches as far behind as before
+  bool is_whole_first = false;  // of a period the first layer has no window; else the last
   bool norms_embedding = false;
   bool skips_first_norm = false;  // that of the embedding is the first layer's
   Mixer mixer = Mixer::kNone;
@@ -172,9 +173,10 @@ struct DecoderNumbers {
   bool has_convolution_bias = false;          // it must be there; else it may
   bool is_parallel = false;
   Pooling pooling = Pooling::kNone;
-  bool is_normalized = false;  // the vector has the length 1
-  int64_t first_position = 0;  // row of the first token in a table of positions
-  int64_t draft_layers = 0;    // behind the others, which are not for the text
+  bool is_normalized = false;             // the vector has the length 1
+  std::vector<int64_t> projections = {};  // widths of up to two products that it goes through
+  int64_t first_position = 0;             // row of the first token in a table of positions
+  int64_t draft_layers = 0;               // behind the others, which are not for the text
   RecurrenceNumbers recurrence;
   MixerScales scales;
   RopeNumbers rope, window_rope;

@@ -104,6 +104,15 @@ constexpr Architecture kArchitectures[] = {
      .window_period = 6,
      .window_rope_base = 10000,
      .odd_scale_layers = 62},
+    // EmbeddingGemma
+    {.name = "gemma-embedding",
+     .places = NormPlaces::kBoth,
+     .head_norm = HeadNorm::kEachHead,
+     .activation = Activation::kGeluTanh,
+     .scales_embedding = true,
+     .window_period = 6,
+     .window_rope_base = 10000,
+     .is_encoder = true},
     {.name = "stablelm", .norm = NormKind::kLayer, .biases = kNormBias},
     {.name = "command-r",
      .norm = NormKind::kLayer,
@@ -180,6 +189,7 @@ constexpr Architecture kArchitectures[] = {
      .window_period = 3,
      .window_rope_base = 10000,
      .is_encoder = true,
+     .is_whole_first = true,
      .norms_embedding = true,
      .skips_first_norm = true},
 };

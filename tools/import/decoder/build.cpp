@@ -150,6 +150,12 @@ class Decoder : Recurrences {
   ValueId pooled(ValueId x) {
     weights_.pass_over(Role::kHead);
     if (n_.pooling == Pooling::kMean) x = b_.reduce(op::ReduceMean, x, {0}, true);
+    int64_t width = n_.width;
+    for (size_t i = 0; i < n_.projections.size(); i++) {
+      const Role role = i ? Role::kLastProjection : Role::kProjection;
+      x = product(x, weights_.matrix(role, 0, n_.projections[i], width), kAbsent);
+      width = n_.projections[i];
+    }
     if (!n_.is_normalized) return x;
     const ValueId squares = b_.reduce(op::ReduceSum, b_.emit(op::Mul, {x, x}), {1}, true);
     const ValueId length = b_.emit(op::Sqrt, {squares});
@@ -399,8 +405,7 @@ class Decoder : Recurrences {
 
   void describe() {
     const std::string trained_on =
-        " (" +
-        (row_.only_mixes ? "" : "trained on " + std::to_string(n_.trained_context) + "; ") +
+        " (" + (row_.only_mixes ? "" : "trained on " + std::to_string(n_.trained_context) + "; ") +
         "--context N sets the bound)";
     if (is_pooled())
       b_.note("a text has " + std::to_string(n_.context) + " tokens at most" + trained_on);
@@ -408,8 +413,8 @@ class Decoder : Recurrences {
       b_.note((row_.only_mixes ? "numbers of " : "keys and values of ") +
               (options_.slots ? std::to_string(options_.slots) + " times " : std::string()) +
               std::to_string(n_.context) + " tokens are kept as state in " +
-              (row_.only_mixes ? "i32" : cache_name(options_.cache)) + ", " + std::to_string(cache_bytes_) + " bytes" +
-              trained_on);
+              (row_.only_mixes ? "i32" : cache_name(options_.cache)) + ", " +
+              std::to_string(cache_bytes_) + " bytes" + trained_on);
     if (snapshot_bytes())
       b_.note(std::string("what ") +
               (n_.recurrence.heads ? "recurrent layers need" : "convolutions need") +

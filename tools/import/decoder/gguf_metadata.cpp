@@ -164,7 +164,7 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   if (period == 0 && each.empty())
     keys.refuse("attention.sliding_window", "is " + std::to_string(window),
                 "no window for this architecture");
-  const int64_t whole = n->row->is_encoder ? 0 : period - 1;  // that layer of a period has none
+  const int64_t whole = n->row->is_whole_first ? 0 : period - 1;  // that layer of a period has none
   for (size_t i = 0; i < n->layers.size(); i++) {
     const bool has_window =
         each.empty() ? period == 1 || int64_t(i) % period != whole : each[i] != 0;
@@ -333,6 +333,16 @@ void read_pooling(Keys& keys, DecoderNumbers* n) {
   n->pooling = kKnown[std::max<int64_t>(type, 0)];
   n->is_normalized = true;
   keys.pass_over({"token_type_count"});
+  int64_t in = n->width;
+  for (const char* one : {"dense_2_feat_", "dense_3_feat_"}) {
+    const std::string key = one;
+    if (!keys.find(key + "out")) continue;
+    if (keys.need(key + "in", kMaxWidth) != in)
+      keys.refuse(key + "in", "is another width", std::to_string(in));
+    n->projections.push_back(in = keys.need(key + "out", kMaxWidth));
+  }
+  if (!n->projections.empty() && n->pooling == Pooling::kNone)
+    keys.refuse("dense_2_feat_out", "is there", "none: a decoder has logits");
 }
 
 const Architecture& architecture_of(const GgufFile& file) {

@@ -3,6 +3,7 @@
 // model.safetensors or in the shards that an index names.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <map>
 
@@ -31,7 +32,7 @@ using checkpoint::Tensor;
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
-                    const std::optional<PackedInt4>& packing)
+                    const std::optional<PackedInt4>& packing, std::vector<Checkpoint> dense)
       : file_(config),
         row_(row),
         checkpoint_(std::move(checkpoint)),
@@ -45,6 +46,7 @@ class CheckpointTensors : public TensorSource {
       tensors_[name] = &tensor;
     }
     name_as_expected();
+    for (size_t i = 0; i < dense.size(); i++) add_projection(i, std::move(dense[i]));
     if (row.both)
       stacked_.take(&tensors_,
                     {row.both, row.expert_parts[0], row.expert_parts[1], row.expert_parts[2]});
@@ -103,6 +105,13 @@ class CheckpointTensors : public TensorSource {
   }
 
  private:
+  void add_projection(size_t i, Checkpoint checkpoint) {
+    dense_.push_back(std::move(checkpoint));
+    for (const Tensor& tensor : dense_.back().tensors)
+      if (checkpoint::path_text(tensor.path) == "linear.weight")
+        tensors_[name(i ? Role::kLastProjection : Role::kProjection, Part::kWeight, 0)] = &tensor;
+  }
+
   /// AutoGPTQ writes one for each matrix, of experts too, which have none.
   void drop_zero_biases() {
     for (const auto& [name, parts] : packed_) {
@@ -149,6 +158,7 @@ class CheckpointTensors : public TensorSource {
   const std::string file_;
   const HuggingFaceRow& row_;
   const Checkpoint checkpoint_;
+  std::deque<Checkpoint> dense_;
   const std::optional<PackedInt4> packing_;
   std::map<std::string, const Tensor*> tensors_;
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
@@ -228,6 +238,15 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     ContextBounds context{options.context};
     if (sentence.most_tokens > 0) context.usual = std::min(context.usual, sentence.most_tokens);
     DecoderNumbers numbers = read_config(config, file.path, context, &notes);
+    std::vector<Checkpoint> dense;
+    for (const SentenceModel::Dense& one : sentence.dense) {
+      const int64_t in = numbers.projections.empty() ? numbers.width : numbers.projections.back();
+      if (one.in != in)
+        graph::fail_mismatch(one.weights, "a module Dense takes " + std::to_string(one.in) +
+                                              " numbers and gets " + std::to_string(in));
+      numbers.projections.push_back(one.out);
+      dense.push_back(checkpoint::read_checkpoint(one.weights));
+    }
     numbers.pooling = sentence.pooling, numbers.is_normalized = sentence.is_normalized;
     check_pooling(file.path, numbers);
     const std::string weights = hugging_face_weights(file.path);
@@ -238,7 +257,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
     const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
                                     checkpoint::read_checkpoint(weights),
-                                    read_packed_int4(config, file.path));
+                                    read_packed_int4(config, file.path), std::move(dense));
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);

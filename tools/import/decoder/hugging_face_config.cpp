@@ -123,7 +123,7 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   for (size_t i = 0; i < n->layers.size(); i++) {
     const bool has_window =
         types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
-    if (has_window) n->layers[i].window = window;
+    if (has_window) n->layers[i].window = row.is_bidirectional ? window / 2 : window;
   }
 }
 
@@ -235,8 +235,9 @@ void check_activation(Config& config, const Architecture& row) {
 
 DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
+  constexpr const char* kBidirectional = "use_bidirectional_attention";
   const HuggingFaceRow& row = hugging_face_row(json, file);
-  if (find_architecture(row.architecture)->is_encoder)
+  if (find_architecture(row.architecture)->is_encoder && !row.is_bidirectional)
     return read_encoder_config(row, json, file, context, notes);
   Config config(json, file);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
@@ -246,17 +247,19 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
         value && *value != 0 && !row.experts && !find_architecture(row.architecture)->has_one_part)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
   (void)config.find("quantization_config");  // hugging_face_int4.h
-  for (const char* key : {"clip_qkv", "use_qk_norm", "qk_layernorm", "use_parallel_residual",
-                          "use_bidirectional_attention"}) {
+  for (const char* key :
+       {"clip_qkv", "use_qk_norm", "qk_layernorm", "use_parallel_residual", kBidirectional}) {
     const Json* value = config.find(key);
-    if (value && *value != false && *value != 0) config.refuse(key, "none: it is not built");
+    const bool is_known = row.is_bidirectional && key == kBidirectional;
+    if (value && *value != false && *value != 0 && !is_known)
+      config.refuse(key, "none: it is not built");
   }
   DecoderNumbers n;
   n.row = find_architecture(row.architecture);
   n.order = row.order, n.norm_shift = row.norm_shift;
   n.width = config.need("hidden_size", 1 << 24);
-  n.trained_context = n.row->only_mixes ? kMixersContext
-                                        : config.need("max_position_embeddings", kMaxContext);
+  n.trained_context =
+      n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   if (row.experts) read_experts(config, &n);

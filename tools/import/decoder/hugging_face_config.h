@@ -38,6 +38,8 @@ struct HuggingFaceRow {
   const char* hidden = "intermediate_size";
   bool says_all = false;  // rope and window, which have defaults of their own there
   Rope order = Rope::kHalves;
+  // an encoder with the keys and names of a decoder, which use_bidirectional_attention makes it
+  bool is_bidirectional = false;
   double norm_shift = 0;
   double rotated_part = 1;  // of a head, where the configuration has none
   const char* embedding = "model.embed_tokens";

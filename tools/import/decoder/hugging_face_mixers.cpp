@@ -66,7 +66,8 @@ int64_t read_mamba(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   r.heads = config.need(keys.heads, kMaxHeads);
   r.key_heads = config.need(keys.groups, kMaxHeads);
   r.key_width = config.need(keys.state, kMaxStateWidth);
-  const int64_t expanded = n->width * config.integer(n->row->only_mixes ? "expand" : "mamba_expand", 2, 1, 64),
+  const int64_t expanded = n->width *
+                           config.integer(n->row->only_mixes ? "expand" : "mamba_expand", 2, 1, 64),
                 inner = config.integer("mamba_d_ssm", expanded, 1, 1 << 24);
   const Json* const width = config.find(keys.width);
   const bool is_said = width && *width != "auto";
@@ -185,9 +186,12 @@ void read_mixers(Config& config, DecoderNumbers* n) {
     for (LayerNumbers& layer : n->layers) layer.mixes = true;
   else
     read_recurrent_layers(config, n);
-  const int64_t inner = row.mixer == Mixer::kDeltaNet
-                            ? read_delta_net(config, n)
-                            : read_mamba(config, row.only_mixes ? kAlone : row.has_one_part ? kNemotron : kMamba, n);
+  const int64_t inner = row.mixer == Mixer::kDeltaNet ? read_delta_net(config, n)
+                                                      : read_mamba(config,
+                                                                   row.only_mixes     ? kAlone
+                                                                   : row.has_one_part ? kNemotron
+                                                                                      : kMamba,
+                                                                   n);
   n->recurrence.is_logarithm = true;
   const auto refuse = [&](const char* key, int64_t found, const std::string& expected) {
     graph::fail_unsupported(config.file(), "the " + std::string(key) + " of its recurrences is " +

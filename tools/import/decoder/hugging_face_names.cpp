@@ -147,6 +147,10 @@ constexpr HuggingFaceRow kRows[] = {
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
     {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
     {.model_type = "gemma3_text", .architecture = "gemma3", .norm_shift = 1},
+    {.model_type = "gemma3_text",
+     .architecture = "gemma-embedding",
+     .is_bidirectional = true,
+     .norm_shift = 1},
     {.model_type = "stablelm", .architecture = "stablelm"},
     {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
     {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
@@ -187,10 +191,17 @@ const HuggingFaceRow& hugging_face_row(const Json& config, const std::string& fi
   const auto type = config.find("model_type");
   const std::string name =
       type != config.end() && type->is_string() ? type->get<std::string>() : "";
+  const auto both = config.find("use_bidirectional_attention");
+  const bool is_bidirectional = both != config.end() && *both == true;
+  const bool has_both = std::any_of(std::begin(kRows), std::end(kRows), [&](const auto& row) {
+    return name == row.model_type && row.is_bidirectional;
+  });
   std::vector<std::string> known;
   std::string list;
   for (const HuggingFaceRow& row : kRows) {
-    if (name == row.model_type) return row;
+    if (name == row.model_type && (!has_both || row.is_bidirectional == is_bidirectional))
+      return row;
+    if (row.is_bidirectional) continue;
     known.emplace_back(row.model_type);
     list += (list.empty() ? "" : ", ") + known.back();
   }
@@ -217,7 +228,7 @@ std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t la
 
 std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, int64_t layer) {
   const Architecture& architecture = *find_architecture(row.architecture);
-  if (architecture.is_encoder) return encoder_name(row, role, part, layer);
+  if (architecture.is_encoder && !row.is_bidirectional) return encoder_name(row, role, part, layer);
   const bool is_before = architecture.places == NormPlaces::kBefore;
   const bool is_delta = architecture.mixer == Mixer::kDeltaNet;
   const auto mixer = [&](const char* module) {
@@ -234,6 +245,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kRopeDivisors: return "model.rope_divisors";
       case Role::kRopeDivisorsShort: return "model.rope_divisors_short";
       case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
+      case Role::kProjection:
+      case Role::kLastProjection: return role_name(role);
       case Role::kAttentionNorm: return row.attention_norm;
       case Role::kQ: return row.attention + std::string(".q_proj");
       case Role::kK: return row.attention + std::string(".k_proj");

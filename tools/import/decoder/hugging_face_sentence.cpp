@@ -65,6 +65,29 @@ Pooling read_pooling(const std::string& path) {
   return found;
 }
 
+/// A product without a bias and an activation.
+SentenceModel::Dense read_dense(const std::filesystem::path& folder) {
+  const std::string file = (folder / "config.json").string();
+  const Json json = read_json(file);
+  if (!json.is_object())
+    graph::fail_unavailable(file, "is missing or no JSON object; get the whole folder");
+  const std::string activation = text_of(json, "activation_function");
+  if (activation.substr(activation.rfind('.') + 1) != "Identity")
+    graph::fail_unsupported(file,
+                            "its activation_function is '" + activation + "', expected Identity");
+  if (json.value("bias", Json(true)) != false)
+    graph::fail_unsupported(file, "its bias is not false, expected false");
+  const auto width = [&](const char* key) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number_unsigned() || *found < 1 || *found > kMaxWidth)
+      graph::fail_unsupported(file, std::string("its ") + key + " is " +
+                                        (found == json.end() ? "missing" : found->dump()) +
+                                        ", expected 1 to " + std::to_string(kMaxWidth));
+    return found->get<int64_t>();
+  };
+  return {width("in_features"), width("out_features"), (folder / "model.safetensors").string()};
+}
+
 }  // namespace
 
 std::string read_config_text(const std::string& path) {
@@ -134,13 +157,19 @@ SentenceModel read_sentence_model(const std::string& folder) {
       model.pooling = read_pooling((beside / path / "config.json").string());
     else if (own == "Normalize")
       model.is_normalized = true;
+    else if (own == "Dense" && model.pooling != Pooling::kNone && !model.is_normalized)
+      model.dense.push_back(read_dense(beside / path));
     else if (own != "Transformer" || !path.empty())
       graph::fail_unsupported(file, "its module '" + type + "' in '" + path +
-                                        "' is not built, expected Transformer (in ''), Pooling and "
-                                        "Normalize");
+                                        "' is not built, expected Transformer (in ''), Pooling, "
+                                        "Dense and Normalize");
   }
   if (model.pooling == Pooling::kNone)
     graph::fail_unsupported(file, "has no module Pooling: no vector of a text");
+  constexpr size_t kMostDense = 2;
+  if (model.dense.size() > kMostDense)
+    graph::fail_unsupported(
+        file, "has " + std::to_string(model.dense.size()) + " modules Dense, expected 2 at most");
   const Json limits = read_json((beside / "sentence_bert_config.json").string());
   if (limits.is_object() && limits.contains("max_seq_length") &&
       limits["max_seq_length"].is_number_unsigned())

@@ -5,6 +5,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tools/import/decoder/architecture.h"
 
@@ -13,7 +14,13 @@ namespace ingot::decoder {
 struct SentenceModel {
   Pooling pooling = Pooling::kNone;  // kNone: the folder has no modules.json
   bool is_normalized = false;
-  int64_t most_tokens = 0;                     // of a text; 0: not said
+  int64_t most_tokens = 0;  // of a text; 0: not said
+  // matrices that the vector goes through, in a folder of their own each
+  struct Dense {
+    int64_t in = 0, out = 0;
+    std::string weights;  // a file, whose tensor is "linear.weight"
+  };
+  std::vector<Dense> dense;
   std::map<std::string, std::string> prompts;  // what is put before a text, by what it is for
 };
 SentenceModel read_sentence_model(const std::string& folder);

@@ -28,6 +28,8 @@ const char* role_name(Role role) {
     case Role::kRopeDivisors: return "rope_freqs";
     case Role::kRopeDivisorsShort: return "rope_factors_short";
     case Role::kRopeDivisorsLong: return "rope_factors_long";
+    case Role::kProjection: return "dense_2";
+    case Role::kLastProjection: return "dense_3";
     case Role::kAttentionNorm: return "attn_norm";
     case Role::kQ: return "attn_q";
     case Role::kK: return "attn_k";

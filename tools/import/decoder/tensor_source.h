@@ -22,6 +22,8 @@ enum class Role : uint8_t {
   kRopeDivisors,       // of all contexts
   kRopeDivisorsShort,  // of those up to the one trained first
   kRopeDivisorsLong,
+  kProjection,  // of a vector
+  kLastProjection,
   // of a layer
   kAttentionNorm,
   kQ,
