@@ -10,9 +10,10 @@ TIED = ("Gemma", "Gemma2", "Gemma3", "Cohere", "Cohere2")
 
 
 def configuration(row):
-    options = {**SIZES, **row.options}
+    is_larger = "text_config" in row.options
+    options = {**({} if is_larger else SIZES), **row.options}
     options.setdefault("tie_word_embeddings", row.kind in TIED)
-    config = "Gemma3Text" if row.kind == "Gemma3" else row.kind
+    config = "Gemma3Text" if row.kind == "Gemma3" and not is_larger else row.kind
     return getattr(transformers, f"{config}Config")(**options, attn_implementation="eager")
 
 

@@ -74,6 +74,8 @@ class Row:
     drop: tuple = ()  # metadata that the file does not have
     saved_whole: bool = False  # its folder has experts in one tensor, as the model does
     quantized: bool = False  # matrices as Q8_0, which the model then has too
+    folder: bool = False  # it is a folder alone
+    stored: typing.Callable = None  # (tensors, configuration): changes what is saved of a folder
 
 
 def transpose(name, array, config):
@@ -388,7 +390,14 @@ MODELS = {
     "gpt2": Row(
         "gpt2",
         "GPT2",
-        {"n_positions": 128, "n_embd": 64, "n_layer": 3, "n_head": 4, "n_inner": 96},
+        {
+            "n_positions": 128,
+            "n_embd": 64,
+            "n_layer": 3,
+            "n_head": 4,
+            "n_inner": 96,
+            "num_key_value_heads": 4,
+        },
         layer=GPT2_LAYER,
         names=GPT2_NAMES,
         layers="transformer.h.",
@@ -399,7 +408,10 @@ MODELS = {
     "gptneox": Row(
         "gptneox",
         "GPTNeoX",
-        {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+        {
+            "num_key_value_heads": 4,
+            "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5},
+        },
         layer=NEOX_LAYER,
         names=NEOX_NAMES,
         layers="gpt_neox.layers.",
@@ -416,6 +428,7 @@ MODELS = {
         "gptneox",
         "GPTNeoX",
         {
+            "num_key_value_heads": 4,
             "use_parallel_residual": False,
             "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5},
         },

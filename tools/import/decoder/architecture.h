@@ -4,6 +4,7 @@
 // behind.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -163,6 +164,7 @@ struct LayerNumbers {
 struct DecoderNumbers {
   const Architecture* row = nullptr;
   Rope order = Rope::kHalves;  // of rows of q and k in the source
+  bool groups_qkv = false;     // in one matrix: rows of q of one head of keys, its k, its v
   double norm_shift = 0;       // what weights of norms lack
   int64_t width = 0, vocabulary = 0, key_width = 0, value_width = 0;
   int64_t trained_context = 0, context = 0;
@@ -171,7 +173,9 @@ struct DecoderNumbers {
   double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish
   int64_t convolution = 0;                    // tokens that one sees, the newest included
   bool has_convolution_bias = false;          // it must be there; else it may
+  std::optional<Activation> activation;       // where it is not the architecture's
   bool is_parallel = false;
+  bool norms_twice = false;  // a parallel feed-forward part has a norm of its own; else it may
   Pooling pooling = Pooling::kNone;
   bool is_normalized = false;             // the vector has the length 1
   std::vector<int64_t> projections = {};  // widths of up to two products that it goes through

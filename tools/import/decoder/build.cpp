@@ -27,6 +27,10 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
                           : options.lookup ? "--lookup " + std::to_string(options.lookup)
                                            : std::string("--cache ") + cache_name(options.cache)) +
                              ": an embedding model keeps nothing between runs");
+  if (n.row->has_positions && n.context > n.trained_context)
+    graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": the model has " +
+                                   std::to_string(n.trained_context) +
+                                   " learned positions and none beyond; give at most that");
   for (const int64_t width : {n.key_width, n.value_width})
     if (!n.row->only_mixes && options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
       graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
@@ -231,7 +235,7 @@ class Decoder : Recurrences {
     a = scaled(a, n_.residual_scale);
     begin("feed_forward", name + ".feed_forward");
     if (n_.is_parallel) {
-      if (weights_.has(Role::kFeedForwardNorm, Part::kWeight, i))
+      if (n_.norms_twice || weights_.has(Role::kFeedForwardNorm, Part::kWeight, i))
         in = norm(x, Role::kFeedForwardNorm, i, n_.width);
       const ValueId f = scaled(feed_forward(in, i), n_.residual_scale);
       return b_.emit(op::Add, {b_.emit(op::Add, {x, a}), f});
@@ -255,13 +259,7 @@ class Decoder : Recurrences {
     const int64_t q = at.heads * n_.key_width, k = at.kv_heads * n_.key_width,
                   v = at.kv_heads * n_.value_width;
     if (weights_.has(Role::kQkv, Part::kWeight, i)) {
-      Order order = turned(at, 0, at.heads);
-      if (!order.empty()) {
-        const Order of_k = turned(at, q, at.kv_heads);
-        order.insert(order.end(), of_k.begin(), of_k.end());
-        for (int64_t r = q + k; r < q + k + v; r++) order.push_back(r);
-      }
-      const ValueId all = linear(x, Role::kQkv, i, q + k + v, n_.width, kQkvBias, order);
+      const ValueId all = linear(x, Role::kQkv, i, q + k + v, n_.width, kQkvBias, qkv_rows(at));
       return {b_.slice(all, 1, Dim(0), Dim(q)), b_.slice(all, 1, Dim(q), Dim(q + k)),
               b_.slice(all, 1, Dim(q + k), Dim(q + k + v))};
     }
@@ -274,6 +272,18 @@ class Decoder : Recurrences {
     }
     return {of_q, linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads)),
             linear(x, Role::kV, i, v, n_.width, kQkvBias), gate};
+  }
+  /// Rows of q of all heads, of k and of v, where one matrix has them; empty: as they lie.
+  Order qkv_rows(const LayerNumbers& at) const {
+    const int64_t q = at.heads * n_.key_width, k = at.kv_heads * n_.key_width,
+                  v = at.kv_heads * n_.value_width;
+    if (n_.groups_qkv) return apart(at.kv_heads, {q / at.kv_heads, n_.key_width, n_.value_width});
+    Order order = turned(at, 0, at.heads);
+    if (order.empty()) return order;
+    const Order of_k = turned(at, q, at.kv_heads);
+    order.insert(order.end(), of_k.begin(), of_k.end());
+    for (int64_t r = q + k; r < q + k + v; r++) order.push_back(r);
+    return order;
   }
   /// Rows of gates, which lie behind those of q of each head, behind those of all.
   Order behind_queries(const LayerNumbers& at) const {

@@ -11,6 +11,7 @@
 
 #include "tools/files/word_list.h"
 #include "tools/graph/graph.h"
+#include "tools/import/decoder/hugging_face_config.h"
 
 namespace ingot::decoder {
 
@@ -19,30 +20,35 @@ using Json = nlohmann::json;
 /// What says nothing about the computation.
 inline const std::set<std::string>& keys_without_effect() {
   static const std::set<std::string> kKeys = host::word_list(
-      "_name_or_path architectures attention_dropout attention_probs_dropout_prob "
-      "attn_implementation auto_map bos_token_id cache_implementation chunk_size_feed_forward "
-      "classifier_dropout dtype embd_pdrop embedding_dropout eos_token_id experts_per_token "
-      "gradient_checkpointing hidden_dropout hidden_dropout_prob id2label "
-      "initial_context_length initializer_range is_decoder is_encoder_decoder is_llama_config "
-      "label2id mamba_chunk_size mamba_ssm_dtype max_window_layers model_type norm_init "
-      "output_attentions output_hidden_states "
-      "output_router_logits pad_token_id pretraining_tp problem_type resid_pdrop "
-      "residual_dropout return_dict router_aux_loss_coef rope_interleaved "
-      "sliding_window_pattern _sliding_window_pattern torch_dtype transformers_version "
-      "transformers.js_config unk_token_id use_cache attention_bias mlp_bias use_bias "
-      "use_qkv_bias attention_out_bias tie_embedding tie_word_embeddings norm_type vocab_size");
+      "architectures attention_bias attention_dropout attention_out_bias "
+      "attention_probs_dropout_prob attention_softmax_in_fp32 attn_implementation attn_pdrop "
+      "auto_map bias bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout "
+      "dtype embd_pdrop embedding_dropout eos_token_id experts_per_token gradient_checkpointing "
+      "hidden_dropout hidden_dropout_prob id2label initial_context_length initializer_range "
+      "is_decoder is_encoder_decoder is_llama_config label2id mamba_chunk_size mamba_ssm_dtype "
+      "max_window_layers mlp_bias model_type n_ctx _name_or_path norm_init norm_type "
+      "output_attentions output_hidden_states output_router_logits pad_token_id pretraining_tp "
+      "problem_type reorder_and_upcast_attn resid_pdrop residual_dropout return_dict "
+      "rope_interleaved router_aux_loss_coef scale_attention_softmax_in_fp32 "
+      "_sliding_window_pattern sliding_window_pattern summary_activation summary_first_dropout "
+      "summary_proj_to_labels summary_type summary_use_proj task_specific_params tie_embedding "
+      "tie_word_embeddings torch_dtype transformers.js_config transformers_version unk_token_id "
+      "use_bias use_cache use_qkv_bias vocab_size");
   return kKeys;
 }
 
 /// Members of a configuration, which any text may be; what was read is noted.
+/// `names`: keys that this one has for usual ones, which are asked for.
 class Config {
  public:
-  Config(const Json& json, const std::string& file) : json_(json), file_(file) {}
+  Config(const Json& json, const std::string& file, const OwnName* names = nullptr)
+      : json_(json), file_(file), names_(names) {}
 
   /// Null where there is none, or it is null.
   const Json* find(const char* key) {
-    read_.insert(key);
-    const auto found = json_.find(key);
+    const std::string own = name_of(key);
+    read_.insert(own);
+    const auto found = json_.find(own);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
   double number(const char* key, double otherwise) {
@@ -85,7 +91,8 @@ class Config {
     }
     return out;
   }
-  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+  [[noreturn]] void refuse(const std::string& usual, const std::string& expected) const {
+    const std::string key = name_of(usual);
     const auto found = json_.find(key);
     std::string said = found == json_.end() ? "missing" : found->dump();
     if (said.size() > 60) said = said.substr(0, 60) + "..";
@@ -107,8 +114,16 @@ class Config {
   const std::string& file() const { return file_; }
 
  private:
+  std::string name_of(const std::string& key) const {
+    for (const OwnName* name = names_; name && name->own; name++)
+      if (key == name->usual)
+        return json_.contains(key) && !json_.contains(name->own) ? key : name->own;
+    return key;
+  }
+
   const Json& json_;
   const std::string& file_;
+  const OwnName* const names_;
   std::set<std::string> read_;
 };
 

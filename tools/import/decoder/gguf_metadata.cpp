@@ -395,12 +395,6 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
       keys.flag("use_parallel_residual", n.is_parallel) != n.is_parallel)
     keys.refuse("use_parallel_residual", n.is_parallel ? "is false" : "is true",
                 n.is_parallel ? "true" : "false");
-  if (n.row->has_positions && n.context > n.trained_context)
-    graph::fail_mismatch(file.path(), "--context " + std::to_string(n.context) +
-                                          ": its architecture '" + n.row->name +
-                                          "' has a learned row for each of " +
-                                          std::to_string(n.trained_context) +
-                                          " positions and none beyond; give at most that");
   keys.check_all_read();
   return n;
 }

@@ -21,6 +21,7 @@
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
+#include "tools/import/decoder/transposed.h"
 #include "tools/text/vocabulary.h"
 
 namespace ingot::decoder {
@@ -39,11 +40,12 @@ class CheckpointTensors : public TensorSource {
         packing_(packing),
         experts_(file_) {
     for (const Tensor& tensor : checkpoint_.tensors) {
-      const std::string name = of_text(checkpoint::path_text(tensor.path));
+      const std::string name = usual_name(checkpoint::path_text(tensor.path));
       if (name.empty()) continue;
       // angles that older versions kept beside the weights
       if (name.size() > 20 && name.find(".rotary_emb.inv_freq") != std::string::npos) continue;
-      tensors_[name] = &tensor;
+      if (!tensors_.emplace(name, &tensor).second)
+        graph::fail_mismatch(file_, "'" + name + "' is there twice; get the folder anew");
     }
     name_as_expected();
     for (size_t i = 0; i < dense.size(); i++) add_projection(i, std::move(dense[i]));
@@ -93,7 +95,15 @@ class CheckpointTensors : public TensorSource {
     const Tensor& tensor = *tensors_.at(name);
     const checkpoint::Bytes all = tensor.storage->load();
     const uint64_t begin = tensor.offset * element_bytes(tensor.type);
-    return {name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
+    const SourceTensor own = {
+        name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
+    const bool is_of_layer = name.rfind(row_.layers, 0) == 0;
+    if (!row_.is_transposed || !is_of_layer || tensor.dims.size() != 2 || own.bytes.size == 0)
+      return own;
+    check_numbers(*this, own);
+    SourceTensor made = transposed(own, {tensor.dims[1], tensor.dims[0]}, tensor.dims[0]);
+    made.is_transposed = true;
+    return made;
   }
   std::vector<std::string> names() const override {
     std::vector<std::string> all;
@@ -102,6 +112,13 @@ class CheckpointTensors : public TensorSource {
     for (const std::string& name : experts_.names()) all.push_back(name);
     for (const std::string& name : stacked_.names()) all.push_back(name);
     return all;
+  }
+  /// Parts of names of tensors that the text does without, in a sentence; empty: none.
+  std::string left_out() const {
+    std::string list;
+    for (const auto& [part, count] : left_out_)
+      list += (list.empty() ? "" : ", ") + part + " (" + std::to_string(count) + ")";
+    return list.empty() ? "" : "tensors of other parts than the text's are left out: " + list;
   }
 
  private:
@@ -123,13 +140,17 @@ class CheckpointTensors : public TensorSource {
     }
   }
 
-  /// Empty: of another part of a larger model, or of layers that only propose tokens.
-  std::string of_text(const std::string& name) const {
-    if (find_architecture(row_.architecture)->mixer != Mixer::kDeltaNet) return name;
-    for (const char* other : {"mtp.", "model.mtp.", "model.visual."})
-      if (name.rfind(other, 0) == 0) return "";
-    const std::string own = row_.larger ? row_.larger : "";
-    return !own.empty() && name.rfind(own, 0) == 0 ? "model." + name.substr(own.size()) : name;
+  /// As the row has it; empty: it is left out.
+  std::string usual_name(std::string name) {
+    for (const OwnName* each = row_.renamed; each && each->own; each++) {
+      const std::string own = each->own;
+      const size_t at = (name + ".").find(own);
+      if (at == std::string::npos || (at > 0 && name[at - 1] != '.')) continue;
+      if (each->usual) return name.replace(at, own.size(), each->usual);
+      left_out_[own.substr(0, own.size() - 1)]++;
+      return "";
+    }
+    return name;
   }
 
   /// A model may be stored as a part of a larger one, "bert.", or without it, as "model." is.
@@ -164,6 +185,7 @@ class CheckpointTensors : public TensorSource {
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
   ExpertsInOne experts_;                       // likewise
   StackedMatrices stacked_;                    // likewise
+  std::map<std::string, int64_t> left_out_;    // tensors, by a part of their names
 };
 
 /// A head that is the embedding may be stored all the same, or not at all.
@@ -270,6 +292,8 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                                           tensors.name(Role::kHead, Part::kWeight, 0) +
                                           "' is missing; get the whole folder");
     importer::Program program = build(numbers, tensors, "hugging face", options);
+    if (is_part_of_larger(config) && !tensors.left_out().empty())
+      notes.push_back(tensors.left_out());
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
     for (const auto& [name, text] : sentence.prompts)
       program.model.metadata["ingot.prompt." + name] = text;

@@ -95,6 +95,7 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   n->window_rope = n->rope;
   if (scaling && scaling->is_object() && scaling->contains("full_attention")) {
     read((*scaling)["full_attention"], &n->rope);
+    if (local_base != 0) n->window_rope.base = local_base;
     read(scaling->contains("sliding_attention") ? (*scaling)["sliding_attention"] : none,
          &n->window_rope);
     return;
@@ -131,6 +132,8 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
 int64_t read_hidden(Config& config, const HuggingFaceRow& row, const DecoderNumbers& n) {
   constexpr int64_t kMaxHidden = 1 << 24;
   const char* const key = config.find("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
+  if (row.hidden_widths)
+    return config.integer(row.hidden, row.hidden_widths * n.width, 1, kMaxHidden);
   if (n.row->mixer != Mixer::kConvolution) return config.need(row.hidden, kMaxHidden);
   const int64_t hidden = config.need(key, kMaxHidden);
   const bool is_dense = n.row->experts == Experts::kNone;
@@ -142,6 +145,13 @@ int64_t read_hidden(Config& config, const HuggingFaceRow& row, const DecoderNumb
     config.refuse("block_ffn_dim_multiplier",
                   "a factor that leaves 1 to " + std::to_string(kMaxHidden));
   return (int64_t(adjusted) + multiple - 1) / multiple * multiple;
+}
+
+/// A flag, which a later kind of Falcon has a number for.
+bool has_one_key_head(Config& config, const HuggingFaceRow& row) {
+  if (!row.has_multi_query) return false;
+  const bool is_multi_query = config.flag("multi_query", true);
+  return is_multi_query && !config.flag("new_decoder_architecture", false);
 }
 
 void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
@@ -157,10 +167,11 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
                              ? int64_t(listed->size())
                              : config.need("num_hidden_layers", kMaxLayers),
                 heads = config.need("num_attention_heads", 1 << 16),
-                kv_heads =
+                given_kv_heads =
                     n->row->mixer == Mixer::kConvolution  // whose default is a number of its own
                         ? config.need("num_key_value_heads", heads)
                         : config.integer("num_key_value_heads", heads, 1, heads),
+                kv_heads = has_one_key_head(config, row) ? 1 : given_kv_heads,
                 hidden = read_hidden(config, row, *n);
   if (heads % kv_heads)
     config.refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
@@ -212,9 +223,13 @@ void read_experts(Config& config, DecoderNumbers* n) {
   for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
 }
 
-void check_activation(Config& config, const Architecture& row) {
-  const std::string name = config.text(
-      "hidden_activation", config.text("mlp_hidden_act", config.text("hidden_act", "")));
+/// None: the architecture's. Two ways to compute GELU are known of each that has one.
+std::optional<Activation> read_activation(Config& config, const Architecture& row) {
+  const char* key = "hidden_act";
+  for (const char* other : {"mlp_hidden_act", "hidden_activation"})
+    if (config.find(other)) key = other;
+  (void)config.find("hidden_act");
+  const std::string name = config.text(key, "");
   struct Known {
     const char* name;
     Activation activation;
@@ -222,13 +237,18 @@ void check_activation(Config& config, const Architecture& row) {
   constexpr Known kKnown[] = {
       {"silu", Activation::kSilu},         {"swish", Activation::kSilu},
       {"silu", Activation::kClampedSwish}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
-      {"gelu_new", Activation::kGeluTanh}, {"relu2", Activation::kReluSquared}};
-  // the first Gemma said "gelu" and meant this
-  const bool is_gemma = row.scales_embedding && name == "gelu";
+      {"gelu_new", Activation::kGeluTanh}, {"gelu_fast", Activation::kGeluTanh},
+      {"gelu", Activation::kGelu},         {"relu2", Activation::kReluSquared}};
+  const auto is_gelu = [](Activation a) {
+    return a == Activation::kGelu || a == Activation::kGeluTanh;
+  };
+  // the first Gemma said "gelu" and meant the other
+  if (name.empty() || (row.scales_embedding && name == "gelu")) return {};
   for (const Known& known : kKnown)
-    if (name == known.name && row.activation == known.activation) return;
-  if (!is_gemma && !name.empty())
-    config.refuse("hidden_act", std::string("the activation of '") + row.name + "'");
+    if (name == known.name && (row.activation == known.activation ||
+                               (is_gelu(row.activation) && is_gelu(known.activation))))
+      return known.activation;
+  config.refuse(key, std::string("the activation of '") + row.name + "'");
 }
 
 }  // namespace
@@ -239,7 +259,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   const HuggingFaceRow& row = hugging_face_row(json, file);
   if (find_architecture(row.architecture)->is_encoder && !row.is_bidirectional)
     return read_encoder_config(row, json, file, context, notes);
-  Config config(json, file);
+  Json all = Json::parse(row.defaults);
+  all.update(json);
+  Config config(all, file, row.keys);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
   for (const char* key : experts)
     // of a type of layer that is refused by its own name
@@ -247,23 +269,32 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
         value && *value != 0 && !row.experts && !find_architecture(row.architecture)->has_one_part)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
   (void)config.find("quantization_config");  // hugging_face_int4.h
-  for (const char* key :
-       {"clip_qkv", "use_qk_norm", "qk_layernorm", "use_parallel_residual", kBidirectional}) {
+  DecoderNumbers n;
+  n.row = find_architecture(row.architecture);
+  const bool may_be_parallel = n.row->parallel != Parallel::kNever;
+  n.is_parallel = config.flag("use_parallel_residual", may_be_parallel);
+  if (n.is_parallel != may_be_parallel && n.row->parallel != Parallel::kByMetadata)
+    config.refuse("use_parallel_residual", may_be_parallel ? "true" : "false");
+  for (const char* key : {"clip_qkv", "use_qk_norm", "qk_layernorm", kBidirectional, "alibi",
+                          "apply_residual_connection_post_layernorm",
+                          "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
     const Json* value = config.find(key);
     const bool is_known = row.is_bidirectional && key == kBidirectional;
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
   }
-  DecoderNumbers n;
-  n.row = find_architecture(row.architecture);
-  n.order = row.order, n.norm_shift = row.norm_shift;
+  for (const char* key : {"parallel_attn", "scale_attn_weights"})
+    if (!config.flag(key, true)) config.refuse(key, "true: nothing else is built");
+  n.order = row.order, n.norm_shift = row.norm_shift, n.groups_qkv = row.groups_qkv;
+  n.norms_twice = row.norms_twice || (config.flag("new_decoder_architecture", false) &&
+                                      config.integer("num_ln_in_parallel_attn", 2, 1, 2) == 2);
   n.width = config.need("hidden_size", 1 << 24);
   n.trained_context =
       n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   if (row.experts) read_experts(config, &n);
-  check_activation(config, *n.row);
+  n.activation = read_activation(config, *n.row);
   if (n.row->activation == Activation::kClampedSwish) {
     n.gate_limit = config.number("swiglu_limit", n.gate_limit);
     n.gate_slope = config.number("swiglu_alpha", n.gate_slope);
@@ -275,7 +306,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
           "layer_norm_eps",
           config.number("norm_epsilon",
                         config.number("norm_eps", config.number("layer_norm_epsilon", -1)))));
-  if (!(n.epsilon >= 0)) config.refuse("rms_norm_eps", "a small number");
+  if (!(n.epsilon >= 0))
+    config.refuse(n.row->norm == NormKind::kRms ? "rms_norm_eps" : "layer_norm_eps",
+                  "a small number");
   const double scalar = config.number("query_pre_attn_scalar", 0);
   n.attention_scale = config.number("attention_multiplier",
                                     1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
@@ -286,10 +319,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.residual_scale = config.number("residual_multiplier", 1);
   n.logit_scale = config.number(
       "logits_scaling", config.number("lm_head_multiplier", config.number("logit_scale", 1)));
-  n.is_parallel = n.row->parallel == Parallel::kAlways;
   if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
     config.refuse("rope_parameters", "an object");
-  if (!n.row->only_mixes) read_rope(config, row, &n);
+  if (!n.row->only_mixes && !n.row->has_positions) read_rope(config, row, &n);
   read_windows(config, row, &n);
   config.note_unread(notes);
   return n;

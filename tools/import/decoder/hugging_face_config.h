@@ -13,6 +13,11 @@
 
 namespace ingot::decoder {
 
+/// A name of folders, and what stands for it here; lists end with one that is null.
+struct OwnName {
+  const char *own, *usual;
+};
+
 /// One model_type. Names of tensors are those of Llama but for these.
 struct HuggingFaceRow {
   const char* model_type;
@@ -24,6 +29,7 @@ struct HuggingFaceRow {
   const char* feed_forward_norm = nullptr;
   const char* attention_norm = "input_layernorm";
   const char* attention_out = "self_attn.o_proj";
+  const char* qkv = "self_attn.qkv_proj";
   const char *query_norm = "self_attn.q_norm", *key_norm = "self_attn.k_norm";
   const char* final_norm = "model.norm";
   const char* attention_out_norm = "post_attention_layernorm";
@@ -36,19 +42,28 @@ struct HuggingFaceRow {
                                  "mlp.shared_expert.down_proj"};
   bool has_experts_in_one = false;  // hugging_face_experts.h
   const char* hidden = "intermediate_size";
-  bool says_all = false;  // rope and window, which have defaults of their own there
+  int64_t hidden_widths = 0;  // where the configuration has no `hidden`; 0: it must
+  bool says_all = false;      // rope and window, which have defaults of their own there
   Rope order = Rope::kHalves;
   // an encoder with the keys and names of a decoder, which use_bidirectional_attention makes it
   bool is_bidirectional = false;
   double norm_shift = 0;
   double rotated_part = 1;  // of a head, where the configuration has none
   const char* embedding = "model.embed_tokens";
+  const char* positions = "model.positions";
   const char* layers = "model.layers.";
   const char* attention = "self_attn";
-  const char* mixer = nullptr;   // in place of attention, or beside it
-  const char* both = nullptr;    // gate and up in one: hugging_face_stacked.h
-  const char* larger = nullptr;  // what names begin with where it is a part of a larger model
-  bool has_window = true;        // sliding_window counts; else use_sliding_window says so
+  const char* mixer = nullptr;  // in place of attention, or beside it
+  const char* both = nullptr;   // gate and up in one: hugging_face_stacked.h
+  bool has_window = true;       // sliding_window counts; else use_sliding_window says so
+  // Of tensors: whole parts of a name, each with its dot; `usual` null: those are left out.
+  const OwnName* renamed = nullptr;
+  const OwnName* keys = nullptr;  // of the configuration
+  const char* defaults = "{}";    // of the configuration, in JSON
+  bool groups_qkv = false;        // as DecoderNumbers has it
+  bool has_multi_query = false;   // a flag of one head of keys, true where it is missing
+  bool norms_twice = false;       // as DecoderNumbers has it
+  bool is_transposed = false;     // matrices of layers are [inputs, outputs]
 };
 /// @throws graph::ConversionError kUnsupported: not known, with the nearest that is.
 const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::string& file);

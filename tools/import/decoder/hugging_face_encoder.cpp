@@ -189,10 +189,6 @@ DecoderNumbers read_encoder_config(const HuggingFaceRow& row, const Json& json,
   if (n.row->rope != Rope::kNone && n.key_width % 2)
     config.refuse("num_attention_heads", "heads of an even width");
   n.context = context.of(n.trained_context);
-  if (n.row->has_positions && n.context > n.trained_context)
-    graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": the model has " +
-                                   std::to_string(n.trained_context) +
-                                   " learned positions and none beyond; give at most that");
   config.note_unread(notes);
   return n;
 }

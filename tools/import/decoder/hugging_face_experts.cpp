@@ -7,6 +7,7 @@
 #include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/graph/graph.h"
+#include "tools/import/decoder/transposed.h"
 
 namespace ingot::decoder {
 namespace {
@@ -26,21 +27,6 @@ std::string dims_text(const Tensor& tensor) {
 checkpoint::Bytes bytes_of(const Tensor& tensor) {
   checkpoint::Bytes all = tensor.storage->load();
   return {all.owner, all.data + tensor.offset * element_bytes(tensor.type), tensor.bytes()};
-}
-
-/// to[e][o][i] = from[e][i][first + o * step], `columns` apart.
-template <class T>
-void transpose(const uint8_t* from, int64_t experts, int64_t inputs, int64_t columns, int64_t first,
-               int64_t step, uint8_t* to) {
-  constexpr int64_t kTogether = 32;  // outputs, whose rows share the lines of the cache
-  const int64_t outputs = columns / step;
-  for (int64_t e = 0; e < experts; e++)
-    for (int64_t begin = 0; begin < outputs; begin += kTogether)
-      for (int64_t i = 0; i < inputs; i++)
-        for (int64_t o = begin; o < std::min(outputs, begin + kTogether); o++)
-          std::memcpy(to + ((e * outputs + o) * inputs + i) * int64_t(sizeof(T)),
-                      from + ((e * inputs + i) * columns + first + o * step) * int64_t(sizeof(T)),
-                      sizeof(T));
 }
 
 }  // namespace
@@ -124,20 +110,10 @@ SourceTensor ExpertsInOne::load_numbers(const std::string& name, const View& vie
   if (tensor.dims.size() != (view.is_bias ? 2 : 3) || tensor.dims.back() % view.step)
     refuse(own, dims_text(tensor), (view.is_bias ? "[experts, " : "[experts, inputs, ") + outputs);
   if (tensor.elements() == 0) refuse(own, dims_text(tensor), "one with numbers");
-  const int64_t experts = tensor.dims[0], inputs = view.is_bias ? 1 : tensor.dims[1],
-                columns = tensor.dims.back();
-  const uint64_t bytes = tensor.bytes() / uint64_t(view.step);
-  host::charge_memory(bytes);
-  host::charge_work(uint64_t(tensor.elements()));
-  const auto made = std::make_shared<std::vector<uint8_t>>(host::zero_bytes(bytes));
-  const checkpoint::Bytes from = bytes_of(tensor);
-  (element_bytes(tensor.type) == 4 ? transpose<uint32_t>
-                                   : transpose<uint16_t>)(from.data, experts, inputs, columns,
-                                                          view.first, view.step, made->data());
-  host::note_touched(2 * bytes);
-  std::vector<int64_t> dims = {experts, columns / view.step};
-  if (!view.is_bias) dims.push_back(inputs);
-  return {name, dims, nullptr, tensor.type, {made, made->data(), bytes}};
+  std::vector<int64_t> dims = {tensor.dims[0], tensor.dims.back() / view.step};
+  if (!view.is_bias) dims.push_back(tensor.dims[1]);
+  return transposed({name, tensor.dims, nullptr, tensor.type, bytes_of(tensor)}, dims,
+                    view.is_bias ? 1 : tensor.dims[1], view.first, view.step);
 }
 
 const Tensor& ExpertsInOne::packed_part(const std::string& name) const {

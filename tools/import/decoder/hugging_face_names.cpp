@@ -9,6 +9,64 @@
 namespace ingot::decoder {
 namespace {
 
+/// Where a text's model is a part of a larger one, or has layers that only propose tokens.
+constexpr OwnName kOtherParts[] = {{"mtp.", nullptr},
+                                   {"visual.", nullptr},
+                                   {"vision_tower.", nullptr},
+                                   {"multi_modal_projector.", nullptr},
+                                   {"model.language_model.", "model."},
+                                   {"language_model.model.", "model."},
+                                   {"language_model.", ""},
+                                   {}};
+// masks, which some versions store
+constexpr OwnName kGpt2Names[] = {{"attn.bias.", nullptr}, {"attn.masked_bias.", nullptr}, {}};
+constexpr OwnName kNeoXNames[] = {{"attention.bias.", nullptr},
+                                  {"attention.masked_bias.", nullptr},
+                                  {"embed_out.", "lm_head."},
+                                  {}};
+constexpr OwnName kFalconNames[] = {{"ln_attn.", "input_layernorm."}, {}};
+
+constexpr OwnName kGpt2Keys[] = {{"n_embd", "hidden_size"},
+                                 {"n_positions", "max_position_embeddings"},
+                                 {"n_layer", "num_hidden_layers"},
+                                 {"n_head", "num_attention_heads"},
+                                 {"n_inner", "intermediate_size"},
+                                 {"activation_function", "hidden_act"},
+                                 {"layer_norm_epsilon", "layer_norm_eps"},
+                                 {}};
+constexpr OwnName kNeoXKeys[] = {
+    {"rotary_pct", "partial_rotary_factor"}, {"rotary_emb_base", "rope_theta"}, {}};
+constexpr OwnName kFalconKeys[] = {{"num_kv_heads", "num_key_value_heads"},
+                                   {"ffn_hidden_size", "intermediate_size"},
+                                   {"activation", "hidden_act"},
+                                   {"layer_norm_epsilon", "layer_norm_eps"},
+                                   {}};
+
+constexpr HuggingFaceRow kBigCode = {.model_type = "gpt_bigcode",
+                                     .architecture = "starcoder",
+                                     .up = "mlp.c_fc",
+                                     .down = "mlp.c_proj",
+                                     .feed_forward_norm = "ln_2",
+                                     .attention_norm = "ln_1",
+                                     .attention_out = "attn.c_proj",
+                                     .qkv = "attn.c_attn",
+                                     .final_norm = "transformer.ln_f",
+                                     .hidden_widths = 4,
+                                     .embedding = "transformer.wte",
+                                     .positions = "transformer.wpe",
+                                     .layers = "transformer.h.",
+                                     .renamed = kGpt2Names,
+                                     .keys = kGpt2Keys,
+                                     .groups_qkv = true,
+                                     .has_multi_query = true};
+
+constexpr HuggingFaceRow gpt2() {
+  HuggingFaceRow row = kBigCode;
+  row.model_type = row.architecture = "gpt2";
+  row.groups_qkv = row.has_multi_query = false, row.is_transposed = true;
+  return row;
+}
+
 constexpr HuggingFaceRow kLfm2 = {.model_type = "lfm2",
                                   .architecture = "lfm2",
                                   .gate = "feed_forward.w1",
@@ -112,13 +170,14 @@ constexpr HuggingFaceRow kRows[] = {
      .norm_shift = 1,
      .rotated_part = 0.25,
      .mixer = "linear_attn",
-     .both = "gate_up_proj"},
+     .both = "gate_up_proj",
+     .renamed = kOtherParts},
     {.model_type = "qwen3_5_text",
      .architecture = "qwen35",
      .norm_shift = 1,
      .rotated_part = 0.25,
      .mixer = "linear_attn",
-     .larger = "model.language_model."},
+     .renamed = kOtherParts},
     {.model_type = "qwen3_5_moe_text",
      .architecture = "qwen35moe",
      .router = "mlp.gate",
@@ -128,7 +187,7 @@ constexpr HuggingFaceRow kRows[] = {
      .rotated_part = 0.25,
      .mixer = "linear_attn",
      .both = "gate_up_proj",
-     .larger = "model.language_model."},
+     .renamed = kOtherParts},
     {.model_type = "olmoe",
      .architecture = "olmoe",
      .router = "mlp.gate",
@@ -146,7 +205,13 @@ constexpr HuggingFaceRow kRows[] = {
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
     {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
-    {.model_type = "gemma3_text", .architecture = "gemma3", .norm_shift = 1},
+    {.model_type = "gemma3_text",
+     .architecture = "gemma3",
+     .norm_shift = 1,
+     .renamed = kOtherParts,
+     .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                     "max_position_embeddings": 131072, "sliding_window": 4096,
+                     "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-6, "rope_theta": 1e6})"},
     {.model_type = "gemma3_text",
      .architecture = "gemma-embedding",
      .is_bidirectional = true,
@@ -171,6 +236,45 @@ constexpr HuggingFaceRow kRows[] = {
      .up = "mlp.c_fc",
      .down = "mlp.c_proj"},
     {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
+    gpt2(),
+    kBigCode,
+    {.model_type = "gpt_neox",
+     .architecture = "gptneox",
+     .up = "mlp.dense_h_to_4h",
+     .down = "mlp.dense_4h_to_h",
+     .attention_out = "attention.dense",
+     .qkv = "attention.query_key_value",
+     .final_norm = "gpt_neox.final_layer_norm",
+     .rotated_part = 0.25,
+     .embedding = "gpt_neox.embed_in",
+     .layers = "gpt_neox.layers.",
+     .renamed = kNeoXNames,
+     .keys = kNeoXKeys,
+     .groups_qkv = true,
+     .norms_twice = true},
+    {.model_type = "phi",
+     .architecture = "phi2",
+     .up = "mlp.fc1",
+     .down = "mlp.fc2",
+     .attention_out = "self_attn.dense",
+     .final_norm = "model.final_layernorm",
+     .rotated_part = 0.5},
+    {.model_type = "falcon",
+     .architecture = "falcon",
+     .up = "mlp.dense_h_to_4h",
+     .down = "mlp.dense_4h_to_h",
+     .feed_forward_norm = "ln_mlp",
+     .attention_out = "self_attention.dense",
+     .qkv = "self_attention.query_key_value",
+     .final_norm = "transformer.ln_f",
+     .hidden_widths = 4,
+     .embedding = "transformer.word_embeddings",
+     .layers = "transformer.h.",
+     .renamed = kFalconNames,
+     .keys = kFalconKeys,
+     .defaults = R"({"max_position_embeddings": 2048})",
+     .groups_qkv = true,
+     .has_multi_query = true},
     {.model_type = "bert", .architecture = "bert"},
     {.model_type = "roberta", .architecture = "bert"},
     {.model_type = "xlm-roberta", .architecture = "bert"},
@@ -183,7 +287,7 @@ constexpr HuggingFaceRow kRows[] = {
 bool is_part_of_larger(const Json& config) {
   const auto type = config.find("model_type");
   return std::any_of(std::begin(kRows), std::end(kRows), [&](const HuggingFaceRow& row) {
-    return row.larger && type != config.end() && *type == row.model_type;
+    return row.renamed == kOtherParts && type != config.end() && *type == row.model_type;
   });
 }
 
@@ -237,7 +341,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   const auto own = [&]() -> std::string {
     switch (role) {
       case Role::kEmbedding: return row.embedding;
-      case Role::kPositions: return "model.positions";
+      case Role::kPositions: return row.positions;
       case Role::kTypes: return "model.types";
       case Role::kEmbeddingNorm: return "model.embedding_norm";
       case Role::kFinalNorm: return row.final_norm;
@@ -251,7 +355,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kQ: return row.attention + std::string(".q_proj");
       case Role::kK: return row.attention + std::string(".k_proj");
       case Role::kV: return row.attention + std::string(".v_proj");
-      case Role::kQkv: return "self_attn.qkv_proj";
+      case Role::kQkv: return row.qkv;
       case Role::kQNorm: return row.query_norm;
       case Role::kKNorm: return row.key_norm;
       case Role::kSinks: return "self_attn.sinks";

@@ -52,6 +52,20 @@ class Parts {
     order.reserve(size_t(rows));
     return order;
   }
+  /// Rows of parts that lie together for each of `groups`, each part of all in turn; empty: as is.
+  static Order apart(int64_t groups, const std::vector<int64_t>& widths) {
+    if (groups == 1) return {};
+    int64_t row = 0;
+    for (const int64_t width : widths) row += width;
+    Order order = empty_order(row * groups);
+    int64_t at = 0;
+    for (const int64_t width : widths) {
+      for (int64_t group = 0; group < groups; group++)
+        for (int64_t c = 0; c < width; c++) order.push_back(group * row + at + c);
+      at += width;
+    }
+    return order;
+  }
   static graph::Attributes typed(BlockType type) {
     return {{attr::type, std::string(block_type_name(type))}};
   }
@@ -108,7 +122,7 @@ class Parts {
   }
 
   ValueId activated(ValueId x) {
-    switch (row_.activation) {
+    switch (n_.activation.value_or(row_.activation)) {
       case Activation::kSilu: return b_.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
       case Activation::kGelu:
         return b_.emit(op::Gelu, {x}, {{attr::approximate, std::string("none")}});

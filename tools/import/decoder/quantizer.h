@@ -23,7 +23,7 @@ class Quantizer {
   /// fits its rows. The head, and an embedding that is one too, has q6_k unless all have q8_0.
   /// @throws graph::ConversionError where it has blocks already.
   std::optional<BlockType> type_of(Role role, const SourceTensor& tensor, int64_t columns);
-  /// Rows in `order` (empty: as they lie) of tensors behind each other, one row in memory at a time.
+  /// Rows in `order` (empty: as they lie) of tensors behind each other, a row in memory at a time.
   std::vector<uint8_t> blocks(Role role, BlockType type, const std::vector<SourceTensor>& tensors,
                               int64_t columns, const std::vector<int64_t>& order);
   /// What was lost, by role, for people; empty where nothing was quantized.

@@ -140,8 +140,9 @@ class Recurrences : protected Convolutions {
     DeltaIn in;
     if (weights_.has(Role::kRecurrenceIn, Part::kWeight, i)) {
       const int64_t of_v = heads / r().key_heads * r().value_width;
-      const ValueId all = rows_of_x(Role::kRecurrenceIn, r().channels() + values,
-                                    apart({r().key_width, r().key_width, of_v, of_v}));
+      const ValueId all =
+          rows_of_x(Role::kRecurrenceIn, r().channels() + values,
+                    apart(r().key_heads, {r().key_width, r().key_width, of_v, of_v}));
       in.qkv = columns(all, 0, r().channels()), in.z = columns(all, r().channels(), values);
     } else {
       in.qkv = rows_of_x(Role::kRecurrenceQkv, r().channels(), behind_keys(r().value_width));
@@ -149,7 +150,8 @@ class Recurrences : protected Convolutions {
     }
     if (weights_.has(Role::kBetaAlpha, Part::kWeight, i)) {
       const int64_t each = heads / r().key_heads;
-      const ValueId all = rows_of_x(Role::kBetaAlpha, 2 * heads, apart({each, each}));
+      const ValueId all =
+          rows_of_x(Role::kBetaAlpha, 2 * heads, apart(r().key_heads, {each, each}));
       in.beta = columns(all, 0, heads), in.alpha = columns(all, heads, heads);
     } else {
       in.beta = rows_of_x(Role::kBeta, heads, in_groups(0, 1));
@@ -162,19 +164,6 @@ class Recurrences : protected Convolutions {
     const int64_t width = r().key_width;
     const ValueId scale = same(width, length / std::sqrt(double(width)));
     return in_rows(rms(of_heads(x, r().key_heads, width), scale, 1e-6 / double(width)), r().keys());
-  }
-  /// Rows of parts that lie together for each key head, each part of all in turn.
-  Order apart(const std::vector<int64_t>& widths) const {
-    int64_t row = 0;
-    for (const int64_t width : widths) row += width;
-    Order order = empty_order(row * r().key_heads);
-    int64_t at = 0;
-    for (const int64_t width : widths) {
-      for (int64_t head = 0; head < r().key_heads; head++)
-        for (int64_t c = 0; c < width; c++) order.push_back(head * row + at + c);
-      at += width;
-    }
-    return order;
   }
   /// Rows of heads `width` each from `begin` on, those of one key head together; empty: they are.
   Order in_groups(int64_t begin, int64_t width) const {

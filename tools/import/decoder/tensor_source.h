@@ -76,6 +76,7 @@ struct SourceTensor {
   checkpoint::ElementType element = checkpoint::ElementType::kF32;
   checkpoint::Bytes bytes;
   std::vector<int64_t> inputs = {};  // that each column is for; empty: in their order
+  bool is_transposed = false;        // of what the file has, which errors speak of
   const char* type_name() const { return block ? block->name : element_name(element); }
 };
 

@@ -217,7 +217,11 @@ class Weights {
     // a vector may lie as one row or one column
     if (dims.size() == 1) own.erase(std::remove(own.begin(), own.end(), 1), own.end());
     if (own == dims || (dims == std::vector<int64_t>{1} && own.empty())) return tensor;
-    wrong_.push_back("'" + name + "' is " + shape(tensor.dims) + ", expected " + shape(dims));
+    const auto in_file = [&](std::vector<int64_t> own_dims) {
+      if (tensor.is_transposed) std::reverse(own_dims.begin(), own_dims.end());
+      return shape(own_dims);
+    };
+    wrong_.push_back("'" + name + "' is " + in_file(tensor.dims) + ", expected " + in_file(dims));
     return {};
   }
   static std::string shape(const std::vector<int64_t>& dims) {
