@@ -6,14 +6,16 @@ import torch
 import transformers
 from random_models import LLAMA, LLAMA3, LLAMA_LAYER, nemotron_norm, SIZES
 
-TIED = ("Gemma", "Gemma2", "Gemma3", "Cohere", "Cohere2")
+TIED = ("Gemma", "Gemma2", "Gemma3", "Gemma4", "Cohere", "Cohere2")
+BUFFERS = (".expert_bias", ".layer_scalar")  # that are weights
 
 
 def configuration(row):
     is_larger = "text_config" in row.options
     options = {**({} if is_larger else SIZES), **row.options}
     options.setdefault("tie_word_embeddings", row.kind in TIED)
-    config = "Gemma3Text" if row.kind == "Gemma3" and not is_larger else row.kind
+    has_text = row.kind in ("Gemma3", "Gemma4") and not is_larger
+    config = row.kind + "Text" if has_text else row.kind
     return getattr(transformers, f"{config}Config")(**options, attn_implementation="eager")
 
 
@@ -31,8 +33,8 @@ def make_model(row, seed=0):
             spread = 0.2 if is_vector else 1.5 / value.shape[-1] ** 0.5
             value.copy_(center + spread * torch.randn_like(value))
         for name, value in model.named_buffers():
-            if name.endswith(".expert_bias"):
-                value.copy_(0.2 * torch.randn_like(value))
+            if name.endswith(BUFFERS):
+                value.copy_(0.2 * torch.randn_like(value) + name.endswith(".layer_scalar"))
     return model.eval().float()
 
 
@@ -70,7 +72,9 @@ def as_gguf(row, model):
         "block_count": first("num_hidden_layers", "n_layer"),
         "feed_forward_length": first("intermediate_size", "n_inner", "ffn_hidden_size"),
         "attention.head_count": heads,
-        "attention.head_count_kv": getattr(config, "num_key_value_heads", None) or heads,
+        "attention.head_count_kv": row.metadata.get("attention.head_count_kv")
+        or getattr(config, "num_key_value_heads", None)
+        or heads,
         "attention.layer_norm_rms_epsilon": float(getattr(config, "rms_norm_eps", None) or 1e-6),
         "rope.freq_base": float(rope.get("rope_theta", 10000.0)),
         **row.metadata,
@@ -78,7 +82,7 @@ def as_gguf(row, model):
     metadata = {k: v for k, v in metadata.items() if k not in row.drop}
     tensors = {}
     parameters = dict(model.named_parameters())
-    parameters.update((n, v) for n, v in model.named_buffers() if n.endswith(".expert_bias"))
+    parameters.update((n, v) for n, v in model.named_buffers() if n.endswith(BUFFERS))
     for name, value in parameters.items():
         array = value.detach().numpy()
         if row.quantized and array.ndim == 2:

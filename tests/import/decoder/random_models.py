@@ -170,6 +170,71 @@ def lfm2(layers, length, **options):
     }
 
 
+
+def gemma4(layers, shared, **options):
+    """`layers` has "f" where attention sees all, else "s"; the last `shared` read the caches of
+    others."""
+    windowed = [layer == "s" for layer in layers]
+    own = {
+        "layer_types": [("full_attention", "sliding_attention")[each] for each in windowed],
+        "num_hidden_layers": len(layers),
+        "num_kv_shared_layers": shared,
+        "hidden_size_per_layer_input": 16,
+        "vocab_size_per_layer_input": 97,
+        "head_dim": 16,
+        "global_head_dim": 32,
+        "sliding_window": 8,
+        **options,
+    }
+    inputs = own["hidden_size_per_layer_input"]
+    wide = own.get("use_double_wide_mlp", False)
+    of_all = own.get("num_global_key_value_heads", 2)
+    metadata = {
+        "attention.key_length": 32,
+        "attention.value_length": 32,
+        "attention.key_length_swa": 16,
+        "attention.value_length_swa": 16,
+        "attention.head_count_kv": [2 if each else of_all for each in windowed],
+        "attention.sliding_window": 8,
+        "attention.sliding_window_pattern": windowed,
+        "attention.shared_kv_layers": shared,
+        "embedding_length_per_layer_input": inputs,
+        "feed_forward_length": [
+            96 * (1 + (wide and i >= len(layers) - shared)) for i in range(len(layers))
+        ],
+        "rope.dimension_count": 32,
+        "rope.dimension_count_swa": 16,
+        "rope.freq_base": 1e6,
+        "rope.freq_base_swa": 1e4,
+    }
+    if "final_logit_softcapping" in own:
+        metadata["final_logit_softcapping"] = own["final_logit_softcapping"]
+    names = {
+        "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
+        "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
+        "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight",
+    }
+    layer = {
+        **BOTH,
+        "per_layer_input_gate": "inp_gate",
+        "per_layer_projection": "proj",
+        "post_per_layer_input_norm": "post_norm",
+    }
+    turned = np.array([1.0] * 4 + [1e30] * 12, np.float32)
+    return Row(
+        "gemma4",
+        "Gemma4",
+        own,
+        layer=layer,
+        names=names,
+        metadata=metadata,
+        split=lambda name, array: (
+            {"layer_output_scale.weight": array} if name.endswith(".layer_scalar") else None
+        ),
+        tensors={"rope_freqs.weight": turned},
+    )
+
+
 MODELS = {
     "llama": Row("llama", "Llama", permuted=True),
     "llama, Q8_0": Row("llama", "Llama", permuted=True, quantized=True),
@@ -329,6 +394,16 @@ MODELS = {
             "rope.scaling.factor": 8.0,
         },
         norm_shift=1,
+    ),
+    "gemma4": gemma4("ssfsf", 2, use_double_wide_mlp=True),
+    "gemma4, no layer inputs": gemma4("sfsf", 0, hidden_size_per_layer_input=0),
+    "gemma4, keys for values": gemma4(
+        "sfsf",
+        0,
+        hidden_size_per_layer_input=0,
+        attention_k_eq_v=True,
+        num_global_key_value_heads=1,
+        final_logit_softcapping=3.0,
     ),
     "stablelm": Row(
         "stablelm",

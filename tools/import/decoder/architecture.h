@@ -82,6 +82,8 @@ struct Architecture {
   bool has_one_part = false;     // a layer is a mixer, attention or feed-forward
   bool only_mixes = false;       // each is a mixer
   bool tiles_heads = false;      // head h of GGUF's recurrences has key head h % their number
+  bool norms_values = false;     // each head of v by itself, without a scale
+  bool scales_scores = true;     // by the root of a head's width
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
 };
 
@@ -157,9 +159,17 @@ struct LayerNumbers {
   // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
   int64_t window = 0;
   bool rotates = true;
-  bool mixes = false;  // as the architecture has it
+  bool mixes = false;      // as the architecture has it
+  int64_t head_width = 0;  // of keys and values; 0: as the others
+  int64_t caches_of = -1;  // the layer before it whose keys and values it reads; -1: its own
   bool attends() const { return kv_heads != 0; }
 };
+
+struct DecoderNumbers;
+/// Of the last `shared` layers the caches are those of the last layer before them of their kind, with
+/// a window or without; layers with one have heads `of_windows` wide, 0: as others. False where
+/// there is none of a kind.
+bool share_caches(DecoderNumbers* n, int64_t shared, int64_t of_windows);
 
 struct DecoderNumbers {
   const Architecture* row = nullptr;
@@ -170,6 +180,7 @@ struct DecoderNumbers {
   int64_t trained_context = 0, context = 0;
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  int64_t layer_input = 0;                    // layer_inputs.h; 0: none
   double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish
   int64_t convolution = 0;                    // tokens that one sees, the newest included
   bool has_convolution_bias = false;          // it must be there; else it may
@@ -186,6 +197,12 @@ struct DecoderNumbers {
   RopeNumbers rope, window_rope;
   ExpertNumbers experts;
   std::vector<LayerNumbers> layers;
+  int64_t key_width_of(const LayerNumbers& layer) const {
+    return layer.head_width ? layer.head_width : key_width;
+  }
+  int64_t value_width_of(const LayerNumbers& layer) const {
+    return layer.head_width ? layer.head_width : value_width;
+  }
 };
 
 }  // namespace ingot::decoder

@@ -104,6 +104,16 @@ constexpr Architecture kArchitectures[] = {
      .window_period = 6,
      .window_rope_base = 10000,
      .odd_scale_layers = 62},
+    // dense: E2B, E4B, 31B
+    {.name = "gemma4",
+     .places = NormPlaces::kBoth,
+     .head_norm = HeadNorm::kEachHead,
+     .activation = Activation::kGeluTanh,
+     .scales_embedding = true,
+     .window_period = 6,
+     .window_rope_base = 10000,
+     .norms_values = true,
+     .scales_scores = false},
     // EmbeddingGemma
     {.name = "gemma-embedding",
      .places = NormPlaces::kBoth,
@@ -200,6 +210,22 @@ const Architecture* find_architecture(std::string_view name) {
   for (const Architecture& row : kArchitectures)
     if (name == row.name) return &row;
   return nullptr;
+}
+
+bool share_caches(DecoderNumbers* n, int64_t shared, int64_t of_windows) {
+  const int64_t own = int64_t(n->layers.size()) - shared;
+  int64_t last[2] = {-1, -1};
+  for (int64_t i = 0; i < int64_t(n->layers.size()); i++) {
+    LayerNumbers& layer = n->layers[size_t(i)];
+    const bool has_window = layer.window != 0;
+    if (has_window) layer.head_width = of_windows;
+    if (i < own)
+      last[has_window] = i;
+    else
+      layer.caches_of = last[has_window];
+    if (i >= own && layer.caches_of < 0) return false;
+  }
+  return true;
 }
 
 std::vector<std::string> architecture_names() {

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
-#include "tools/import/decoder/recurrences.h"
+#include "tools/import/decoder/layer_inputs.h"
 #include "tools/import/decoder/rope.h"
 
 namespace ingot::decoder {
@@ -31,7 +32,9 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
     graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": the model has " +
                                    std::to_string(n.trained_context) +
                                    " learned positions and none beyond; give at most that");
-  for (const int64_t width : {n.key_width, n.value_width})
+  std::set<int64_t> widths = {n.key_width, n.value_width};
+  for (const LayerNumbers& layer : n.layers) widths.insert(n.key_width_of(layer));
+  for (const int64_t width : widths)
     if (!n.row->only_mixes && options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
       graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
                                      " wide, expected a multiple of 32: f16 takes any");
@@ -54,9 +57,9 @@ importer::ImportOptions with_bounds(importer::ImportOptions options, const std::
   return options;
 }
 
-class Decoder : Recurrences {
+class Decoder : LayerInputs {
  public:
-  using Recurrences::Recurrences;
+  using LayerInputs::LayerInputs;
 
   importer::Program run() {
     begin("ports", "tokens");
@@ -65,8 +68,12 @@ class Decoder : Recurrences {
     read_divisors();
     begin("embedding", "embedding");
     ValueId x = embed();
+    read_layer_inputs(x, ids_);
     if (row_.only_mixes) keep_text();
-    for (size_t i = 0; i < n_.layers.size(); i++) x = layer(x, int64_t(i));
+    for (size_t i = 0; i < n_.layers.size(); i++) {
+      if (n_.layers[i].caches_of >= 0) x = without_others(x);
+      x = layer(x, int64_t(i));
+    }
     const char* const output = is_pooled() ? "embedding" : "logits";
     begin("head", output);
     if (row_.places != NormPlaces::kOfSum) x = norm(x, Role::kFinalNorm, 0, n_.width);
@@ -190,6 +197,19 @@ class Decoder : Recurrences {
                   n_.logit_cap);
   }
 
+  /// Behind the last layer that has caches of its own, tokens whose logits nobody asks for have no
+  /// more to give: the last one goes on.
+  ValueId without_others(ValueId x) {
+    if (is_pooled() || chosen_ != kAbsent || length_ == Dim(1)) return x;
+    const auto only_last = [&](ValueId all) { return last(all); };
+    x = only_last(x), rows_ = only_last(rows_);
+    choose_layer_inputs(only_last);
+    length_ = Dim(1);
+    for (Angles& angles : angles_) angles = {};
+    masks_.clear();
+    return x;
+  }
+
   /// What the tokens before give to each of a layer's, in rows that are asked for [.., width].
   ValueId mixed(ValueId in, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
@@ -198,9 +218,10 @@ class Decoder : Recurrences {
     };
     ValueId a = kAbsent, m = kAbsent;
     if (at.attends())
-      a = scaled(linear(wanted(attention(scaled(in, n_.scales.attention_in), i)),
-                        Role::kAttentionOut, i, n_.width, at.heads * n_.value_width, kOutBias),
-                 n_.scales.attention_out);
+      a = scaled(
+          linear(wanted(attention(scaled(in, n_.scales.attention_in), i)), Role::kAttentionOut, i,
+                 n_.width, at.heads * n_.value_width_of(at), kOutBias),
+          n_.scales.attention_out);
     if (at.mixes)
       m = row_.mixer == Mixer::kConvolution
               ? convolution_out(wanted(convolution(in, i)), i)
@@ -229,7 +250,10 @@ class Decoder : Recurrences {
                      ? x
                      : norm(x, Role::kAttentionNorm, i, n_.width);
     ValueId a = mixed(in, i);
-    if (is_last(i)) in = chosen(in), x = chosen(x);
+    if (is_last(i)) {
+      in = chosen(in), x = chosen(x);
+      choose_layer_inputs([&](ValueId all) { return chosen(all); });
+    }
     const bool has_out_norm = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kBoth;
     if (has_out_norm) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
     a = scaled(a, n_.residual_scale);
@@ -247,7 +271,7 @@ class Decoder : Recurrences {
     ValueId f = feed_forward(in, i);
     if (has_out_norm) f = norm(f, Role::kFeedForwardOutNorm, i, n_.width);
     x = b_.emit(op::Add, {x, scaled(f, n_.residual_scale)});
-    return norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x;
+    return with_layer_input(norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x, i);
   }
 
   /// q, k and v of one layer: [T, heads * width]. `gate`: of the output, likewise.
@@ -256,8 +280,8 @@ class Decoder : Recurrences {
   };
   Projected project(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
-    const int64_t q = at.heads * n_.key_width, k = at.kv_heads * n_.key_width,
-                  v = at.kv_heads * n_.value_width;
+    const int64_t q = at.heads * n_.key_width_of(at), k = at.kv_heads * n_.key_width_of(at),
+                  v = at.kv_heads * n_.value_width_of(at);
     if (weights_.has(Role::kQkv, Part::kWeight, i)) {
       const ValueId all = linear(x, Role::kQkv, i, q + k + v, n_.width, kQkvBias, qkv_rows(at));
       return {b_.slice(all, 1, Dim(0), Dim(q)), b_.slice(all, 1, Dim(q), Dim(q + k)),
@@ -270,8 +294,11 @@ class Decoder : Recurrences {
     } else {
       of_q = linear(x, Role::kQ, i, q, n_.width, kQkvBias, turned(at, 0, at.heads));
     }
-    return {of_q, linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads)),
-            linear(x, Role::kV, i, v, n_.width, kQkvBias), gate};
+    if (at.caches_of >= 0) return {of_q, kAbsent, kAbsent, gate};
+    const ValueId of_k = linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads));
+    if (row_.norms_values && k == v && !weights_.has(Role::kV, Part::kWeight, i))
+      return {of_q, of_k, of_k, gate};  // one product for both
+    return {of_q, of_k, linear(x, Role::kV, i, v, n_.width, kQkvBias), gate};
   }
   /// Rows of q of all heads, of k and of v, where one matrix has them; empty: as they lie.
   Order qkv_rows(const LayerNumbers& at) const {
@@ -299,24 +326,29 @@ class Decoder : Recurrences {
     if (n_.order != Rope::kNeighbors || !at.rotates) return {};
     return halves_of_neighbors(begin, heads, n_.key_width, n_.rope.width);
   }
+  /// Rows of heads, each by itself with the length of its root.
+  ValueId of_unit_mean(ValueId x, int64_t heads, int64_t width) {
+    const ValueId ones = same(width, 1);
+    return in_rows(rms(of_heads(x, heads, width), ones, n_.epsilon), heads * width);
+  }
 
   ValueId positioned(ValueId x, Role head_norm, int64_t i, int64_t heads) {
     const LayerNumbers& at = n_.layers[size_t(i)];
-    const int64_t row = heads * n_.key_width;
+    const int64_t width = n_.key_width_of(at), row = heads * width;
     if (row_.head_norm == HeadNorm::kEachHead) {
-      const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(n_.key_width)});
-      x = b_.reshape(norm(split, head_norm, i, n_.key_width, turned(at, 0, 1)),
-                     {length_, Dim(row)});
+      const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(width)});
+      x = b_.reshape(norm(split, head_norm, i, width, turned(at, 0, 1)), {length_, Dim(row)});
     }
     if (row_.head_norm == HeadNorm::kWholeRow) x = norm(x, head_norm, i, row, turned(at, 0, heads));
     if (row_.rope == Rope::kNone || !at.rotates) return x;
-    const Angles angles = angles_of(at.window ? n_.window_rope : n_.rope, at.window != 0);
+    const RopeNumbers& rope = at.window ? n_.window_rope : n_.rope;
+    const Angles angles = angles_of(rope, at.window != 0);
     const ValueId y =
         b_.emit(op::RotaryEmbedding,
                 {b_.reshape(x, {Dim(1), length_, Dim(row)}), angles.cosine, angles.sine},
                 {{attr::interleaved, int64_t(0)},
                  {attr::num_heads, heads},
-                 {attr::rotary_embedding_dim, n_.rope.width}});
+                 {attr::rotary_embedding_dim, rope.width}});
     return b_.reshape(y, {length_, Dim(row)});
   }
 
@@ -365,6 +397,19 @@ class Decoder : Recurrences {
     return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
   }
 
+  struct Caches {
+    ValueId keys = kAbsent, values = kAbsent;
+  };
+  Caches kept(const Projected& in, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const int64_t width = n_.value_width_of(at);
+    const ValueId k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads),
+                  v = row_.norms_values ? of_unit_mean(in.v, at.kv_heads, width) : in.v;
+    const std::string number = std::to_string(i);
+    return caches_[i] = {cached(k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
+                         cached(v, "values." + number, at.kv_heads, width)};
+  }
+
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
   /// encoder those `window` away at most.
   ValueId window_mask(int64_t window) {
@@ -386,14 +431,11 @@ class Decoder : Recurrences {
   ValueId attention(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const Projected in = project(x, i);
-    const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads),
-                  k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads);
-    const std::string number = std::to_string(i);
-    const ValueId keys = cached(k, "keys." + number, at.kv_heads, n_.key_width),
-                  values = cached(in.v, "values." + number, at.kv_heads, n_.value_width);
+    const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads);
+    const auto [keys, values] = at.caches_of >= 0 ? caches_[at.caches_of] : kept(in, i);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
-    Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width)};
+    Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width_of(at))};
     if (options_.slots)
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
     std::vector<ValueId> operands = {b_.reshape(q, dims), keys, values, mask, keys_};
@@ -409,7 +451,7 @@ class Decoder : Recurrences {
                                {attr::scale, n_.attention_scale},
                                {attr::softcap, n_.attention_cap},
                                {attr::causal, std::string(sees_all ? "none" : "bottom_right")}});
-    const ValueId flat = b_.reshape(y, {length_, Dim(at.heads * n_.value_width)});
+    const ValueId flat = b_.reshape(y, {length_, Dim(at.heads * n_.value_width_of(at))});
     return in.gate == kAbsent ? flat : b_.emit(op::Mul, {flat, b_.emit(op::Sigmoid, {in.gate})});
   }
 
@@ -452,6 +494,7 @@ class Decoder : Recurrences {
   ValueId slots_ = kAbsent, chosen_ = kAbsent;  // of each token; rows that the head computes
   Angles angles_[2];
   std::map<int64_t, ValueId> masks_;
+  std::map<int64_t, Caches> caches_;  // of layers
   int64_t cache_bytes_ = 0;
 };
 

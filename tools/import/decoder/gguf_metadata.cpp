@@ -219,6 +219,20 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   });
 }
 
+/// Layers with a window may have heads of another width; the last layers may have no keys and values
+/// of their own, but those of the last one before them of their kind.
+void read_shared_caches(Keys& keys, DecoderNumbers* n) {
+  const int64_t of_windows = keys.integer("attention.key_length_swa", n->key_width, 1, 4096);
+  if (keys.integer("attention.value_length_swa", of_windows, 1, 4096) != of_windows)
+    keys.refuse("attention.value_length_swa", "is another number", "that of keys");
+  const int64_t shared =
+      keys.integer("attention.shared_kv_layers", 0, 0, int64_t(n->layers.size()) - 1);
+  if (!share_caches(n, shared, of_windows == n->key_width ? 0 : of_windows))
+    keys.refuse("attention.shared_kv_layers", "is " + std::to_string(shared),
+                "fewer: a layer of each kind has keys and values");
+  n->layer_input = keys.integer("embedding_length_per_layer_input", 0, 0, kMaxWidth);
+}
+
 void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t count) {
   if (n->row->only_mixes) {
     keys.pass_over({"attention.head_count", "attention.head_count_kv", "feed_forward_length"});
@@ -265,7 +279,8 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
   const bool is_odd = n->row->odd_scale_layers == layers;
   const double width = double(is_odd ? n->width / n->layers[0].heads : n->key_width);
   n->attention_scale = keys.number("attention.scale", 0);
-  if (n->attention_scale == 0) n->attention_scale = 1 / std::sqrt(width);
+  if (n->attention_scale == 0)
+    n->attention_scale = n->row->scales_scores ? 1 / std::sqrt(width) : 1;
   n->attention_cap = keys.number("attn_logit_softcapping", 0);
   n->logit_cap = keys.number("final_logit_softcapping", 0);
   n->embedding_scale = keys.number("embedding_scale", 0);
@@ -385,6 +400,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   read_scales(keys, &n, layers);
   if (!n.row->only_mixes) read_rope(keys, &n);
   read_windows(keys, file, &n);
+  read_shared_caches(keys, &n);
   read_experts(keys, &n);
   read_pooling(keys, &n);
   refuse_others(keys);

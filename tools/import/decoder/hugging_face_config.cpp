@@ -58,10 +58,21 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
     n->magnitude = rope.number(
         "attention_factor",
         times <= 1 ? 1 : std::sqrt(1 + std::log(times) / std::log(n->original_context)));
+  } else if (kind ==
+             "proportional") {  // turns the first pairs of all, whose numbers are the rest's
+    const double part = rope.number("partial_rotary_factor", 1);
+    const auto turning = int64_t(part * double(n->width / 2));
+    n->divisor = factor;
+    for (int64_t i = 0; i < n->width / 2; i++) n->divisors.push_back(i < turning ? 1 : 1e30);
   } else {
     rope.refuse(rope.find("rope_type") ? "rope_type" : "type",
-                "default, linear, llama3, yarn or longrope");
+                "default, linear, llama3, yarn, longrope or proportional");
   }
+}
+
+/// Of heads of layers with a window, where others have another.
+int64_t width_of_windows(Config& config, const DecoderNumbers& n) {
+  return n.row->norms_values ? config.need("head_dim", n.key_width) : n.key_width;
 }
 
 void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
@@ -76,7 +87,7 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
   const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const Json* scaling = config.find(key);
-  const auto read = [&](const Json& json, RopeNumbers* rope) {
+  const auto read = [&](const Json& json, RopeNumbers* rope, int64_t width) {
     if (!json.is_object()) config.refuse(key, "an object");
     Config own(json, config.file());
     if (says_all && !config.find("rope_theta") && !own.find("rope_theta"))
@@ -84,23 +95,26 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     if (says_all && !own.find("rope_type") && !own.find("type"))
       own.refuse("rope_type", "default, linear, llama3, yarn or longrope");
     rope->base = own.number("rope_theta", rope->base);
-    rope->width = int64_t(double(n->key_width) * own.number("partial_rotary_factor", part));
+    const bool turns_all = own.text("rope_type", "") == "proportional";
+    const double turning = own.number("partial_rotary_factor", part);
+    rope->width = turns_all ? width : int64_t(double(width) * turning);
     if (!(rope->base > 1)) own.refuse("rope_theta", "more than 1");
-    if (rope->width < 2 || rope->width % 2 || rope->width > n->key_width)
+    if (rope->width < 2 || rope->width % 2 || rope->width > width ||
+        !(turning >= 0 && turning <= 1))
       config.refuse("partial_rotary_factor",
-                    "a part of " + std::to_string(n->key_width) + " elements that is even");
+                    "a part of " + std::to_string(width) + " elements that is even");
     scale_rope(own, rope, double(n->context), double(n->trained_context));
   };
   const Json none = Json::object();
   n->window_rope = n->rope;
   if (scaling && scaling->is_object() && scaling->contains("full_attention")) {
-    read((*scaling)["full_attention"], &n->rope);
+    read((*scaling)["full_attention"], &n->rope, n->key_width);
     if (local_base != 0) n->window_rope.base = local_base;
     read(scaling->contains("sliding_attention") ? (*scaling)["sliding_attention"] : none,
-         &n->window_rope);
+         &n->window_rope, width_of_windows(config, *n));
     return;
   }
-  read(scaling ? *scaling : none, &n->rope);
+  read(scaling ? *scaling : none, &n->rope, n->key_width);
   n->window_rope = n->rope;
   if (local_base == 0) return;
   n->window_rope = RopeNumbers();
@@ -126,6 +140,47 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
         types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
     if (has_window) n->layers[i].window = row.is_bidirectional ? window / 2 : window;
   }
+}
+
+/// Gemma 4: heads of two widths, layers that read the caches of others, and layer_inputs.h.
+void read_shared_caches(Config& config, DecoderNumbers* n) {
+  if (!n->row->norms_values) return;
+  const int64_t count = int64_t(n->layers.size()),
+                shared = config.integer("num_kv_shared_layers", 0, 0, count - 1),
+                of_windows = width_of_windows(config, *n);
+  if (config.flag("enable_moe_block", false))
+    config.refuse("enable_moe_block", "false: mixtures of experts are not known for gemma4");
+  if (config.flag("attention_bias", false)) config.refuse("attention_bias", "false");
+  if (!share_caches(n, shared, of_windows == n->key_width ? 0 : of_windows))
+    config.refuse("num_kv_shared_layers", "fewer: a layer of each kind has keys and values");
+  const int64_t factor = config.flag("use_double_wide_mlp", false) ? 2 : 1,
+                of_all = config.integer("num_global_key_value_heads", 0, 1, kMaxHeads);
+  const bool has_own = config.flag("attention_k_eq_v", false) && of_all != 0;
+  const Json* const each = config.find("per_layer_config");
+  const Json none = Json::object();
+  for (int64_t i = 0; i < count; i++) {
+    LayerNumbers& layer = n->layers[size_t(i)];
+    if (layer.caches_of >= 0) layer.hidden *= factor;
+    if (has_own && layer.window == 0) layer.kv_heads = of_all;
+    const std::string number = std::to_string(i);
+    Config numbers(each && each->contains(number) ? (*each)[number] : none, config.file());
+    layer.kv_heads = numbers.integer("num_key_value_heads", layer.kv_heads, 1, layer.heads);
+    if (numbers.integer("head_dim", n->key_width_of(layer), 1, 4096) != n->key_width_of(layer))
+      numbers.refuse("head_dim", std::to_string(n->key_width_of(layer)) + ", as others have");
+    if (layer.heads % layer.kv_heads)
+      numbers.refuse("num_key_value_heads", "a divisor of " + std::to_string(layer.heads));
+  }
+  n->layer_input = config.integer("hidden_size_per_layer_input", 256, 0, 1 << 24);
+  (void)config.find("vocab_size_per_layer_input");
+}
+
+/// Of heads of layers without a window.
+int64_t width_of_others(Config& config) {
+  const Json* const each = config.find("per_layer_config");
+  int64_t width = config.integer("global_head_dim", 512, 1, 4096);
+  if (each && each->is_object() && !each->empty())
+    width = Config(*each->begin(), config.file()).integer("head_dim", width, 1, 4096);
+  return width;
 }
 
 /// LFM2 counts the gate's share out of it: two thirds, times a factor, in whole multiples.
@@ -180,6 +235,7 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
           ? config.need("head_dim", 4096)  // whose default is one too
           : config.integer(config.find("attention_head_dim") ? "attention_head_dim" : "head_dim",
                            n->width / heads, 1, 4096);
+  if (n->row->norms_values) n->key_width = n->value_width = width_of_others(config);
   if (n->key_width < 1) config.refuse("num_attention_heads", "at most the width");
   const std::vector<double> rotates = config.numbers("no_rope_layers");
   config.find("no_rope_layer_interval");
@@ -279,7 +335,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
                           "apply_residual_connection_post_layernorm",
                           "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
     const Json* value = config.find(key);
-    const bool is_known = row.is_bidirectional && key == kBidirectional;
+    // of images alone, where it says so
+    const bool is_known =
+        key == kBidirectional && value && (row.is_bidirectional || (*value == "vision"));
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
   }
@@ -310,8 +368,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
     config.refuse(n.row->norm == NormKind::kRms ? "rms_norm_eps" : "layer_norm_eps",
                   "a small number");
   const double scalar = config.number("query_pre_attn_scalar", 0);
-  n.attention_scale = config.number("attention_multiplier",
-                                    1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
+  n.attention_scale = config.number(
+      "attention_multiplier",
+      !n.row->scales_scores ? 1 : 1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
   n.attention_cap = config.number("attn_logit_softcapping", 0);
   n.logit_cap = config.number("final_logit_softcapping", 0);
   n.embedding_scale = config.number("embedding_multiplier",
@@ -323,6 +382,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
     config.refuse("rope_parameters", "an object");
   if (!n.row->only_mixes && !n.row->has_positions) read_rope(config, row, &n);
   read_windows(config, row, &n);
+  read_shared_caches(config, &n);
   config.note_unread(notes);
   return n;
 }

@@ -13,6 +13,9 @@ namespace {
 constexpr OwnName kOtherParts[] = {{"mtp.", nullptr},
                                    {"visual.", nullptr},
                                    {"vision_tower.", nullptr},
+                                   {"audio_tower.", nullptr},
+                                   {"embed_vision.", nullptr},
+                                   {"embed_audio.", nullptr},
                                    {"multi_modal_projector.", nullptr},
                                    {"model.language_model.", "model."},
                                    {"language_model.model.", "model."},
@@ -212,6 +215,7 @@ constexpr HuggingFaceRow kRows[] = {
      .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                      "max_position_embeddings": 131072, "sliding_window": 4096,
                      "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-6, "rope_theta": 1e6})"},
+    {.model_type = "gemma4_text", .architecture = "gemma4", .renamed = kOtherParts},
     {.model_type = "gemma3_text",
      .architecture = "gemma-embedding",
      .is_bidirectional = true,
@@ -351,6 +355,9 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kRopeDivisorsLong: return "model.rope_divisors_long";
       case Role::kProjection:
       case Role::kLastProjection: return role_name(role);
+      case Role::kLayerTable: return "model.embed_tokens_per_layer";
+      case Role::kLayerProduct: return "model.per_layer_model_projection";
+      case Role::kLayerNorm: return "model.per_layer_projection_norm";
       case Role::kAttentionNorm: return row.attention_norm;
       case Role::kQ: return row.attention + std::string(".q_proj");
       case Role::kK: return row.attention + std::string(".k_proj");
@@ -383,6 +390,10 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kUp: return row.up;
       case Role::kDown: return row.down;
       case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
+      case Role::kLayerGate: return "per_layer_input_gate";
+      case Role::kLayerOut: return "per_layer_projection";
+      case Role::kLayerOutNorm: return "post_per_layer_input_norm";
+      case Role::kLayerScale: return "layer_scalar";
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
       case Role::kExpertChoice: return "feed_forward.expert";
       case Role::kExpertGate:
@@ -397,7 +408,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   };
   if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
     return experts_in_one_name(role, part, layer);
-  const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip,
+  const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip ||
+                       role == Role::kLayerScale,
              is_joined = role == Role::kExpertChoice || role == Role::kStep;
   const std::string name = own() + (is_bare                 ? ""
                                     : is_joined             ? "_bias"

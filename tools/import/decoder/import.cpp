@@ -30,6 +30,9 @@ const char* role_name(Role role) {
     case Role::kRopeDivisorsLong: return "rope_factors_long";
     case Role::kProjection: return "dense_2";
     case Role::kLastProjection: return "dense_3";
+    case Role::kLayerTable: return "per_layer_token_embd";
+    case Role::kLayerProduct: return "per_layer_model_proj";
+    case Role::kLayerNorm: return "per_layer_proj_norm";
     case Role::kAttentionNorm: return "attn_norm";
     case Role::kQ: return "attn_q";
     case Role::kK: return "attn_k";
@@ -60,6 +63,10 @@ const char* role_name(Role role) {
     case Role::kUp: return "ffn_up";
     case Role::kDown: return "ffn_down";
     case Role::kFeedForwardOutNorm: return "post_ffw_norm";
+    case Role::kLayerGate: return "inp_gate";
+    case Role::kLayerOut: return "proj";
+    case Role::kLayerOutNorm: return "post_norm";
+    case Role::kLayerScale: return "layer_output_scale";
     case Role::kRouter: return "ffn_gate_inp";
     case Role::kExpertChoice: return "exp_probs_b";
     case Role::kExpertGate: return "ffn_gate_exps";

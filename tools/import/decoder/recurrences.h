@@ -31,11 +31,6 @@ class Recurrences : protected Convolutions {
                    weights_.bias(Role::kRecurrenceOut, i, n_.width, r().has_bias));
   }
 
- private:
-  const RecurrenceNumbers& r() const { return n_.recurrence; }
-  ValueId columns(ValueId x, int64_t begin, int64_t count) {
-    return b_.slice(x, 1, Dim(begin), Dim(begin + count));
-  }
   ValueId of_heads(ValueId x, int64_t heads, int64_t width) {
     return b_.reshape(x, {b_.dims(x)[0], Dim(heads), Dim(width)});
   }
@@ -48,6 +43,12 @@ class Recurrences : protected Convolutions {
   ValueId same(int64_t count, double value) {
     host::charge_memory(sizeof(float) * uint64_t(count));
     return net_.constant(std::vector<float>(size_t(count), float(value)), {count});
+  }
+
+ private:
+  const RecurrenceNumbers& r() const { return n_.recurrence; }
+  ValueId columns(ValueId x, int64_t begin, int64_t count) {
+    return b_.slice(x, 1, Dim(begin), Dim(begin + count));
   }
   struct Read {
     ValueId q, k, v, decay, beta = kAbsent;

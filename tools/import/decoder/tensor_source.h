@@ -24,6 +24,9 @@ enum class Role : uint8_t {
   kRopeDivisorsLong,
   kProjection,  // of a vector
   kLastProjection,
+  kLayerTable,  // layer_inputs.h
+  kLayerProduct,
+  kLayerNorm,
   // of a layer
   kAttentionNorm,
   kQ,
@@ -55,6 +58,10 @@ enum class Role : uint8_t {
   kUp,
   kDown,
   kFeedForwardOutNorm,
+  kLayerGate,
+  kLayerOut,
+  kLayerOutNorm,
+  kLayerScale,
   kRouter,
   kExpertChoice,  // added to scores of experts for the choice alone
   kExpertGate,    // of all experts

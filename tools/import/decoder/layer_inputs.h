@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/import/decoder/layer_inputs.h - what each layer reads of a token besides the row that goes
+// through all of them (Gemma 4): a row of a table, and a part of a product of the embedding.
+//
+//   p = (norm(x W / sqrt(width)) + table[token] * sqrt(w)) / sqrt(2), w of it for each layer
+//   x = x + norm((gelu(x G) * p[layer]) P), then times a number of the layer
+#pragma once
+#include <cmath>
+
+#include "tools/import/decoder/recurrences.h"
+
+namespace ingot::decoder {
+
+class LayerInputs : protected Recurrences {
+ public:
+  using Recurrences::Recurrences;
+
+ protected:
+  /// x [T, width]: the embedding of `ids`.
+  void read_layer_inputs(ValueId x, ValueId ids) {
+    const int64_t width = n_.layer_input, layers = int64_t(n_.layers.size()), all = layers * width;
+    if (width == 0) return;
+    const Dim tokens = b_.dims(x)[0];
+    const auto split = [&](ValueId of) {
+      return b_.reshape(of, {tokens, Dim(layers), Dim(width)});
+    };
+    const ValueId own = rows(weights_.matrix(Role::kLayerTable, 0, n_.vocabulary, all), ids);
+    const ValueId projected =
+        scaled(linear(x, Role::kLayerProduct, 0, all, n_.width, kNoBias),
+               1 / std::sqrt(double(n_.width)));
+    const ValueId sum = b_.emit(op::Add, {norm(split(projected), Role::kLayerNorm, 0, width),
+                                          split(scaled(own, std::sqrt(double(width))))});
+    inputs_ = b_.reshape(scaled(sum, std::sqrt(0.5)), {tokens, Dim(all)});
+  }
+  /// What the tokens have of it, where only some of them go on.
+  template <class Rows>
+  void choose_layer_inputs(const Rows& chosen) {
+    if (inputs_ != kAbsent) inputs_ = chosen(inputs_);
+  }
+  /// x behind layer i.
+  ValueId with_layer_input(ValueId x, int64_t i) {
+    const int64_t width = n_.layer_input;
+    if (width) {
+      const ValueId part = b_.slice(inputs_, 1, Dim(i * width), Dim((i + 1) * width)),
+                    gate = activated(linear(x, Role::kLayerGate, i, width, n_.width, kNoBias)),
+                    y = linear(b_.emit(op::Mul, {gate, part}), Role::kLayerOut, i, n_.width, width,
+                               kNoBias);
+      x = b_.emit(op::Add, {x, norm(y, Role::kLayerOutNorm, i, n_.width)});
+    }
+    if (!weights_.has(Role::kLayerScale, Part::kWeight, i)) return x;
+    return b_.emit(op::Mul, {x, weights_.vector(Role::kLayerScale, Part::kWeight, i, 1)});
+  }
+
+ private:
+  ValueId inputs_ = kAbsent;  // [T, layers * width]
+};
+
+}  // namespace ingot::decoder
