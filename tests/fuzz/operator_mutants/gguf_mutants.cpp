@@ -21,7 +21,8 @@ using test::gguf::list, test::gguf::real, test::gguf::text, test::gguf::whole, t
 
 constexpr int64_t kWidth = 32, kHeads = 2, kHead = kWidth / kHeads, kHidden = 64, kContext = 64,
                   kTokens = 12, kExperts = 4, kTaps = 3, kState = 4,
-                  kChannels = kWidth + 2 * kState;  // of a recurrence of kHeads heads, one of keys
+                  kChannels = kWidth + 2 * kState,  // of a recurrence of kHeads heads, one of keys
+    kLatent = 8;                                    // which keys and values come from
 
 struct Value {
   std::string key, bytes;  // the type, then the value
@@ -98,6 +99,10 @@ class Form {
     if (row_.window_period) own("attention.sliding_window", whole(8));
     if (row_.divides_logits) own("logit_scale", real(2));
     if (row_.is_encoder) own("pooling_type", whole(1));
+    if (row_.has_latent) {
+      own("attention.kv_lora_rank", whole(kLatent)), own("rope.dimension_count", whole(4));
+      own("attention.key_length", whole(kHead)), own("attention.value_length", whole(kHead));
+    }
     if (has_experts_) own("expert_count", whole(kExperts)), own("expert_used_count", whole(2));
   }
   void vocabulary(uint64_t kind) {
@@ -184,6 +189,7 @@ class Form {
     using namespace decoder;
     const int64_t keys = row_.is_encoder ? kWidth : kHead;
     linear(layer + "attn_q", row_.gates_attention ? 2 * kWidth : kWidth, kWidth, kQkvBias);
+    if (row_.has_latent) return latent(layer);
     linear(layer + "attn_k", keys, kWidth, kQkvBias);
     linear(layer + "attn_v", keys, kWidth, kQkvBias);
     if (row_.head_norm != HeadNorm::kNone) {
@@ -192,6 +198,18 @@ class Form {
       norm(layer + "attn_k_norm", each ? kHead : keys);
     }
     linear(layer + "attn_output", kWidth, kWidth, kOutBias);
+  }
+  /// Keys of which 4 elements turn; older files have both matrices in one.
+  void latent(const std::string& layer) {
+    add(layer + "attn_kv_a_mqa.weight", {kLatent + 4, kWidth}),
+        norm(layer + "attn_kv_a_norm", kLatent);
+    if (layer == "blk.0.") {
+      add(layer + "attn_kv_b.weight", {kHeads * (2 * kHead - 4), kLatent});
+    } else {
+      add(layer + "attn_k_b.weight", {kHeads, kLatent, kHead - 4});
+      add(layer + "attn_v_b.weight", {kHeads, kHead, kLatent});
+    }
+    add(layer + "attn_output.weight", {kWidth, kWidth});
   }
   void feed_forward(const std::string& layer) {
     using namespace decoder;
@@ -307,6 +325,14 @@ void add_value(File* f, Dice* dice) {
                                       "ssm.group_count",
                                       "ssm.conv_kernel",
                                       "full_attention_interval",
+                                      "attention.kv_lora_rank",
+                                      "attention.q_lora_rank",
+                                      "attention.key_length_mla",
+                                      "attention.value_length_mla",
+                                      "rope.scaling.yarn_log_multiplier",
+                                      "expert_shared_count",
+                                      "expert_group_count",
+                                      "expert_group_used_count",
                                       "split.count"};
   static const char* const kScalings[] = {"none", "linear", "yarn", "longrope", "dynamic"};
   if (f->metadata.empty()) return;

@@ -212,4 +212,51 @@ inline Source qwen35() {
   return s;
 }
 
+/// DeepSeek-V3: a latent of 6, heads of 2 + 2 elements with values of 3; four experts, of which two
+/// are used, in the second layer.
+inline Source deepseek2() {
+  Source s = llama();
+  s.metadata.clear();
+  const std::string at = "deepseek2.";
+  s.metadata = {{"general.architecture", word("deepseek2")},
+                {at + "block_count", whole(2)},
+                {at + "context_length", whole(64)},
+                {at + "embedding_length", whole(8)},
+                {at + "feed_forward_length", whole(12)},
+                {at + "attention.head_count", whole(2)},
+                {at + "attention.head_count_kv", whole(1)},
+                {at + "attention.layer_norm_rms_epsilon", real(1e-6f)},
+                {at + "attention.kv_lora_rank", whole(6)},
+                {at + "attention.key_length", whole(8)},
+                {at + "attention.value_length", whole(6)},
+                {at + "attention.key_length_mla", whole(4)},
+                {at + "attention.value_length_mla", whole(3)},
+                {at + "rope.dimension_count", whole(2)},
+                {at + "leading_dense_block_count", whole(1)},
+                {at + "expert_count", whole(4)},
+                {at + "expert_used_count", whole(2)},
+                {at + "expert_shared_count", whole(1)},
+                {at + "expert_feed_forward_length", whole(5)},
+                {at + "expert_weights_scale", real(2.5f)},
+                {at + "expert_weights_norm", little_endian(7, 4) + '\1'},
+                {at + "expert_gating_func", whole(2)}};
+  for (const std::string layer : {"blk.0.", "blk.1."}) {
+    for (const char* name : {"attn_k", "attn_v"}) s.tensors.erase(layer + name + ".weight");
+    s.tensors[layer + "attn_kv_a_mqa.weight"] = {8, 8};
+    s.tensors[layer + "attn_kv_a_norm.weight"] = {6};
+    s.tensors[layer + "attn_k_b.weight"] = {2, 6, 2};
+    s.tensors[layer + "attn_v_b.weight"] = {2, 3, 6};
+    s.tensors[layer + "attn_output.weight"] = {8, 6};
+  }
+  s.tensors["blk.1.ffn_gate_inp.weight"] = {4, 8};
+  s.tensors["blk.1.exp_probs_b.bias"] = {4};
+  for (const std::string part : {"gate", "up", "down"}) {
+    const bool is_down = part == "down";
+    s.tensors.erase("blk.1.ffn_" + part + ".weight");
+    s.tensors["blk.1.ffn_" + part + "_exps.weight"] = {4, is_down ? 8u : 5u, is_down ? 5u : 8u};
+    s.tensors["blk.1.ffn_" + part + "_shexp.weight"] = {is_down ? 8u : 5u, is_down ? 5u : 8u};
+  }
+  return s;
+}
+
 }  // namespace ingot::test::gguf

@@ -7,7 +7,7 @@ import transformers
 from random_models import LLAMA, LLAMA3, LLAMA_LAYER, nemotron_norm, SIZES
 
 TIED = ("Gemma", "Gemma2", "Gemma3", "Gemma4", "Cohere", "Cohere2")
-BUFFERS = (".expert_bias", ".layer_scalar")  # that are weights
+BUFFERS = (".expert_bias", ".e_score_correction_bias", ".layer_scalar")  # that are weights
 
 
 def configuration(row):

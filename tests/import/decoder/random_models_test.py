@@ -62,6 +62,7 @@ def main():
         from make_models import as_gguf, make_model
         from random_folders import FOLDERS
         from random_hybrids import HYBRIDS
+        from random_latents import LATENTS
         from random_mixtures import MIXTURES
         from random_models import MODELS
     except ImportError as missing:
@@ -70,7 +71,7 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        for name, row in {**MODELS, **FOLDERS, **MIXTURES, **HYBRIDS}.items():
+        for name, row in {**MODELS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS}.items():
             if args.only not in name:
                 continue
             model = make_model(row)

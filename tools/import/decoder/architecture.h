@@ -3,6 +3,7 @@
 // row of a table, and the numbers of one model. Encoders are decoders whose tokens see those
 // behind.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,6 +66,9 @@ struct Architecture {
   bool has_positions = false;     // a learned row for each position, added to the embedding
   bool scales_embedding = false;  // by the root of its width
   bool divides_logits = false;    // logit_scale divides; else it multiplies
+  // Where the source has none: of the embedding; of parts of a layer, over the root of the number
+  // of layers; of logits, over the width. 0: 1
+  double embedding_scale = 0, depth_scale = 0, logit_width = 0;
   // Layer i has a window unless i % window_period == window_period - 1, or 0 as below; 0: no layer
   // has one, 1: each.
   int64_t window_period = 0;
@@ -85,6 +89,7 @@ struct Architecture {
   bool norms_values = false;     // each head of v by itself, without a scale
   bool scales_scores = true;     // by the root of a head's width
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
+  bool has_latent = false;       // keys and values come from a latent: latent_attention.h
 };
 
 /// Null where there is none of that name.
@@ -98,6 +103,7 @@ struct RopeNumbers {
   double divisor = 1;            // of all frequencies
   std::vector<double> divisors;  // of each; empty: 1
   double magnitude = 1;
+  double score_magnitude = 1;  // of all elements of a head, of those that do not turn too
   // YaRN: low frequencies are divided by `divisor`, high ones are not
   bool is_yarn = false;
   double original_context = 0, beta_fast = 32, beta_slow = 1;
@@ -116,6 +122,33 @@ struct ExpertNumbers {
   bool is_normalized = false;
   bool has_choice_bias = false;  // it must be there; else it may
   double scale = 1;              // of all shares
+  Experts kind = Experts::kNone;
+  double added_sum = 1e-6;  // to that of sigmoids, where it divides
+  // Those of the best groups are chosen from: by the best of each, of sigmoids by the best two.
+  int64_t groups = 1, used_groups = 1;
+};
+constexpr double kLeastSum = 1e-20;  // of sigmoids, for DeepSeek
+
+/// `refuse` as check_recurrence() has it. 0 groups are one.
+template <class Refuse>
+void check_groups(ExpertNumbers* e, const Refuse& refuse) {
+  if (e->groups == 0) e->groups = e->used_groups = 1;
+  const int64_t each = e->count / e->groups;
+  if (e->count % e->groups)
+    refuse("group_count", e->groups, "a divisor of the " + std::to_string(e->count) + " experts");
+  if (e->used_groups < 1 || e->used_groups > e->groups || e->used_groups * each < e->used)
+    refuse("group_used_count", e->used_groups,
+           "so many of the " + std::to_string(e->groups) + " groups that they have " +
+               std::to_string(e->used) + " experts");
+  if (e->kind == Experts::kSigmoid && e->used_groups < e->groups && each < 2)
+    refuse("group_count", e->groups, "two experts or more in each group");
+}
+
+/// Of keys and values, which products of it give.
+struct LatentNumbers {
+  int64_t rank = 0, query_rank = 0;  // of queries 0: they have none
+  int64_t turned = 0;                // last elements of a key, which all heads share
+  double epsilon = 0;                // of norms of both
 };
 
 /// A state of each head [key width, value width]; heads share keys in groups of neighbors.
@@ -193,6 +226,7 @@ struct DecoderNumbers {
   int64_t first_position = 0;             // row of the first token in a table of positions
   int64_t draft_layers = 0;               // behind the others, which are not for the text
   RecurrenceNumbers recurrence;
+  LatentNumbers latent;
   MixerScales scales;
   RopeNumbers rope, window_rope;
   ExpertNumbers experts;
@@ -204,5 +238,16 @@ struct DecoderNumbers {
     return layer.head_width ? layer.head_width : value_width;
   }
 };
+
+inline double usual_embedding_scale(const DecoderNumbers& n) {
+  if (n.row->scales_embedding) return std::sqrt(double(n.width));
+  return n.row->embedding_scale != 0 ? n.row->embedding_scale : 1;
+}
+inline double usual_residual_scale(const DecoderNumbers& n) {
+  return n.row->depth_scale != 0 ? n.row->depth_scale / std::sqrt(double(n.layers.size())) : 1;
+}
+inline double usual_logit_scale(const DecoderNumbers& n) {
+  return n.row->logit_width != 0 ? n.row->logit_width / double(n.width) : 1;
+}
 
 }  // namespace ingot::decoder

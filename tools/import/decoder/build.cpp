@@ -340,7 +340,11 @@ class Decoder : LayerInputs {
       x = b_.reshape(norm(split, head_norm, i, width, turned(at, 0, 1)), {length_, Dim(row)});
     }
     if (row_.head_norm == HeadNorm::kWholeRow) x = norm(x, head_norm, i, row, turned(at, 0, heads));
+    return rotated(x, at, heads, width);
+  }
+  ValueId rotated(ValueId x, const LayerNumbers& at, int64_t heads, int64_t width) {
     if (row_.rope == Rope::kNone || !at.rotates) return x;
+    const int64_t row = heads * width;
     const RopeNumbers& rope = at.window ? n_.window_rope : n_.rope;
     const Angles angles = angles_of(rope, at.window != 0);
     const ValueId y =
@@ -402,12 +406,10 @@ class Decoder : LayerInputs {
   };
   Caches kept(const Projected& in, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
-    const int64_t width = n_.value_width_of(at);
-    const ValueId k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads),
-                  v = row_.norms_values ? of_unit_mean(in.v, at.kv_heads, width) : in.v;
     const std::string number = std::to_string(i);
-    return caches_[i] = {cached(k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
-                         cached(v, "values." + number, at.kv_heads, width)};
+    return caches_[i] = {
+               cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
+               cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at))};
   }
 
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
@@ -427,18 +429,34 @@ class Decoder : LayerInputs {
     return masks_[window] = mask;
   }
 
+  /// Queries and keys behind their norms, and turned.
+  Projected compared(ValueId x, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    if (row_.has_latent) {
+      const Latent in = latent(x, i);
+      const ValueId q = rotated(in.q, at, at.heads, n_.key_width),
+                    last = rotated(in.turned, at, 1, n_.latent.turned);
+      return {q, keys_of_heads(last, in.k, at.heads), in.v};
+    }
+    Projected in = project(x, i);
+    in.q = positioned(in.q, Role::kQNorm, i, at.heads);
+    if (at.caches_of >= 0) return in;
+    in.k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads);
+    if (row_.norms_values) in.v = of_unit_mean(in.v, at.kv_heads, n_.value_width_of(at));
+    return in;
+  }
+
   /// [T, heads * value width]
   ValueId attention(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
-    const Projected in = project(x, i);
-    const ValueId q = positioned(in.q, Role::kQNorm, i, at.heads);
+    const Projected in = compared(x, i);
     const auto [keys, values] = at.caches_of >= 0 ? caches_[at.caches_of] : kept(in, i);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
     Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width_of(at))};
     if (options_.slots)
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
-    std::vector<ValueId> operands = {b_.reshape(q, dims), keys, values, mask, keys_};
+    std::vector<ValueId> operands = {b_.reshape(in.q, dims), keys, values, mask, keys_};
     if (options_.slots) operands.push_back(slots_);
     if (row_.has_sinks) {
       operands.resize(attention::kSinks, kAbsent);

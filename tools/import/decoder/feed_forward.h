@@ -58,28 +58,45 @@ class FeedForwardParts : protected Parts {
     return b_.emit(op::ScatterElements, {into, places, values},
                    {{attr::axis, int64_t(0)}, {attr::reduction, std::string(reduction)}});
   }
+  /// Scores [T, experts]; those of experts that are in none of the best groups are below all.
+  ValueId of_best_groups(ValueId scores) {
+    constexpr double kBelowAll = -1e38;
+    const ExpertNumbers& e = n_.experts;
+    const Dim tokens = b_.dims(scores)[0];
+    const ValueId split = b_.reshape(scores, {tokens, Dim(e.groups), Dim(e.count / e.groups)}),
+                  best = first_of(split, Dim(e.kind == Experts::kSigmoid ? 2 : 1), true)[0],
+                  groups = first_of(b_.reduce(op::ReduceSum, best, {2}, false), Dim(e.used_groups),
+                                    true)[1],
+                  none = b_.expand(net_.scalar(kBelowAll), {tokens, Dim(e.groups)}),
+                  zero = b_.expand(net_.scalar(0), {tokens, Dim(e.used_groups)}),
+                  least =
+                      b_.emit(op::ScatterElements, {none, groups, zero},
+                              {{attr::axis, int64_t(1)}, {attr::reduction, std::string("none")}});
+    const ValueId column = b_.reshape(least, {tokens, Dim(e.groups), Dim(1)});
+    return b_.reshape(b_.emit(op::Add, {split, column}), {tokens, Dim(e.count)});
+  }
   Routing routing(ValueId x, int64_t i) {
     const ExpertNumbers& e = n_.experts;
     const Dim tokens = b_.dims(x)[0], pairs = tokens * Dim(e.used);
     const auto softmax = [&](ValueId of) {
       return b_.emit(op::Softmax, {of}, {{attr::axis, int64_t(-1)}});
     };
-    const bool of_chosen = row_.experts == Experts::kOfChosen,
-               of_sigmoid = row_.experts == Experts::kSigmoid;
+    const bool of_chosen = e.kind == Experts::kOfChosen, of_sigmoid = e.kind == Experts::kSigmoid;
     const ValueId logits = linear(x, Role::kRouter, i, e.count, n_.width, kExpertBias);
     const ValueId scores = of_sigmoid  ? b_.emit(op::Sigmoid, {logits})
                            : of_chosen ? logits
                                        : softmax(logits);
     const ValueId added =
         of_sigmoid ? weights_.bias(Role::kExpertChoice, i, e.count, e.has_choice_bias) : kAbsent;
+    const ValueId choice = added == kAbsent ? scores : b_.emit(op::Add, {scores, added});
     const std::vector<ValueId> chosen =
-        first_of(added == kAbsent ? scores : b_.emit(op::Add, {scores, added}), Dim(e.used), true);
+        first_of(e.used_groups < e.groups ? of_best_groups(choice) : choice, Dim(e.used), true);
     ValueId shares = of_chosen ? softmax(chosen[0]) : chosen[0];
     if (added != kAbsent)
       shares = b_.emit(op::GatherElements, {scores, chosen[1]}, {{attr::axis, int64_t(1)}});
     if (e.is_normalized) {
       ValueId sum = b_.reduce(op::ReduceSum, shares, {1}, true);
-      if (of_sigmoid) sum = b_.emit(op::Add, {sum, net_.scalar(1e-6)});
+      if (of_sigmoid) sum = b_.emit(op::Add, {sum, net_.scalar(e.added_sum)});
       shares = b_.emit(op::Div, {shares, sum});
     }
     const ValueId owner = b_.reshape(chosen[1], {pairs});

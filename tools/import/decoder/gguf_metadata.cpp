@@ -104,10 +104,14 @@ class Keys {
   std::set<std::string> read_;
 };
 
+constexpr double kMaxLogMultiplier = 100;
+
 void read_rope(Keys& keys, DecoderNumbers* n) {
   RopeNumbers& r = n->rope;
   r.base = keys.number("rope.freq_base", 10000);
-  r.width = keys.integer("rope.dimension_count", n->key_width, 2, n->key_width);
+  r.width = n->row->has_latent
+                ? n->latent.turned
+                : keys.integer("rope.dimension_count", n->key_width, 2, n->key_width);
   if (r.width % 2) keys.refuse("rope.dimension_count", "is odd", "an even number");
   if (!(r.base > 1)) keys.refuse("rope.freq_base", "is " + std::to_string(r.base), "more than 1");
   const std::string kind = keys.text("rope.scaling.type");
@@ -128,16 +132,24 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
     keys.refuse("rope.scaling.yarn_beta_fast", "is " + std::to_string(r.beta_fast),
                 "more than yarn_beta_slow, and that above 0");
   r.magnitude = keys.number("rope.scaling.attn_factor", 1);
+  if (n->row->has_latent && r.magnitude != 1)  // llama.cpp also scales scores by it
+    keys.refuse("rope.scaling.attn_factor", "is " + std::to_string(r.magnitude), "1");
   if (keys.number("rope.scaling.yarn_ext_factor", 1) != 1)
     keys.refuse("rope.scaling.yarn_ext_factor", "is not 1", "1");
-  if (keys.number("rope.scaling.yarn_log_multiplier", 0) != 0)
-    keys.refuse("rope.scaling.yarn_log_multiplier", "is not 0", "0");
+  const double of_scores = keys.number("rope.scaling.yarn_log_multiplier", 0);
+  if (n->row->has_latent ? !(of_scores >= 0 && of_scores <= kMaxLogMultiplier) : of_scores != 0)
+    keys.refuse("rope.scaling.yarn_log_multiplier", "is " + std::to_string(of_scores),
+                n->row->has_latent ? "0 to 100" : "0");
   keys.pass_over({"rope.scaling.finetuned"});
   // of places in images, which are those of the text in a text
   if (n->row->mixer == Mixer::kDeltaNet) keys.pass_over({"rope.dimension_sections"});
   if (kind != "none") r.divisor = factor;
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
-  if (r.is_yarn && factor > 1) r.magnitude *= 0.1 * std::log(factor) + 1;
+  if (r.is_yarn && factor > 1) {
+    // of whole heads, or of what turns
+    if (of_scores == 0) r.magnitude *= 0.1 * std::log(factor) + 1;
+    n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
+  }
   if (kind == "longrope") r.divisor = 1;
   n->window_rope = r;
   const double base = keys.number("rope.freq_base_swa", n->row->window_rope_base);
@@ -233,6 +245,28 @@ void read_shared_caches(Keys& keys, DecoderNumbers* n) {
   n->layer_input = keys.integer("embedding_length_per_layer_input", 0, 0, kMaxWidth);
 }
 
+/// Older files say how wide keys and values are, newer ones what llama.cpp keeps, and these apart.
+void read_latent(Keys& keys, DecoderNumbers* n) {
+  LatentNumbers& l = n->latent;
+  l.rank = keys.need("attention.kv_lora_rank", kMaxWidth);
+  l.query_rank = keys.integer("attention.q_lora_rank", 0, 1, kMaxWidth);
+  const bool is_apart = keys.find("attention.key_length_mla") != nullptr;
+  n->key_width = keys.need(is_apart ? "attention.key_length_mla" : "attention.key_length", 4096);
+  n->value_width =
+      is_apart ? keys.need("attention.value_length_mla", 4096)
+               : keys.integer("attention.value_length", n->width / n->layers[0].heads, 1, 4096);
+  keys.pass_over({"attention.key_length", "attention.value_length"});
+  if (!keys.find("rope.dimension_count"))
+    keys.refuse("rope.dimension_count", "is missing", "a number");
+  l.turned = keys.integer("rope.dimension_count", 0, 2, n->key_width - 1);
+  for (LayerNumbers& layer : n->layers) {  // newer files have one for all, of what is kept
+    if (layer.kv_heads != 1 && layer.kv_heads != layer.heads)
+      keys.refuse("attention.head_count_kv", "is " + std::to_string(layer.kv_heads),
+                  "1 or the " + std::to_string(layer.heads) + " heads");
+    layer.kv_heads = layer.heads;
+  }
+}
+
 void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t count) {
   if (n->row->only_mixes) {
     keys.pass_over({"attention.head_count", "attention.head_count_kv", "feed_forward_length"});
@@ -271,6 +305,7 @@ void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t co
   if (heads[0] > n->width)
     keys.refuse("attention.head_count", "is " + std::to_string(heads[0]),
                 "at most the width " + std::to_string(n->width));
+  if (n->row->has_latent) return read_latent(keys, n);
   n->key_width = keys.integer("attention.key_length", n->width / heads[0], 1, 4096);
   n->value_width = keys.integer("attention.value_length", n->key_width, 1, 4096);
 }
@@ -284,24 +319,26 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
   n->attention_cap = keys.number("attn_logit_softcapping", 0);
   n->logit_cap = keys.number("final_logit_softcapping", 0);
   n->embedding_scale = keys.number("embedding_scale", 0);
-  if (n->embedding_scale == 0)
-    n->embedding_scale = n->row->scales_embedding ? std::sqrt(double(n->width)) : 1;
+  if (n->embedding_scale == 0) n->embedding_scale = usual_embedding_scale(*n);
   n->residual_scale = keys.number("residual_scale", 0);
-  if (n->residual_scale == 0) n->residual_scale = 1;
+  if (n->residual_scale == 0) n->residual_scale = usual_residual_scale(*n);
   n->logit_scale = keys.number("logit_scale", 0);
-  if (n->logit_scale == 0) n->logit_scale = 1;
+  if (n->logit_scale == 0) n->logit_scale = usual_logit_scale(*n);
   const char* const kEpsilon = n->row->norm == NormKind::kRms ? "attention.layer_norm_rms_epsilon"
                                                               : "attention.layer_norm_epsilon";
   n->epsilon = keys.number(kEpsilon, -1);
   if (!(n->epsilon >= 0)) keys.refuse(kEpsilon, "is missing or negative", "a small number");
   keys.pass_over({"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"});
+  n->latent.epsilon = n->epsilon;
 }
 
 void read_experts(Keys& keys, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
   e.count = keys.integer("expert_count", 0, 0, kMaxExperts);
-  if (e.count == 0) {  // Granite says how wide its only expert is
-    keys.pass_over({"expert_used_count", "expert_shared_feed_forward_length"});
+  if (n->row->has_latent) keys.pass_over({"leading_dense_block_count"});
+  if (e.count == 0) {  // which some models say more of
+    keys.pass_over({"expert_used_count", "expert_shared_feed_forward_length",
+                    "expert_feed_forward_length", "expert_shared_count"});
     return;
   }
   if (n->row->experts == Experts::kNone)
@@ -310,15 +347,26 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
   e.used = keys.need("expert_used_count", e.count);
   e.hidden = keys.integer("expert_feed_forward_length", n->layers[0].hidden, 1, kMaxWidth);
   e.shared_hidden = keys.integer("expert_shared_feed_forward_length", 0, 0, kMaxWidth);
-  e.is_normalized = keys.flag("expert_weights_norm", n->row->experts == Experts::kNormalized ||
-                                                         n->row->experts == Experts::kSigmoid);
-  if (n->row->experts == Experts::kSigmoid) keys.pass_over({"leading_dense_block_count"});
+  e.kind = n->row->experts;
+  e.is_normalized = keys.flag("expert_weights_norm",
+                              e.kind == Experts::kNormalized || e.kind == Experts::kSigmoid);
+  if (e.kind == Experts::kSigmoid) keys.pass_over({"leading_dense_block_count"});
   e.scale = keys.number("expert_weights_scale", 0);
   if (e.scale == 0) e.scale = 1;
   constexpr int64_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
-  const int64_t own = n->row->experts == Experts::kOfChosen  ? kSoftmaxOfChosen
-                      : n->row->experts == Experts::kSigmoid ? kSigmoid
-                                                             : kSoftmax;
+  if (n->row->has_latent) {
+    if (keys.integer("expert_gating_func", 0, 0, kSigmoid) == kSigmoid) e.kind = Experts::kSigmoid;
+    e.shared_hidden = e.hidden * keys.integer("expert_shared_count", 0, 0, kMaxExperts);
+    e.groups = keys.integer("expert_group_count", 1, 0, e.count);
+    e.used_groups = keys.integer("expert_group_used_count", e.groups, 0, e.count);
+    e.added_sum = kLeastSum;
+    check_groups(&e, [&](const char* key, int64_t found, const std::string& expected) {
+      keys.refuse(std::string("expert_") + key, "is " + std::to_string(found), expected);
+    });
+  }
+  const int64_t own = e.kind == Experts::kOfChosen  ? kSoftmaxOfChosen
+                      : e.kind == Experts::kSigmoid ? kSigmoid
+                                                    : kSoftmax;
   const int64_t gating = keys.integer("expert_gating_func", own, 0, own);
   if (gating != 0 && gating != own)
     keys.refuse("expert_gating_func", "is " + std::to_string(gating), std::to_string(own));

@@ -33,7 +33,8 @@ using checkpoint::Tensor;
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
-                    const std::optional<PackedInt4>& packing, std::vector<Checkpoint> dense)
+                    const std::optional<PackedInt4>& packing, std::vector<Checkpoint> dense,
+                    const DecoderNumbers& numbers)
       : file_(config),
         row_(row),
         checkpoint_(std::move(checkpoint)),
@@ -47,6 +48,7 @@ class CheckpointTensors : public TensorSource {
       if (!tensors_.emplace(name, &tensor).second)
         graph::fail_mismatch(file_, "'" + name + "' is there twice; get the folder anew");
     }
+    drop_drafts(numbers);
     name_as_expected();
     for (size_t i = 0; i < dense.size(); i++) add_projection(i, std::move(dense[i]));
     if (row.both)
@@ -151,6 +153,16 @@ class CheckpointTensors : public TensorSource {
       return "";
     }
     return name;
+  }
+
+  /// Layers behind those of the text only propose tokens.
+  void drop_drafts(const DecoderNumbers& n) {
+    for (int64_t i = 0; i < n.draft_layers; i++) {
+      const std::string layer = row_.layers + std::to_string(int64_t(n.layers.size()) + i) + ".";
+      for (auto at = tensors_.lower_bound(layer);
+           at != tensors_.end() && at->first.rfind(layer, 0) == 0;)
+        at = tensors_.erase(at);
+    }
   }
 
   /// A model may be stored as a part of a larger one, "bert.", or without it, as "model." is.
@@ -279,7 +291,8 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
     const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
                                     checkpoint::read_checkpoint(weights),
-                                    read_packed_int4(config, file.path), std::move(dense));
+                                    read_packed_int4(config, file.path), std::move(dense),
+                                    numbers);
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);

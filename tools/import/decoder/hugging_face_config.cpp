@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tools/import/decoder/config_reader.h"
+#include "tools/import/decoder/hugging_face_latent.h"
 #include "tools/import/decoder/hugging_face_mixers.h"
 
 namespace ingot::decoder {
@@ -40,14 +41,21 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   } else if (kind == "llama3") {
     n->divisors = llama3_divisors(rope, *n, factor);
   } else if (kind == "yarn") {
-    for (const char* key : {"mscale", "mscale_all_dim"})
-      if (rope.find(key)) rope.refuse(key, "none: YaRN with such a scale is not built");
     n->splits_pairs = !rope.flag("truncate", true);
     n->is_yarn = factor != 1, n->divisor = factor;
     n->beta_fast = rope.number("beta_fast", 32), n->beta_slow = rope.number("beta_slow", 1);
     if (!(n->beta_slow > 0)) rope.refuse("beta_slow", "a number above 0");
     if (!(n->beta_fast > n->beta_slow)) rope.refuse("beta_fast", "more than beta_slow");
-    n->magnitude = rope.number("attention_factor", factor <= 1 ? 1 : 0.1 * std::log(factor) + 1);
+    const double of_turned = rope.number("mscale", 0), of_all = rope.number("mscale_all_dim", 0);
+    const auto magnitude = [&](double by) {
+      return factor <= 1 ? 1 : 0.1 * by * std::log(factor) + 1;
+    };
+    const bool has_both = of_turned != 0 && of_all != 0;
+    n->magnitude = rope.number("attention_factor",
+                               has_both ? magnitude(of_turned) / magnitude(of_all) : magnitude(1));
+    n->score_magnitude = magnitude(of_all);
+    if (!(n->score_magnitude > 0 && n->score_magnitude <= kMaxMagnitude))
+      rope.refuse("mscale_all_dim", "a number that scales by more than 0 and at most 1000");
     if (!(n->magnitude > 0 && n->magnitude <= kMaxMagnitude))
       rope.refuse("attention_factor", "a number above 0 and at most 1000");
   } else if (kind == "longrope") {
@@ -80,7 +88,8 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   n->rope.base = n->row->mixer == Mixer::kConvolution
                      ? config.number("theta", config.number("rope_theta", 1e6))
                      : config.number("rope_theta", 10000);
-  n->rope.width = n->key_width;
+  const int64_t of_all = n->row->has_latent ? n->latent.turned : n->key_width;
+  n->rope.width = of_all;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
   double part = config.number("partial_rotary_factor", row.rotated_part);
@@ -108,13 +117,13 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const Json none = Json::object();
   n->window_rope = n->rope;
   if (scaling && scaling->is_object() && scaling->contains("full_attention")) {
-    read((*scaling)["full_attention"], &n->rope, n->key_width);
+    read((*scaling)["full_attention"], &n->rope, of_all);
     if (local_base != 0) n->window_rope.base = local_base;
     read(scaling->contains("sliding_attention") ? (*scaling)["sliding_attention"] : none,
          &n->window_rope, width_of_windows(config, *n));
     return;
   }
-  read(scaling ? *scaling : none, &n->rope, n->key_width);
+  read(scaling ? *scaling : none, &n->rope, of_all);
   n->window_rope = n->rope;
   if (local_base == 0) return;
   n->window_rope = RopeNumbers();
@@ -248,11 +257,13 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
         {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
   }
   read_mixers(config, n);
+  if (n->row->has_latent) read_latent(config, n);
 }
 
 /// Layers without a router are dense, whatever the configuration says of them.
 void read_experts(Config& config, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
+  e.kind = n->row->experts;
   const bool may_lack = n->row->mixer == Mixer::kMamba2;  // then the shared one is all there is
   e.count = config.integer("num_experts",
                            config.integer("num_local_experts", 0, may_lack ? 0 : 1, kMaxExperts), 1,
@@ -351,7 +362,10 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
       n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
-  if (row.experts) read_experts(config, &n);
+  if (row.experts && n.row->has_latent)
+    read_latent_experts(config, &n);
+  else if (row.experts)
+    read_experts(config, &n);
   n.activation = read_activation(config, *n.row);
   if (n.row->activation == Activation::kClampedSwish) {
     n.gate_limit = config.number("swiglu_limit", n.gate_limit);
@@ -373,14 +387,16 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
       !n.row->scales_scores ? 1 : 1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
   n.attention_cap = config.number("attn_logit_softcapping", 0);
   n.logit_cap = config.number("final_logit_softcapping", 0);
-  n.embedding_scale = config.number("embedding_multiplier",
-                                    n.row->scales_embedding ? std::sqrt(double(n.width)) : 1);
-  n.residual_scale = config.number("residual_multiplier", 1);
+  n.embedding_scale = config.number("embedding_multiplier", usual_embedding_scale(n));
+  n.residual_scale = config.number("residual_multiplier", usual_residual_scale(n));
   n.logit_scale = config.number(
-      "logits_scaling", config.number("lm_head_multiplier", config.number("logit_scale", 1)));
+      "logits_scaling",
+      config.number("lm_head_multiplier", config.number("logit_scale", usual_logit_scale(n))));
+  if (n.row->depth_scale != 0) read_depth_scales(config, &n);
   if (row.says_all && !config.find("rope_parameters") && !config.find("rope_scaling"))
     config.refuse("rope_parameters", "an object");
   if (!n.row->only_mixes && !n.row->has_positions) read_rope(config, row, &n);
+  if (n.row->has_latent) n.attention_scale *= n.rope.score_magnitude * n.rope.score_magnitude;
   read_windows(config, row, &n);
   read_shared_caches(config, &n);
   config.note_unread(notes);

@@ -40,6 +40,7 @@ struct HuggingFaceRow {
   const char* expert_parts[3] = {"gate_proj", "up_proj", "down_proj"};
   const char* shared_parts[3] = {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj",
                                  "mlp.shared_expert.down_proj"};
+  const char* expert_choice = "feed_forward.expert";
   bool has_experts_in_one = false;  // hugging_face_experts.h
   const char* hidden = "intermediate_size";
   int64_t hidden_widths = 0;  // where the configuration has no `hidden`; 0: it must

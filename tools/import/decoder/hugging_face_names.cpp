@@ -102,6 +102,18 @@ constexpr HuggingFaceRow granite_moe(const char* model_type) {
           .both = "input_linear"};
 }
 
+constexpr HuggingFaceRow with_latent(const char* model_type) {
+  return {.model_type = model_type,
+          .architecture = "deepseek2",
+          .router = "mlp.gate",
+          .experts = "mlp.experts.",
+          .shared_parts = {"mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj",
+                           "mlp.shared_experts.down_proj"},
+          .expert_choice = "mlp.gate.e_score_correction",
+          .order = Rope::kNeighbors,
+          .both = "gate_up_proj"};
+}
+
 constexpr HuggingFaceRow kRows[] = {
     {.model_type = "llama", .architecture = "llama"},
     {.model_type = "mistral", .architecture = "llama"},
@@ -204,6 +216,10 @@ constexpr HuggingFaceRow kRows[] = {
     kLfm2,
     lfm2_moe(),
     {.model_type = "seed_oss", .architecture = "seed_oss"},
+    with_latent("deepseek_v2"),
+    with_latent("deepseek_v3"),
+    with_latent("glm4_moe_lite"),
+    {.model_type = "minicpm3", .architecture = "minicpm3"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
@@ -365,6 +381,14 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kQkv: return row.qkv;
       case Role::kQNorm: return row.query_norm;
       case Role::kKNorm: return row.key_norm;
+      case Role::kQueryLatent: return "self_attn.q_a_proj";
+      case Role::kQueryLatentNorm: return "self_attn.q_a_layernorm";
+      case Role::kQueriesOfLatent: return "self_attn.q_b_proj";
+      case Role::kLatent: return "self_attn.kv_a_proj_with_mqa";
+      case Role::kLatentNorm: return "self_attn.kv_a_layernorm";
+      case Role::kKeysValuesOfLatent: return "self_attn.kv_b_proj";
+      case Role::kKeysOfLatent: return "self_attn.k_b_proj";
+      case Role::kValuesOfLatent: return "self_attn.v_b_proj";
       case Role::kSinks: return "self_attn.sinks";
       case Role::kAttentionOut: return row.attention_out;
       case Role::kAttentionOutNorm: return row.attention_out_norm;
@@ -395,7 +419,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kLayerOutNorm: return "post_per_layer_input_norm";
       case Role::kLayerScale: return "layer_scalar";
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
-      case Role::kExpertChoice: return "feed_forward.expert";
+      case Role::kExpertChoice: return row.expert_choice;
       case Role::kExpertGate:
       case Role::kExpertUp:
       case Role::kExpertDown: return expert_module(row, role, "*");

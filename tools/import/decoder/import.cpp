@@ -11,6 +11,7 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/gguf_metadata.h"
+#include "tools/import/decoder/latent_tensors.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
 #include "tools/text/vocabulary.h"
@@ -40,6 +41,14 @@ const char* role_name(Role role) {
     case Role::kQkv: return "attn_qkv";
     case Role::kQNorm: return "attn_q_norm";
     case Role::kKNorm: return "attn_k_norm";
+    case Role::kQueryLatent: return "attn_q_a";
+    case Role::kQueryLatentNorm: return "attn_q_a_norm";
+    case Role::kQueriesOfLatent: return "attn_q_b";
+    case Role::kLatent: return "attn_kv_a_mqa";
+    case Role::kLatentNorm: return "attn_kv_a_norm";
+    case Role::kKeysValuesOfLatent: return "attn_kv_b";
+    case Role::kKeysOfLatent: return "attn_k_b";
+    case Role::kValuesOfLatent: return "attn_v_b";
     case Role::kSinks: return "attn_sinks";
     case Role::kAttentionOut: return "attn_output";
     case Role::kAttentionOutNorm: return "post_attention_norm";
@@ -89,7 +98,10 @@ using checkpoint::GgufTensor;
 class GgufTensors : public TensorSource {
  public:
   GgufTensors(const std::vector<GgufFile>& parts, const DecoderNumbers& numbers)
-      : file_(parts[0].path()), row_(*numbers.row), norms_sum_(row_.places == NormPlaces::kOfSum) {
+      : file_(parts[0].path()),
+        row_(*numbers.row),
+        norms_sum_(row_.places == NormPlaces::kOfSum),
+        latent_(numbers.latent) {
     for (const GgufFile& part : parts)
       for (const GgufTensor& tensor : part.tensors())
         if (!is_of_draft(numbers, tensor.name) &&
@@ -117,7 +129,8 @@ class GgufTensors : public TensorSource {
   SourceTensor load(const std::string& name) const override {
     const Held& held = tensors_.at(name);
     const GgufTensor& t = *held.tensor;
-    return {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
+    const SourceTensor own = {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
+    return latent_.rank ? rows_of_heads(*this, own, latent_) : own;
   }
   std::vector<std::string> names() const override {
     std::vector<std::string> all;
@@ -139,6 +152,7 @@ class GgufTensors : public TensorSource {
   const std::string file_;
   const Architecture& row_;
   const bool norms_sum_;
+  const LatentNumbers latent_;
   std::map<std::string, Held> tensors_;
 };
 

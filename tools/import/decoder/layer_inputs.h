@@ -7,13 +7,13 @@
 #pragma once
 #include <cmath>
 
-#include "tools/import/decoder/recurrences.h"
+#include "tools/import/decoder/latent_attention.h"
 
 namespace ingot::decoder {
 
-class LayerInputs : protected Recurrences {
+class LayerInputs : protected LatentAttention {
  public:
-  using Recurrences::Recurrences;
+  using LatentAttention::LatentAttention;
 
  protected:
   /// x [T, width]: the embedding of `ids`.

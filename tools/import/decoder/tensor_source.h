@@ -35,6 +35,14 @@ enum class Role : uint8_t {
   kQkv,  // in one matrix: rows of q, k, v
   kQNorm,
   kKNorm,
+  kQueryLatent,  // of latent attention: latent_attention.h
+  kQueryLatentNorm,
+  kQueriesOfLatent,
+  kLatent,  // rows of it, then of the key that all heads share
+  kLatentNorm,
+  kKeysValuesOfLatent,  // in one matrix: rows of the key and the value of each head
+  kKeysOfLatent,
+  kValuesOfLatent,
   kSinks,  // of query heads
   kAttentionOut,
   kAttentionOutNorm,
