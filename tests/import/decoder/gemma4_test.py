@@ -169,7 +169,8 @@ def reference(tensors):
     def turned(x, kind):
         half = x.shape[-1] // 2
         speeds = (1e4 if kind == "s" else 1e6) ** (-np.arange(half) / half)
-        angles = at[:, None, None] * np.where(np.arange(half) < TURNED, speeds, speeds * (kind == "s"))
+        turning = (np.arange(half) < TURNED) | (kind == "s")
+        angles = at[:, None, None] * np.where(turning, speeds, 0)
         a, b = x[..., :half], x[..., half:]
         cos, sin = np.cos(angles), np.sin(angles)
         return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
@@ -269,8 +270,8 @@ def main():
             name.replace("model.", "model.language_model.", 1): array
             for name, array in folder.tensors.items()
         }
-        larger |= {f"model.{name}.x": np.ones(3, np.float32)
-                   for name in ("vision_tower", "audio_tower", "embed_vision", "embed_audio")}  # fmt: skip
+        for other in ("vision_tower", "audio_tower", "embed_vision", "embed_audio"):
+            larger[f"model.{other}.x"] = np.ones(3, np.float32)
         part = Folder(ingot, larger, {"model_type": "gemma4", "text_config": CONFIG})
         checks.report("a part of a larger model", part.convert("--dtype", "fp32").error)
         same = np.array_equal(Run(ingot, "larger")(TOKENS), whole)

@@ -3,7 +3,8 @@
 variant no GGUF file has. `stored` of a row changes tensors and configuration as saved."""
 
 import torch
-from random_models import MODELS, SIZES, Row
+from random_gpts import GPTS
+from random_models import SIZES, Row
 
 CONTEXT = SIZES["max_position_embeddings"]
 
@@ -68,7 +69,7 @@ def gemma3_as_of_now(tensors, config):
 
 def variant(name, stored=None, **options):
     """A row whose configuration has other numbers."""
-    row = MODELS[name]
+    row = GPTS[name]
     return Row(row.architecture, row.kind, {**row.options, **options}, stored=stored, folder=True)
 
 

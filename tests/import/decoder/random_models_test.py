@@ -61,6 +61,7 @@ def main():
         from gguf_writer import write_gguf
         from make_models import as_gguf, make_model
         from random_folders import FOLDERS
+        from random_gpts import GPTS
         from random_hybrids import HYBRIDS
         from random_latents import LATENTS
         from random_mixtures import MIXTURES
@@ -71,7 +72,8 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        for name, row in {**MODELS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS}.items():
+        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS}
+        for name, row in all_of.items():
             if args.only not in name:
                 continue
             model = make_model(row)

@@ -199,9 +199,9 @@ struct LayerNumbers {
 };
 
 struct DecoderNumbers;
-/// Of the last `shared` layers the caches are those of the last layer before them of their kind, with
-/// a window or without; layers with one have heads `of_windows` wide, 0: as others. False where
-/// there is none of a kind.
+/// Of the last `shared` layers the caches are those of the last layer before them of their kind,
+/// with a window or without; layers with one have heads `of_windows` wide, 0: as others. False
+/// where there is none of a kind.
 bool share_caches(DecoderNumbers* n, int64_t shared, int64_t of_windows);
 
 struct DecoderNumbers {

@@ -300,32 +300,6 @@ class Decoder : LayerInputs {
       return {of_q, of_k, of_k, gate};  // one product for both
     return {of_q, of_k, linear(x, Role::kV, i, v, n_.width, kQkvBias), gate};
   }
-  /// Rows of q of all heads, of k and of v, where one matrix has them; empty: as they lie.
-  Order qkv_rows(const LayerNumbers& at) const {
-    const int64_t q = at.heads * n_.key_width, k = at.kv_heads * n_.key_width,
-                  v = at.kv_heads * n_.value_width;
-    if (n_.groups_qkv) return apart(at.kv_heads, {q / at.kv_heads, n_.key_width, n_.value_width});
-    Order order = turned(at, 0, at.heads);
-    if (order.empty()) return order;
-    const Order of_k = turned(at, q, at.kv_heads);
-    order.insert(order.end(), of_k.begin(), of_k.end());
-    for (int64_t r = q + k; r < q + k + v; r++) order.push_back(r);
-    return order;
-  }
-  /// Rows of gates, which lie behind those of q of each head, behind those of all.
-  Order behind_queries(const LayerNumbers& at) const {
-    Order order = empty_order(2 * at.heads * n_.key_width);
-    for (int64_t part = 0; part < 2; part++)
-      for (int64_t head = 0; head < at.heads; head++)
-        for (int64_t c = 0; c < n_.key_width; c++)
-          order.push_back((2 * head + part) * n_.key_width + c);
-    return order;
-  }
-  /// Rows of q or k in the order of halves, where the source has neighbors; empty: as they lie.
-  Order turned(const LayerNumbers& at, int64_t begin, int64_t heads) const {
-    if (n_.order != Rope::kNeighbors || !at.rotates) return {};
-    return halves_of_neighbors(begin, heads, n_.key_width, n_.rope.width);
-  }
   /// Rows of heads, each by itself with the length of its root.
   ValueId of_unit_mean(ValueId x, int64_t heads, int64_t width) {
     const ValueId ones = same(width, 1);

@@ -231,8 +231,8 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   });
 }
 
-/// Layers with a window may have heads of another width; the last layers may have no keys and values
-/// of their own, but those of the last one before them of their kind.
+/// Layers with a window may have heads of another width; the last layers may have no keys and
+/// values of their own, but those of the last one before them of their kind.
 void read_shared_caches(Keys& keys, DecoderNumbers* n) {
   const int64_t of_windows = keys.integer("attention.key_length_swa", n->key_width, 1, 4096);
   if (keys.integer("attention.value_length_swa", of_windows, 1, 4096) != of_windows)

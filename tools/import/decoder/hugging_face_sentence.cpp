@@ -166,8 +166,8 @@ SentenceModel read_sentence_model(const std::string& folder) {
   }
   if (model.pooling == Pooling::kNone)
     graph::fail_unsupported(file, "has no module Pooling: no vector of a text");
-  constexpr size_t kMostDense = 2;
-  if (model.dense.size() > kMostDense)
+  constexpr size_t kMaxDense = 2;
+  if (model.dense.size() > kMaxDense)
     graph::fail_unsupported(
         file, "has " + std::to_string(model.dense.size()) + " modules Dense, expected 2 at most");
   const Json limits = read_json((beside / "sentence_bert_config.json").string());

@@ -25,9 +25,8 @@ class LayerInputs : protected LatentAttention {
       return b_.reshape(of, {tokens, Dim(layers), Dim(width)});
     };
     const ValueId own = rows(weights_.matrix(Role::kLayerTable, 0, n_.vocabulary, all), ids);
-    const ValueId projected =
-        scaled(linear(x, Role::kLayerProduct, 0, all, n_.width, kNoBias),
-               1 / std::sqrt(double(n_.width)));
+    const ValueId projected = scaled(linear(x, Role::kLayerProduct, 0, all, n_.width, kNoBias),
+                                     1 / std::sqrt(double(n_.width)));
     const ValueId sum = b_.emit(op::Add, {norm(split(projected), Role::kLayerNorm, 0, width),
                                           split(scaled(own, std::sqrt(double(width))))});
     inputs_ = b_.reshape(scaled(sum, std::sqrt(0.5)), {tokens, Dim(all)});

@@ -8,6 +8,7 @@
 
 #include "tools/files/work_budget.h"
 #include "tools/import/decoder/architecture.h"
+#include "tools/import/decoder/rope.h"
 #include "tools/import/decoder/weights.h"
 #include "tools/import/layers/network.h"
 
@@ -64,6 +65,32 @@ class Parts {
         for (int64_t c = 0; c < width; c++) order.push_back(group * row + at + c);
       at += width;
     }
+    return order;
+  }
+  /// Rows of gates, which lie behind those of q of each head, behind those of all.
+  Order behind_queries(const LayerNumbers& at) const {
+    Order order = empty_order(2 * at.heads * n_.key_width);
+    for (int64_t part = 0; part < 2; part++)
+      for (int64_t head = 0; head < at.heads; head++)
+        for (int64_t c = 0; c < n_.key_width; c++)
+          order.push_back((2 * head + part) * n_.key_width + c);
+    return order;
+  }
+  /// Rows of q or k in the order of halves, where the source has neighbors; empty: as they lie.
+  Order turned(const LayerNumbers& at, int64_t begin, int64_t heads) const {
+    if (n_.order != Rope::kNeighbors || !at.rotates) return {};
+    return halves_of_neighbors(begin, heads, n_.key_width, n_.rope.width);
+  }
+  /// Rows of q of all heads, of k and of v, where one matrix has them; empty: as they lie.
+  Order qkv_rows(const LayerNumbers& at) const {
+    const int64_t key = n_.key_width_of(at), value = n_.value_width_of(at), q = at.heads * key,
+                  k = at.kv_heads * key, v = at.kv_heads * value;
+    if (n_.groups_qkv) return apart(at.kv_heads, {q / at.kv_heads, key, value});
+    Order order = turned(at, 0, at.heads);
+    if (order.empty()) return order;
+    const Order of_k = turned(at, q, at.kv_heads);
+    order.insert(order.end(), of_k.begin(), of_k.end());
+    for (int64_t r = q + k; r < q + k + v; r++) order.push_back(r);
     return order;
   }
   static graph::Attributes typed(BlockType type) {
