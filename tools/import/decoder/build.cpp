@@ -381,9 +381,8 @@ class Decoder : LayerInputs {
   Caches kept(const Projected& in, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const std::string number = std::to_string(i);
-    return caches_[i] = {
-               cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
-               cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at))};
+    return caches_[i] = {cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
+                         cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at))};
   }
 
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an

@@ -291,8 +291,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
     const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
                                     checkpoint::read_checkpoint(weights),
-                                    read_packed_int4(config, file.path), std::move(dense),
-                                    numbers);
+                                    read_packed_int4(config, file.path), std::move(dense), numbers);
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);
