@@ -22,7 +22,8 @@ using test::gguf::list, test::gguf::real, test::gguf::text, test::gguf::whole, t
 constexpr int64_t kWidth = 32, kHeads = 2, kHead = kWidth / kHeads, kHidden = 64, kContext = 64,
                   kTokens = 12, kExperts = 4, kTaps = 3, kState = 4,
                   kChannels = kWidth + 2 * kState,  // of a recurrence of kHeads heads, one of keys
-    kLatent = 8;                                    // which keys and values come from
+    kLatent = 8,                                    // which keys and values come from
+    kInput = 8;                                     // of each layer
 
 struct Value {
   std::string key, bytes;  // the type, then the value
@@ -103,6 +104,10 @@ class Form {
       own("attention.kv_lora_rank", whole(kLatent)), own("rope.dimension_count", whole(4));
       own("attention.key_length", whole(kHead)), own("attention.value_length", whole(kHead));
     }
+    if (has_layer_inputs()) {  // the second layer reads the caches of the first
+      own("embedding_length_per_layer_input", whole(kInput));
+      own("attention.shared_kv_layers", whole(1));
+    }
     if (has_experts_) own("expert_count", whole(kExperts)), own("expert_used_count", whole(2));
   }
   void vocabulary(uint64_t kind) {
@@ -142,6 +147,11 @@ class Form {
     add("token_embd.weight", {kTokens, kWidth});
     if (row_.has_positions) add("position_embd.weight", {kContext, kWidth});
     if (row_.norms_embedding) norm("token_embd_norm");
+    if (has_layer_inputs()) {
+      add("per_layer_token_embd.weight", {kTokens, 2 * kInput});
+      add("per_layer_model_proj.weight", {2 * kInput, kWidth});
+      add("per_layer_proj_norm.weight", {kInput});
+    }
     if (!sums) norm(row_.final_norm);
     if (row_.biases & kHeadBias) linear("output", kTokens, kWidth, kHeadBias);
     for (const int i : {0, 1}) {
@@ -156,11 +166,17 @@ class Form {
       if (before && row_.parallel != Parallel::kAlways) norm(layer + row_.feed_forward_norm);
       feed_forward(layer);
       if (after || sums) norm(layer + (sums ? "layer_output_norm" : "post_ffw_norm"));
+      if (!has_layer_inputs()) continue;
+      add(layer + "inp_gate.weight", {kInput, kWidth}),
+          add(layer + "proj.weight", {kWidth, kInput});
+      norm(layer + "post_norm"), add(layer + "layer_output_scale.weight", {1});
     }
   }
   bool attends(int layer) const {
-    return row_.mixer == decoder::Mixer::kNone || row_.mixes_beside || layer == 1;
+    return row_.mixer == decoder::Mixer::kNone || row_.mixes_beside ||
+           (layer == 1 && !row_.only_mixes);
   }
+  bool has_layer_inputs() const { return row_.norms_values; }
   bool recurs() const {
     return row_.mixer == decoder::Mixer::kMamba2 || row_.mixer == decoder::Mixer::kDeltaNet;
   }
@@ -190,12 +206,13 @@ class Form {
     const int64_t keys = row_.is_encoder ? kWidth : kHead;
     linear(layer + "attn_q", row_.gates_attention ? 2 * kWidth : kWidth, kWidth, kQkvBias);
     if (row_.has_latent) return latent(layer);
-    linear(layer + "attn_k", keys, kWidth, kQkvBias);
-    linear(layer + "attn_v", keys, kWidth, kQkvBias);
+    const bool has_keys = !has_layer_inputs() || layer == "blk.0.";
+    if (has_keys) linear(layer + "attn_k", keys, kWidth, kQkvBias);
+    if (has_keys) linear(layer + "attn_v", keys, kWidth, kQkvBias);
     if (row_.head_norm != HeadNorm::kNone) {
       const bool each = row_.head_norm == HeadNorm::kEachHead;
       norm(layer + "attn_q_norm", each ? kHead : kWidth);
-      norm(layer + "attn_k_norm", each ? kHead : keys);
+      if (has_keys) norm(layer + "attn_k_norm", each ? kHead : keys);
     }
     linear(layer + "attn_output", kWidth, kWidth, kOutBias);
   }
@@ -325,6 +342,13 @@ void add_value(File* f, Dice* dice) {
                                       "ssm.group_count",
                                       "ssm.conv_kernel",
                                       "full_attention_interval",
+                                      "attention.key_length_swa",
+                                      "attention.value_length_swa",
+                                      "attention.shared_kv_layers",
+                                      "embedding_length_per_layer_input",
+                                      "rope.dimension_count_swa",
+                                      "dense_2_feat_in",
+                                      "dense_2_feat_out",
                                       "attention.kv_lora_rank",
                                       "attention.q_lora_rank",
                                       "attention.key_length_mla",
