@@ -226,6 +226,9 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
       {"an unknown number",
        says("llama.attention.twist", whole(2)),
        {"4 ", "'llama.attention.twist' is not known"}},
+      {"caches of other layers",
+       says("llama.attention.shared_kv_layers", whole(1)),
+       {"4 ", "'llama.attention.shared_kv_layers' is not known"}},
       {"experts", says("llama.expert_count", whole(8)), {"2 ", "'llama.expert_used_count'"}},
       {"experts without a router",
        [](Source& s) {

@@ -11,20 +11,20 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "support")]
-from testing import Checks, Ingot, ingot_parser, largest_error, work_folder  # noqa: E402
+from testing import Checks, Ingot, ingot_parser, work_folder  # noqa: E402
 from testing import numpy_or_skip  # noqa: E402
 
 np = numpy_or_skip("small Gemma 4")
 from decoder_test import CONTEXT, VOCABULARY, Run  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
+from hybrid_model import TOKENS  # noqa: E402
+from hybrids_test import largest_difference  # noqa: E402
 from lfm2_test import Folder, check_threads, check_ways  # noqa: E402
 
 WIDTH, HEADS, KV_HEADS, HIDDEN, INPUT, WINDOW, EPSILON = 32, 4, 2, 48, 8, 6, 1e-6
 LAYERS, SHARED = "ssfsf", 2  # "f": attention sees all; the last read the caches of others
 HEAD = {"s": 16, "f": 32}
 TURNED = 4  # pairs of 16 that turn where attention sees all
-RUNS = [9, 1, 1, 1, 7, 1]
-TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
 
 
 def owns(layer):
@@ -204,15 +204,6 @@ def reference(tensors):
         y = linear(gelu(linear(x, b + "inp_gate")) * inputs[:, layer], b + "proj")
         x = (x + norm(y, b + "post_norm")) * w[b + "layer_output_scale.weight"]
     return 5 * np.tanh(norm(x, "output_norm") @ w["token_embd.weight"].T / 5)
-
-
-def largest_difference(ingot, wanted, name):
-    run, at, errors = Run(ingot, name), 0, []
-    for count in RUNS:
-        found = run(TOKENS[at : at + count])
-        at += count
-        errors.append(largest_error(found[0], wanted[at - 1], 1e-3))
-    return max(errors)
 
 
 def check_refusals(checks, ingot, source, tensors, folder):

@@ -234,6 +234,7 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
 /// Layers with a window may have heads of another width; the last layers may have no keys and
 /// values of their own, but those of the last one before them of their kind.
 void read_shared_caches(Keys& keys, DecoderNumbers* n) {
+  if (!n->row->norms_values) return;  // Gemma 4: others are refused with such keys
   const int64_t of_windows = keys.integer("attention.key_length_swa", n->key_width, 1, 4096);
   if (keys.integer("attention.value_length_swa", of_windows, 1, 4096) != of_windows)
     keys.refuse("attention.value_length_swa", "is another number", "that of keys");

@@ -272,14 +272,12 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     ContextBounds context{options.context};
     if (sentence.most_tokens > 0) context.usual = std::min(context.usual, sentence.most_tokens);
     DecoderNumbers numbers = read_config(config, file.path, context, &notes);
-    std::vector<Checkpoint> dense;
     for (const SentenceModel::Dense& one : sentence.dense) {
       const int64_t in = numbers.projections.empty() ? numbers.width : numbers.projections.back();
       if (one.in != in)
         graph::fail_mismatch(one.weights, "a module Dense takes " + std::to_string(one.in) +
                                               " numbers and gets " + std::to_string(in));
       numbers.projections.push_back(one.out);
-      dense.push_back(checkpoint::read_checkpoint(one.weights));
     }
     numbers.pooling = sentence.pooling, numbers.is_normalized = sentence.is_normalized;
     check_pooling(file.path, numbers);
@@ -289,6 +287,9 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                               "has no weights beside it, expected model.safetensors or "
                               "model.safetensors.index.json; get the whole folder");
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
+    std::vector<Checkpoint> dense;
+    for (const SentenceModel::Dense& one : sentence.dense)
+      dense.push_back(checkpoint::read_checkpoint(one.weights));
     const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
                                     checkpoint::read_checkpoint(weights),
                                     read_packed_int4(config, file.path), std::move(dense), numbers);
