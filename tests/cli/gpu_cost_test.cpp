@@ -126,7 +126,7 @@ TEST_CASE("why: loops of tensor cores have a figure of what they issue, which ca
     const bool multiplies =
         is_one_of(name, {"product_f16", "product_tf32", "attention_f16", "attention_halves",
                          "attention_tf32", "quantized_rows", "quantized_windows", "quantized_bytes",
-                         "bottleneck", "weights_f16", "weights_tf32"});
+                         "bottleneck", "weights_f16", "weights_tf32", "block_tiles"});
     CAPTURE(name);
     CHECK((gpu_cost::loop_instructions(name.c_str()) > 1) == multiplies);
     kernels += multiplies;

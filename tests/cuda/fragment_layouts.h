@@ -56,5 +56,13 @@ inline constexpr Layout kM16N8K32 = {
     [](int lane, int i) {
       return Place{i < 4 ? lane % 4 * 4 + (i & 3) : lane % 4 * 4 + (i & 3) + 16, lane >> 2};
     }};
+inline constexpr Layout kM16N8K16Bytes = {
+    "m16n8k16 of bytes", 16,
+    [](int lane, int i) {
+      return Place{i < 4 ? lane >> 2 : (lane >> 2) + 8, lane % 4 * 4 + (i & 3)};
+    },
+    [](int lane, int i) {
+      return Place{lane % 4 * 4 + i, lane >> 2};
+    }};
 
 }  // namespace ingot::test

@@ -163,6 +163,10 @@ TEST_CASE("fragments: every product has the layout of the PTX ISA") {
   check_layout<Bf16, 2>(kM16N8K16, whole(Bf16{}));
   check_layout<Tf32, 2>(kM16N8K8, whole(Tf32{}));
   check_layout<S8U8, 2>(kM16N8K32, whole(S8U8{}));
+  check_layout<S8U8, 1>(kM16N8K16Bytes,
+                        [](int(&d)[4], const uint32_t(&a)[2], const uint32_t(&b)[1]) {
+                          multiply_add(S8U8{}, d, a[0], a[1], b[0]);
+                        });
   check_layout<F16, 1>(kM16N8K8Half,
                        [](float(&d)[4], const uint32_t(&a)[2], const uint32_t(&b)[1]) {
                          emulate::tensor_product<emulate::F16Words, 1>(d, a, b);

@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).resolve().parent / "loops.tsv"
 MODEL = ROOT / "tools/diagnose/gpu_cost/loop_instructions.inl"
 COMPILER, ARCHITECTURE = "11.8", "87"
-UNITS = ("quantized", "tensorcore", "tensors", "weights")  # on tensor cores, and what memory bounds
+UNITS = ("blocks", "quantized", "tensorcore", "tensors", "weights")  # on tensor cores, and what memory bounds
 TARGET = 6.0  # instructions for each of a tensor core
 LINE = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+ )?([A-Z0-9_.]+)(.*);")
 

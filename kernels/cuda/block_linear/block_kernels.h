@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cuda/block_linear/block_kernels.h - X(kernel, parameters, threads of a block): of each
-// type of codes one for a row and one for tiles of rows.
+// type of codes one for a row, one for tiles of rows, and one on tensor cores.
 #pragma once
 #include "kernels/cuda/block_linear/block_params.h"
 
@@ -16,9 +16,10 @@
   X(q6_k, kQ6_K)                 \
   X(q2_k, kQ2_K) X(q3_k, kQ3_K) X(iq4_nl, kIQ4_NL) X(iq4_xs, kIQ4_XS) X(mxfp4, kMXFP4)
 
-#define INGOT_CUDA_BLOCKS_OF(X, name)                   \
-  X(block_row_##name, BlockLinearParams, kBlockThreads) \
-  X(block_rows_##name, BlockLinearParams, kBlockThreads)
+#define INGOT_CUDA_BLOCKS_OF(X, name)                    \
+  X(block_row_##name, BlockLinearParams, kBlockThreads)  \
+  X(block_rows_##name, BlockLinearParams, kBlockThreads) \
+  X(block_tiles_##name, BlockLinearParams, kBlockThreads)
 
 #define INGOT_CUDA_BLOCK_LINEAR(X)                                     \
   INGOT_CUDA_BLOCKS_OF(X, q4_0)                                        \

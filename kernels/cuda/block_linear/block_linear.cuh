@@ -7,6 +7,7 @@
 #pragma once
 #include "kernels/cuda/block_linear/block_kernels.h"
 #include "kernels/cuda/block_linear/block_rows.cuh"
+#include "kernels/cuda/block_linear/block_tiles.cuh"
 #include "kernels/cuda/block_linear/codes.cuh"
 #include "kernels/cuda/block_linear/float_blocks.cuh"
 #include "kernels/cuda/block_linear/groups.cuh"

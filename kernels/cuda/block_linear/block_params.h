@@ -32,6 +32,14 @@ struct BlockLinearParams {
   BlockType type;
 };
 
+/// On tensor cores: a block has kRows rows of kPanels panels, a warp a half of the rows, kParts
+/// times 16, of one panel; kK of k are in shared memory.
+struct BlockTiles {
+  static constexpr int kRows = 64, kPanels = 4, kHalves = 2, kParts = 2, kK = 256;
+};
+static_assert(BlockTiles::kHalves * BlockTiles::kPanels * 32 == kBlockThreads);
+static_assert(BlockTiles::kHalves * BlockTiles::kParts * 16 == BlockTiles::kRows);
+
 /// Of 16 bits: 32 outputs and kEach rows of each warp, kStages k-tiles on their way at a time.
 template <int each>
 struct FloatBlocks {

@@ -54,14 +54,25 @@ constexpr uint32_t level_word(const BlockFormat& f, int first) {
   return word;
 }
 
+/// Four codes, or what they stand for, plus the zero.
+template <BlockType t>
+GPU_FN uint32_t levels_of(uint32_t codes) {
+  constexpr BlockFormat f = block_format(t);
+  if constexpr (f.levels == BlockLevels::kEven) {
+    return codes;
+  } else {
+    constexpr uint32_t kLevels[4] = {level_word(f, 0), level_word(f, 4), level_word(f, 8),
+                                     level_word(f, 12)};
+    return look_up(kLevels, codes);
+  }
+}
+/// Bit i of four to bit 0 of byte i.
+GPU_FN uint32_t spread_bits(uint32_t four) { return four * 0x00204081u & 0x01010101u; }
+
 /// Codes from zero on, or levels + zero: u8, four neighbouring k a word.
 template <BlockType t>
 GPU_FN void decode(const RawCodes<t>& raw, uint32_t (&w)[kCodeWords]) {
   constexpr BlockFormat f = block_format(t);
-  constexpr bool has_levels = f.levels != BlockLevels::kEven;
-  constexpr uint32_t kLevels[4] = {
-      has_levels ? level_word(f, 0) : 0, has_levels ? level_word(f, 4) : 0,
-      has_levels ? level_word(f, 8) : 0, has_levels ? level_word(f, 12) : 0};
   INGOT_UNROLL for (int g = 0; g < kCodeWords; g++) {
     uint32_t word;
     if constexpr (f.bits == 8)
@@ -71,10 +82,8 @@ GPU_FN void decode(const RawCodes<t>& raw, uint32_t (&w)[kCodeWords]) {
     else
       word = raw.low[g / 4] >> g % 4 * 2 & 0x03030303u;
     if constexpr (f.bits == 6) word |= (raw.crumbs[g / 4] >> g % 4 * 2 & 0x03030303u) << 4;
-    if constexpr (f.bits % 2 == 1)
-      word |= (uint32_t(raw.bits[g]) * 0x00204081u & 0x01010101u) << (f.bits - 1);
-    if constexpr (has_levels) word = look_up(kLevels, word);
-    w[g] = word;
+    if constexpr (f.bits % 2 == 1) word |= spread_bits(raw.bits[g]) << (f.bits - 1);
+    w[g] = levels_of<t>(word);
   }
 }
 

@@ -78,6 +78,13 @@ GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+/// Half of its k: registers 0 and 1 of a, or 2 and 3, with one of b.
+GPU_FN void multiply_add(S8U8, int (&d)[4], uint32_t a0, uint32_t a1, uint32_t b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a0), "r"(a1), "r"(b));
+}
 /// Two numbers to one word, the first in the low half, to nearest, ties to even.
 GPU_FN uint32_t pack(F16, float low, float high) {
   uint32_t r;
@@ -105,11 +112,13 @@ GPU_FN void multiply_add_quarter(int& d0, int& d1, uint32_t a, uint32_t b) {
                : "+r"(d0), "+r"(d1)
                : "r"(a), "r"(b));
 }
+GPU_FN void multiply_add(S8U8, int (&d)[4], uint32_t a0, uint32_t a1, uint32_t b) {
+  multiply_add_quarter(d[0], d[1], a0, b);
+  multiply_add_quarter(d[2], d[3], a1, b);
+}
 GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  multiply_add_quarter(d[0], d[1], a[0], b[0]);
-  multiply_add_quarter(d[0], d[1], a[2], b[1]);
-  multiply_add_quarter(d[2], d[3], a[1], b[0]);
-  multiply_add_quarter(d[2], d[3], a[3], b[1]);
+  multiply_add(S8U8{}, d, a[0], a[1], b[0]);
+  multiply_add(S8U8{}, d, a[2], a[3], b[1]);
 }
 GPU_FN uint32_t pack(F16, float low, float high) {
   unsigned short l, h;
@@ -129,6 +138,7 @@ template <class Type, class Sum, int A, int B>
 GPU_FN void multiply_add(Type, Sum (&)[4], const uint32_t (&)[A], const uint32_t (&)[B]) {
   asm volatile("trap;");
 }
+GPU_FN void multiply_add(S8U8, int (&)[4], uint32_t, uint32_t, uint32_t) { asm volatile("trap;"); }
 template <class Type>
 GPU_FN uint32_t pack(Type, float, float) {
   return 0;
@@ -207,6 +217,10 @@ GPU_FN void multiply_add(Tf32, float (&d)[4], const uint32_t (&a)[4], const uint
 }
 GPU_FN void multiply_add(S8U8, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulate::tensor_product<emulate::S8Words, 2, emulate::U8Words>(d, a, b);
+}
+GPU_FN void multiply_add(S8U8, int (&d)[4], uint32_t a0, uint32_t a1, uint32_t b) {
+  const uint32_t a[2] = {a0, a1};
+  emulate::tensor_product<emulate::S8Words, 1, emulate::U8Words>(d, a, {b});
 }
 GPU_FN uint32_t pack(F16, float low, float high) {
   return cpu::f32_to_f16(low) | uint32_t(cpu::f32_to_f16(high)) << 16;

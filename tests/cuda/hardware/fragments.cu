@@ -13,6 +13,15 @@ GPU_FN void set_bits(float* x, uint32_t w) { *x = float_of(w); }
 GPU_FN void set_bits(int* x, uint32_t w) { *x = int(w); }
 
 template <class Type>
+GPU_FN void multiply(Type, typename Type::Sum (&d)[4], const uint32_t (&a)[4],
+                     const uint32_t (&b)[2]) {
+  multiply_add(Type{}, d, a, b);
+}
+struct S8U8Halves : S8U8 {};
+GPU_FN void multiply(S8U8Halves, int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  for (int h = 0; h < 2; h++) multiply_add(S8U8{}, d, a[2 * h], a[2 * h + 1], b[h]);
+}
+template <class Type>
 GPU_FN void product(const FragmentProductParams& p) {
   const int64_t at = grid_thread();
   uint32_t a[kFragmentA], b[kFragmentB];
@@ -24,7 +33,7 @@ GPU_FN void product(const FragmentProductParams& p) {
     const uint32_t kept = b[0];
     b[0] = b[1], b[1] = kept;
   }
-  multiply_add(Type{}, d, a, b);
+  multiply(Type{}, d, a, b);
   for (int i = 0; i < kFragmentD; i++) p.d[at * kFragmentD + i] = bits_of(d[i]);
 }
 
@@ -34,6 +43,7 @@ INGOT_GPU_KERNEL(fragment_f16, FragmentProductParams, 32) { product<F16>(p); }
 INGOT_GPU_KERNEL(fragment_bf16, FragmentProductParams, 32) { product<Bf16>(p); }
 INGOT_GPU_KERNEL(fragment_tf32, FragmentProductParams, 32) { product<Tf32>(p); }
 INGOT_GPU_KERNEL(fragment_s8u8, FragmentProductParams, 32) { product<S8U8>(p); }
+INGOT_GPU_KERNEL(fragment_s8u8_halves, FragmentProductParams, 32) { product<S8U8Halves>(p); }
 
 INGOT_GPU_KERNEL(fragment_matrices, FragmentMatrixParams, 32) {
 #if !defined(__CUDA_ARCH__) || \

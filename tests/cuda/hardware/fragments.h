@@ -43,13 +43,14 @@ struct FragmentConvertParams {
   int32_t mistake;
 };
 
-#define INGOT_CUDA_FRAGMENTS(X)                  \
-  X(fragment_f16, FragmentProductParams, 32)     \
-  X(fragment_bf16, FragmentProductParams, 32)    \
-  X(fragment_tf32, FragmentProductParams, 32)    \
-  X(fragment_s8u8, FragmentProductParams, 32)    \
-  X(fragment_matrices, FragmentMatrixParams, 32) \
-  X(fragment_copies, FragmentCopyParams, 64)     \
+#define INGOT_CUDA_FRAGMENTS(X)                      \
+  X(fragment_f16, FragmentProductParams, 32)         \
+  X(fragment_bf16, FragmentProductParams, 32)        \
+  X(fragment_tf32, FragmentProductParams, 32)        \
+  X(fragment_s8u8, FragmentProductParams, 32)        \
+  X(fragment_s8u8_halves, FragmentProductParams, 32) \
+  X(fragment_matrices, FragmentMatrixParams, 32)     \
+  X(fragment_copies, FragmentCopyParams, 64)         \
   X(fragment_converts, FragmentConvertParams, 64)
 
 }  // namespace ingot::cuda

@@ -60,16 +60,22 @@ const Type kTf32 = {
     0x1p-136f,
     1e30f};
 /// Bytes of A have a sign, those of B none; which is which no encoding says.
-const Type kS8U8 = {"s8u8",
-                    "ingot_fragment_s8u8",
-                    cuda::ingot_emulated_fragment_s8u8,
-                    kM16N8K32,
-                    8,
-                    75,
-                    [](double x) { return uint32_t(int(x)) & 255; },
-                    [](uint32_t w) { return double(int8_t(w)); },
-                    1,
-                    127};
+template <class Kernel>
+constexpr Type bytes_type(const char* name, const char* kernel, Kernel emulated) {
+  return {name,
+          kernel,
+          emulated,
+          kM16N8K32,
+          8,
+          75,
+          [](double x) { return uint32_t(int(x)) & 255; },
+          [](uint32_t w) { return double(int8_t(w)); },
+          1,
+          127};
+}
+const Type kS8U8 = bytes_type("s8u8", "ingot_fragment_s8u8", cuda::ingot_emulated_fragment_s8u8),
+           kS8U8Halves = bytes_type("s8u8 in two halves of k", "ingot_fragment_s8u8_halves",
+                                    cuda::ingot_emulated_fragment_s8u8_halves);
 
 /// One case: numbers as they are after encoding, rows of A, of B (by k), of C.
 struct Case {
@@ -245,6 +251,7 @@ TEST_CASE("hardware: products of bf16") { compare_all(kBf16, kFloatKinds, std::s
 TEST_CASE("hardware: products of tf32") { compare_all(kTf32, kFloatKinds, std::size(kFloatKinds)); }
 TEST_CASE("hardware: products of s8 by u8") {
   compare_all(kS8U8, kByteKinds, std::size(kByteKinds));
+  compare_all(kS8U8Halves, kByteKinds, std::size(kByteKinds));
 }
 
 // The bounds must let a real tensor core pass and nothing else. One that aligns all terms to the

@@ -12,6 +12,29 @@ namespace ingot::gpu_cost {
 // products of four bytes, and its part of the sum.
 constexpr double kDecode = 48, kCodeRow = 20;
 
+// What a warp reads of shared memory for 32 k: fragments, words and scales of its rows, scales and
+// minima of its panel.
+constexpr double kSharedPiece = 2 * 512 + 8 * 128 + 4 * 256;
+
+/// Of weights in codes, on tensor cores. A warp has a panel and half of a tile's rows.
+inline void describe_tiles(const cuda::BlockLinearParams& p, const char* kernel, LaunchWork* w) {
+  using cuda::BlockTiles;
+  const BlockFormat f = block_format(p.type);
+  const double half = BlockTiles::kRows / BlockTiles::kHalves, k = double(p.units) * f.unit,
+               groups = tiles(double(p.panels), BlockTiles::kPanels),
+               halves = tiles(double(p.rows), half);
+  w->unit = Unit::kS8;
+  w->issued = double(p.panels) * block_weights::kOutputs * halves * half * k;
+  w->blocks = groups * double(p.tiles);
+  w->fetched = double(p.tiles) * double(p.panels) * double(p.panel_bytes) +
+               groups * double(p.rows) * double(p.x_stride);
+  w->on_chip = double(p.panels) * halves * k / 32 * kSharedPiece;
+  add_loop(w, kernel);
+  if (f.sub == 16) w->instructions *= 2;  // an instruction has 16 k
+  w->in_flight = BlockTiles::kPanels * double(p.panel_bytes) / std::max(k / 32, 1.0) +
+                 BlockTiles::kRows * BlockTiles::kK;
+}
+
 /// A tile of rows reads its panel for itself, from the second-level cache but for the first. Of a
 /// mixture each expert counts that can have a row.
 inline void describe(const cuda::BlockLinearParams& p, const char* kernel, const GpuLaunch& l,
@@ -35,6 +58,7 @@ inline void describe(const cuda::BlockLinearParams& p, const char* kernel, const
     w->in_flight = l.shared_bytes;
     return;
   }
+  if (contains(kernel, "block_tiles")) return describe_tiles(p, kernel, w);
   w->unit = Unit::kDot4;
   w->issued = panels * block_weights::kOutputs * rows * k;
   w->instructions = panels * k / 32 * (tiles_of_rows * kDecode + rows * kCodeRow);
