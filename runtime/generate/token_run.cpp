@@ -56,10 +56,12 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
   context_ = snapshots_ = 0, slots_ = most_rows_ = 1;
   for (size_t i = 0; i < program.states.size; i++) {  // rows of the largest cache
     const TensorType& type = session->tables.states[i].view;
-    const bool has_slots = slot_ && type.rank == 3, is_snapshots = has_snapshots(program.states[i]);
+    const bool has_slots = slot_ && type.rank == 3, is_snapshots = has_snapshots(program.states[i]),
+               is_ring = has_window(program.states[i]);
     const int64_t slots = has_slots ? int64_t{type.dims[0]} : 1,
                   rows = type.rank ? int64_t{type.dims[has_slots]} : 0;
-    int64_t* const most = is_snapshots ? &snapshots_ : &context_;
+    int64_t ring = 0;
+    int64_t* const most = is_ring ? &ring : is_snapshots ? &snapshots_ : &context_;
     const bool other_slots = slot_ && i > 0 && slots != slots_,
                alike = is_snapshots || (slot_ && i > 0);  // as many rows as those before
     if (other_slots || (is_snapshots && rows < 1) || (alike && *most && rows != *most)) {

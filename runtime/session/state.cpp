@@ -201,9 +201,9 @@ Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDe
 }
 
 bool has_snapshots(const StateDef& state) {
-  constexpr char kPrefix[] = "snapshots.";
-  return std::strncmp(state.name, kPrefix, sizeof kPrefix - 1) == 0;
+  return std::strncmp(state.name, "snapshots.", 10) == 0;
 }
+bool has_window(const StateDef& state) { return std::strncmp(state.name, "windows.", 8) == 0; }
 
 bool copy_state_rows(RunSession* s, int64_t from, int64_t to, int64_t begin, int64_t end) {
   if (!s->device.interface->host_memory) return false;
@@ -211,8 +211,14 @@ bool copy_state_rows(RunSession* s, int64_t from, int64_t to, int64_t begin, int
     const StateSlot& slot = s->tables.states[i];
     const int64_t rows = slot.view.dims[1];
     const uint64_t bytes = slot.bytes / uint64_t(slot.view.dims[0] * rows);
-    const bool is_one = has_snapshots(s->model->program.states[i]);
-    const int64_t first = is_one ? end % rows : begin, count = is_one ? 1 : end - begin;
+    const StateDef& state = s->model->program.states[i];
+    const bool is_one = has_snapshots(state), is_ring = has_window(state);
+    const int64_t first = is_one    ? end % rows
+                          : is_ring ? 0
+                                    : begin,
+                  count = is_one    ? 1
+                          : is_ring ? rows
+                                    : end - begin;
     std::memcpy(slot.home + uint64_t(to * rows + first) * bytes,
                 slot.home + uint64_t(from * rows + first) * bytes, size_t(uint64_t(count) * bytes));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that keep snapshots of their last positions (convolutions or recurrences in place of
-// attention): however a conversation goes on, back or in another slot, answers are those of one
+// attention) or the newest tokens alone (sliding windows): however a conversation goes on, back or in another slot, answers are those of one
 // that began anew.
 #include "tests/generate/asked_answers.h"
 
@@ -9,13 +9,31 @@ using namespace ingot::test;
 
 namespace {
 
-/// A small model, and how many snapshots it keeps without look-up.
+/// A small model, how many snapshots it keeps without look-up, and its context.
 struct Kept {
   gguf::Source (*source)();
   size_t snapshots;
+  int64_t context = kAskedContext;
 };
+/// Phi-3, all of whose layers see 20 tokens.
+gguf::Source windowed() {
+  gguf::Source s = gguf::llama();
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, value] : s.metadata)
+    metadata[key.rfind("llama.", 0) == 0 ? "phi3." + key.substr(6) : key] = value;
+  s.metadata = metadata;
+  s.metadata["general.architecture"] = gguf::word("phi3");
+  s.metadata["phi3.attention.sliding_window"] = gguf::whole(20);
+  for (const std::string layer : {"blk.0.", "blk.1."}) {
+    for (const char* const part : {"attn_q", "attn_k", "attn_v", "ffn_gate"})
+      s.tensors.erase(layer + part + ".weight");
+    s.tensors[layer + "attn_qkv.weight"] = {16, 8};
+    s.tensors[layer + "ffn_up.weight"] = {24, 8};
+  }
+  return s;
+}
 constexpr Kept kConvolutions = {gguf::lfm2, 16}, kMamba = {gguf::granite, 2},
-               kDeltaNets = {gguf::qwen35, 2};
+               kDeltaNets = {gguf::qwen35, 2}, kRings = {windowed, 256 - 20 + 2, 600};
 constexpr Kept kAllKept[] = {kConvolutions, kMamba, kDeltaNets};
 
 gguf::Source source_of(const Kept& kept, uint32_t seed) {
@@ -27,7 +45,7 @@ gguf::Source source_of(const Kept& kept, uint32_t seed) {
 struct SnapshotChat : AskedChat {
   explicit SnapshotChat(int32_t lookup = 0, int threads = 1, int32_t slots = 0, uint32_t seed = 1,
                         int64_t most = kChatRun, const Kept& kept = kConvolutions)
-      : AskedChat(lookup, threads, slots, source_of(kept, seed), kAskedContext, most) {}
+      : AskedChat(lookup, threads, slots, source_of(kept, seed), kept.context, most) {}
   explicit SnapshotChat(const Kept& kept, int32_t lookup = 0, int threads = 1, int32_t slots = 0,
                         uint32_t seed = 1)
       : SnapshotChat(lookup, threads, slots, seed, kChatRun, kept) {}
@@ -198,17 +216,20 @@ void check_by_lot(const Kept& kept, int turns, uint64_t least_reused) {
     seed = seed * 1664525u + 1013904223u;
     return size_t(seed >> 8) % below;
   };
+  const size_t scale = size_t(kept.context / kAskedContext);
   SnapshotChat chat(kept, kChecked, 1, kSlots);
   Ids held[kSlots];
+  for (Ids& text : held) text = repeated(5, 100, 80 * (scale - 1));
   uint64_t all_reused = 0;
   for (int turn = 0; turn < turns; turn++) {
     CAPTURE(turn);
     SlotGenerator slot = chat.generator.slot(uint32_t(drawn(kSlots)));
     const Ids& of = held[drawn(kSlots)];
-    const size_t back = drawn(3) ? drawn(20) : drawn(100);
-    Ids prompt = first_of(of, of.size() > back ? of.size() - back : 0,
-                          repeated(uint32_t(turn), 1 + drawn(9), 1 + drawn(drawn(4) ? 3 : 40)));
-    if (prompt.size() > 100) prompt.resize(100);
+    const size_t back = drawn(3) ? drawn(20) : drawn(40 + 60 * scale);
+    Ids prompt =
+        first_of(of, of.size() > back ? of.size() - back : 0,
+                 repeated(uint32_t(turn), 1 + drawn(9), 1 + drawn(drawn(4) ? 3 : 40 * scale)));
+    if (prompt.size() > 100 * scale) prompt.resize(100 * scale);
     const Asked asked{prompt, {}, 0, uint32_t(1 + drawn(20))};
     if (drawn(4) == 0) {
       REQUIRE(slot.begin(prompt, asked.options(0)).ok());
@@ -235,6 +256,7 @@ TEST_CASE("snapshots: slots that go on, back and elsewhere, late runs and saved 
   check_by_lot(kConvolutions, 120, 500);
   check_by_lot(kMamba, 24, 30);
   check_by_lot(kDeltaNets, 24, 30);
+  check_by_lot(kRings, 40, 2000);
 }
 
 TEST_CASE("snapshots: a run that was late or cancelled leaves what goes on, or begins anew") {
@@ -268,6 +290,20 @@ TEST_CASE("snapshots: a conversation that was saved goes on, and not back") {
     uint64_t reused = 0;
     CHECK(goes_on(other.generator.slot(0), asked, &reused) == anew(asked));
     CHECK(reused == (asked.prompt.size() > 40 ? 40 : 0));
+  }
+}
+
+TEST_CASE("snapshots: rings turn, and a prompt goes back by what is in front of the window") {
+  SnapshotChat chat(kRings, kChecked);
+  const Ids prompt = repeated(1, 100, 550);
+  for (const size_t back : {0, 1, 100, 236, 237, 238, 400}) {
+    CAPTURE(back);
+    (void)answer(chat, {repeated(9, 100, 3), {}, 0, 1}, 0);
+    (void)answer(chat, {prompt, {}, 0, 1}, 0);
+    const Asked asked{first_of(prompt, 550 - back, repeated(2, 100, 5)), {}, 0, 12};
+    uint64_t reused = 0;
+    CHECK(goes_on(chat.generator.slot(0), asked, &reused, -1) == anew(asked, kRings));
+    CHECK(reused == (back < kRings.snapshots ? 550 - back : 0));
   }
 }
 

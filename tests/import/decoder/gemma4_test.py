@@ -35,7 +35,7 @@ def hidden(layer):
     return HIDDEN * (1 if owns(layer) else 2)
 
 
-def random_tensors():
+def random_tensors(kinds=LAYERS):
     rng = np.random.default_rng(1)
     draw = lambda *dims: (rng.standard_normal(dims) * 1.5 / dims[-1] ** 0.5).astype(np.float32)
     near = lambda count: (1 + rng.standard_normal(count) / 5).astype(np.float32)
@@ -47,7 +47,7 @@ def random_tensors():
         "per_layer_proj_norm.weight": near(INPUT),
         "rope_freqs.weight": np.array([1.0] * TURNED + [1e30] * (16 - TURNED), np.float32),
     }
-    for layer, kind in enumerate(LAYERS):
+    for layer, kind in enumerate(kinds):
         own = {name: near(WIDTH) for name in NORMS}
         own["attn_q"], own["attn_q_norm"] = draw(HEADS * HEAD[kind], WIDTH), near(HEAD[kind])
         own["attn_output"] = draw(WIDTH, HEADS * HEAD[kind])
@@ -156,10 +156,10 @@ def as_folder(tensors):
     return out
 
 
-def reference(tensors):
-    """Logits of every token of TOKENS."""
+def reference(tensors, tokens=TOKENS, kinds=LAYERS):
+    """Logits of every token. `kinds`: of attention, by layer."""
     w = {name: array.astype(np.float64) for name, array in tensors.items()}
-    count, caches = len(TOKENS), {}
+    count, caches = len(tokens), {}
     linear = lambda x, name: x @ w[name + ".weight"].T
     rms = lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
     norm = lambda x, name: rms(x) * w[name + ".weight"]
@@ -189,12 +189,12 @@ def reference(tensors):
         y = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v)
         return linear(y.reshape(count, -1), f"blk.{layer}.attn_output")
 
-    x = w["token_embd.weight"][TOKENS] * WIDTH**0.5
+    x = w["token_embd.weight"][tokens] * WIDTH**0.5
     split = lambda x: x.reshape(count, len(LAYERS), INPUT)
     inputs = norm(split(linear(x, "per_layer_model_proj") * WIDTH**-0.5), "per_layer_proj_norm")
-    own = split(w["per_layer_token_embd.weight"][TOKENS]) * INPUT**0.5
+    own = split(w["per_layer_token_embd.weight"][tokens]) * INPUT**0.5
     inputs = (inputs + own) * 0.5**0.5
-    for layer, kind in enumerate(LAYERS):
+    for layer, kind in enumerate(kinds):
         b = f"blk.{layer}."
         y = attend(norm(x, b + "attn_norm"), layer, kind)
         x = x + norm(y, b + "post_attention_norm")

@@ -102,6 +102,7 @@ convert::ConvertOptions convert_options_of(const ConvertArguments& a) {
     options.cache = DType::kU8;
   else if (!a.cache.empty() && a.cache != "f32")
     fail(Exit::kUsage, "--cache " + a.cache + ": expected f32, f16 or q8");
+  options.full_windows = a.full_windows;
   if (!a.slots.empty()) options.slots = int32_t(parse_integer("--slots", a.slots, 2, 256));
   if (!a.lookup.empty()) options.lookup = int32_t(parse_integer("--lookup", a.lookup, 1, 63));
   a.check_together();

@@ -119,6 +119,7 @@ ConversionResult convert_checked(const Source& opened, const ConvertOptions& giv
   wanted.cache = options.cache;
   wanted.slots = options.slots;
   wanted.lookup = options.lookup;
+  wanted.full_windows = options.full_windows;
   wanted.keep_blocks = options.keep_blocks;
   // products of halves multiply f32 here
   wanted.keep_halves = options.keep_blocks && options.precision == 0;

@@ -145,13 +145,12 @@ Program Source::import(const ImportOptions& options) const {
   const uint32_t takes = importer_->takes;
   refuse_unless(options.signature.empty() || takes & kSignature, Exit::kMismatch,
                 "--signature is for TFLite models; this one has none");
-  refuse_unless(
-      (options.context == 0 && options.slots == 0 && options.lookup == 0 &&
-       options.cache == DType::kF32) ||
-          takes & kContext,
-      Exit::kMismatch,
-      "--context, --cache, --slots and --lookup are for language models; this one has no cache of "
-      "tokens");
+  refuse_unless((options.context == 0 && options.slots == 0 && options.lookup == 0 &&
+                 !options.full_windows && options.cache == DType::kF32) ||
+                    takes & kContext,
+                Exit::kMismatch,
+                "--context, --cache, --full-windows, --slots and --lookup are for language models; "
+                "this one has no cache of tokens");
   refuse_unless(!options.blocks || takes & kContext, Exit::kMismatch,
                 "--weights with a type of blocks is for language models; other networks: --dtype "
                 "int8 --calibrate, w8 or w4 (docs/quantization.md)");

@@ -51,6 +51,7 @@ struct ConvertOptions {
   int64_t max_elements = 0;                      // of a size that only the data tell
   int64_t context = 0;                           // of a language model
   int32_t slots = 0, lookup = 0;                 // the same
+  bool full_windows = false;                     // the same
   DType cache = DType::kF32;                     // of its keys and values: or kF16, kU8
   bool keep_blocks = true;  // as ImportOptions; off where another type of weights is asked for
   // "NAME=i64": of a TorchScript program, whose file does not say

@@ -43,6 +43,7 @@ struct ImportOptions {
   /// Of a language model: tokens that its caches of keys and values hold; 0: as the importer says.
   int64_t context = 0;
   DType cache = DType::kF32;  // what they hold: or kF16, or kU8: with scales
+  bool full_windows = false;  // caches of layers with a window hold all tokens
   /// Sequences that share runs, each with caches of its own; 0: one, in the ports of one.
   int32_t slots = 0;
   /// Tokens that a run may check behind the next one.

@@ -3,59 +3,15 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
-#include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/layer_inputs.h"
 #include "tools/import/decoder/rope.h"
+#include "tools/import/decoder/run_bounds.h"
 
 namespace ingot::decoder {
 namespace {
-
-/// As --cache has it.
-const char* cache_name(DType dtype) { return dtype == DType::kU8 ? "q8" : dtype_name(dtype); }
-
-/// Tokens of a run: those of the context at most, and one for each slot at least. An embedding
-/// needs all rows of its text in one.
-importer::ImportOptions with_bounds(importer::ImportOptions options, const std::string& file,
-                                    const DecoderNumbers& n) {
-  const bool is_typed = options.cache != DType::kF32;
-  if (n.pooling != Pooling::kNone && (options.slots || options.lookup || is_typed))
-    graph::fail_mismatch(file,
-                         (options.slots    ? "--slots " + std::to_string(options.slots)
-                          : options.lookup ? "--lookup " + std::to_string(options.lookup)
-                                           : std::string("--cache ") + cache_name(options.cache)) +
-                             ": an embedding model keeps nothing between runs");
-  if (n.row->has_positions && n.context > n.trained_context)
-    graph::fail_mismatch(file, "--context " + std::to_string(n.context) + ": the model has " +
-                                   std::to_string(n.trained_context) +
-                                   " learned positions and none beyond; give at most that");
-  std::set<int64_t> widths = {n.key_width, n.value_width};
-  for (const LayerNumbers& layer : n.layers) widths.insert(n.key_width_of(layer));
-  for (const int64_t width : widths)
-    if (!n.row->only_mixes && options.cache == DType::kU8 && width % attention::kScaledUnit != 0)
-      graph::fail_mismatch(file, "--cache q8: heads are " + std::to_string(width) +
-                                     " wide, expected a multiple of 32: f16 takes any");
-  const int64_t most = n.pooling == Pooling::kNone ? std::min(n.context, kMaxTokens) : n.context;
-  const auto [given, is_new] = options.dims.emplace("T", graph::SymbolBounds{1, most});
-  if (!is_new && (given->second.low < 1 || given->second.high > n.context))
-    graph::fail_mismatch(file, "--dim T=" + std::to_string(given->second.low) + ".." +
-                                   std::to_string(given->second.high) + ": a run takes 1 to " +
-                                   std::to_string(n.context) +
-                                   " tokens, those of the context (--context)");
-  if (given->second.high < options.slots)
-    graph::fail_mismatch(file, "--slots " + std::to_string(options.slots) + ": a run takes " +
-                                   std::to_string(given->second.high) +
-                                   " tokens at most (--dim T, --context), expected one for each");
-  if (options.lookup && given->second.high <= options.lookup)
-    graph::fail_mismatch(file, "--lookup " + std::to_string(options.lookup) + ": a run takes " +
-                                   std::to_string(given->second.high) +
-                                   " tokens at most (--dim T, --context), expected one more than "
-                                   "it checks");
-  return options;
-}
 
 class Decoder : LayerInputs {
  public:
@@ -69,7 +25,7 @@ class Decoder : LayerInputs {
     begin("embedding", "embedding");
     ValueId x = embed();
     read_layer_inputs(x, ids_);
-    if (row_.only_mixes) keep_text();
+    if (!has_whole_caches()) keep_text();
     for (size_t i = 0; i < n_.layers.size(); i++) {
       if (n_.layers[i].caches_of >= 0) x = without_others(x);
       x = layer(x, int64_t(i));
@@ -133,6 +89,16 @@ class Decoder : LayerInputs {
         weights_.pass_over(role);
       }
   }
+  /// Whether a layer's caches have a row for each position.
+  bool has_rings() const {
+    return std::any_of(n_.layers.begin(), n_.layers.end(),
+                       [&](const auto& at) { return ring_of(at.window) != 0; });
+  }
+  bool has_whole_caches() const {
+    return is_pooled() || std::any_of(n_.layers.begin(), n_.layers.end(), [&](const auto& at) {
+             return at.attends() && at.caches_of < 0 && ring_of(at.window) == 0;
+           });
+  }
   /// Keeps the tokens by their positions: caches bound those of other models.
   void keep_text() {
     Dims dims = {Dim(n_.context), Dim(1)};
@@ -140,7 +106,7 @@ class Decoder : LayerInputs {
     const ValueId before = net_.state("text", dims, DType::kI32);
     net_.keep(before, b_.emit(op::ScatterND, {before, places_, column(ids_)},
                               {{attr::reduction, std::string("none")}}));
-    cache_bytes_ = std::max<int64_t>(options_.slots, 1) * n_.context * dtype_bytes(DType::kI32);
+    cache_bytes_ += std::max<int64_t>(options_.slots, 1) * n_.context * dtype_bytes(DType::kI32);
   }
   /// A negative index would count from the end: `most`, which is beyond every table, in its place.
   ValueId not_from_end(ValueId index, ValueId most) {
@@ -356,23 +322,23 @@ class Decoder : LayerInputs {
                   all = b_.emit(op::BlockQuantize, {split}, typed(BlockType::kQ8_0));
     return b_.reshape(b_.slice(all, 2, Dim(0), Dim(bytes)), {length_, Dim(heads * bytes)});
   }
-  /// All rows of a cache [context, row], or [slots, context, row], once `x` [T, heads * width]
-  /// stands at the run's positions; `x` where none is kept.
-  ValueId cached(ValueId x, const std::string& name, int64_t heads, int64_t width) {
+  /// All rows of a cache [rows, row], or [slots, rows, row], once `x` [T, heads * width] stands at
+  /// the run's positions; `x` where none is kept. `ring`: its rows, or 0.
+  ValueId cached(ValueId x, const std::string& name, int64_t heads, int64_t width, int64_t ring) {
     const bool is_8 = options_.cache == DType::kU8;
     const int64_t row = heads * (is_8 ? attention::scaled_row_bytes(width) : width);
     if (is_pooled()) return b_.reshape(x, {Dim(1), length_, Dim(row)});
-    Dims dims = {Dim(n_.context), Dim(row)};
+    const int64_t rows = ring ? ring : n_.context;
+    Dims dims = {Dim(rows), Dim(row)};
     if (options_.slots) dims.insert(dims.begin(), Dim(options_.slots));
-    const ValueId before = net_.state(name, dims, options_.cache);
+    const ValueId before = net_.state(ring ? "windows." + name : name, dims, options_.cache);
     if (options_.cache != DType::kF32)
       x = is_8 ? in_8_bits(x, heads, width) : b_.cast(x, options_.cache);
-    const ValueId after =
-        b_.emit(op::ScatterND, {before, places_, x}, {{attr::reduction, std::string("none")}});
+    const ValueId after = b_.emit(op::ScatterND, {before, ring ? ring_places(ring) : places_, x},
+                                  {{attr::reduction, std::string("none")}});
     net_.keep(before, after);
-    cache_bytes_ +=
-        std::max<int64_t>(options_.slots, 1) * n_.context * row * dtype_bytes(options_.cache);
-    return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(n_.context), Dim(row)});
+    cache_bytes_ += std::max<int64_t>(options_.slots, 1) * rows * row * dtype_bytes(options_.cache);
+    return options_.slots ? after : b_.reshape(after, {Dim(1), Dim(rows), Dim(row)});
   }
 
   struct Caches {
@@ -381,8 +347,10 @@ class Decoder : LayerInputs {
   Caches kept(const Projected& in, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const std::string number = std::to_string(i);
-    return caches_[i] = {cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at)),
-                         cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at))};
+    const int64_t ring = ring_of(at.window);
+    return caches_[i] = {
+               cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at), ring),
+               cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at), ring)};
   }
 
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
@@ -390,14 +358,16 @@ class Decoder : LayerInputs {
   ValueId window_mask(int64_t window) {
     const auto made = masks_.find(window);
     if (made != masks_.end()) return made->second;
-    const Dim count = is_pooled() ? length_ : Dim(n_.context);
+    const int64_t ring = ring_of(window);
+    const Dim count = is_pooled() ? length_ : Dim(ring ? ring : n_.context);
     const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count}), queries = column(rows_);
     if (row_.is_encoder) {
       const ValueId apart = b_.emit(op::Abs, {b_.emit(op::Sub, {keys, queries})});
       return masks_[window] = b_.emit(op::LessOrEqual, {apart, whole(DType::kI64, window)});
     }
-    const ValueId ends = b_.emit(op::Add, {keys, whole(DType::kI64, window)});
-    ValueId mask = b_.emit(op::Greater, {ends, queries});
+    ValueId mask = ring ? ring_mask(rows_, window, ring)
+                        : b_.emit(op::Greater,
+                                  {b_.emit(op::Add, {keys, whole(DType::kI64, window)}), queries});
     if (options_.slots) mask = b_.reshape(mask, {length_, Dim(1), Dim(1), count});
     return masks_[window] = mask;
   }
@@ -429,13 +399,15 @@ class Decoder : LayerInputs {
     Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width_of(at))};
     if (options_.slots)
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
-    std::vector<ValueId> operands = {b_.reshape(in.q, dims), keys, values, mask, keys_};
+    const int64_t ring = ring_of(at.window);
+    const ValueId counts = ring ? b_.emit(op::Min, {keys_, whole(DType::kI64, ring)}) : keys_;
+    std::vector<ValueId> operands = {b_.reshape(in.q, dims), keys, values, mask, counts};
     if (options_.slots) operands.push_back(slots_);
     if (row_.has_sinks) {
       operands.resize(attention::kSinks, kAbsent);
       operands.push_back(weights_.vector(Role::kSinks, Part::kWeight, i, at.heads));
     }
-    const bool sees_all = row_.is_encoder || options_.slots;
+    const bool sees_all = row_.is_encoder || options_.slots || ring;
     const ValueId y = b_.emit(op::Attention, std::move(operands),
                               {{attr::heads, at.heads},
                                {attr::kv_heads, at.kv_heads},
@@ -458,7 +430,11 @@ class Decoder : LayerInputs {
               std::to_string(n_.context) + " tokens are kept as state in " +
               (row_.only_mixes ? "i32" : cache_name(options_.cache)) + ", " +
               std::to_string(cache_bytes_) + " bytes" + trained_on);
-    if (snapshot_bytes())
+    if (snapshot_bytes() && has_rings())
+      b_.note("layers with a sliding window keep the newest tokens alone: a text goes back by " +
+              std::to_string(going_back()) +
+              " tokens at most, or begins anew (--full-windows: they keep all)");
+    else if (snapshot_bytes())
       b_.note(std::string("what ") +
               (n_.recurrence.heads ? "recurrent layers need" : "convolutions need") +
               " of the last tokens is kept as state, " + std::to_string(snapshot_bytes()) +

@@ -9,9 +9,6 @@
 
 namespace ingot::decoder {
 
-/// Of a run, where `--dim T=1..N` says nothing.
-constexpr int64_t kMaxTokens = 128;
-
 /// @throws graph::ConversionError kMismatch with every tensor that is missing, of another shape or
 /// not expected.
 importer::Program build(const DecoderNumbers& numbers, const TensorSource& tensors,

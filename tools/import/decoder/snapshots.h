@@ -6,11 +6,16 @@
 // goes back by rows - 1 tokens, or begins anew. `snapshots.positions` has p of each row. A run that
 // begins at another position fails: its indices are out of bounds. runtime/generate knows such
 // states.
+//
+// The caches of a layer with a window are rings, `windows.keys.L` and `windows.values.L`: the row of
+// p tokens is p % rows. What a conversation may go back by is in front of the window, and
+// `snapshots.positions` has a row for each of these positions.
 #pragma once
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "runtime/base/checked_math.h"
 #include "tools/import/decoder/feed_forward.h"
 
 namespace ingot::decoder {
@@ -30,6 +35,34 @@ class Snapshots : protected FeedForwardParts {
   void set_tokens(const RunTokens& tokens) { tokens_ = tokens; }
 
   int64_t snapshot_bytes() const { return snapshot_bytes_; }
+
+  /// Rows of a ring for that window; 0: the caches have the whole context. In whole blocks of
+  /// attention (runtime/op/attention.h), so that these do not depend on the tokens of a run.
+  int64_t ring_of(int64_t window) const {
+    if (window == 0 || tokens_.is_whole || options_.full_windows || kept() > 0 || recurs())
+      return 0;
+    constexpr int64_t kBlock = 256;
+    const int64_t rows = round_up(window - 1 + std::max(tokens_.most, kSnapshots), kBlock);
+    return rows < n_.context ? rows : 0;
+  }
+  /// Tokens that a conversation may go back by: a run's own never overwrite what it sees.
+  int64_t going_back() const { return snapshots() - 1; }
+  /// Where the tokens go in a cache of so many rows: indices of ScatterND.
+  ValueId ring_places(int64_t rows) {
+    if (is_known_ == kAbsent) in_slots() ? find_predecessors() : find_places();
+    const ValueId row = column(where(is_known_, modulo(tokens_.rows, rows), nowhere()));
+    return in_slots() ? joined({column(tokens_.slots), row}, 1) : row;
+  }
+  /// What a query at each of `positions` [T] sees of a ring [T, rows]: a row is as far behind it as
+  /// their numbers are apart, or has a token from before the text.
+  ValueId ring_mask(ValueId positions, int64_t window, int64_t rows) {
+    const Dim count = b_.dims(positions)[0];
+    const auto as_column = [&](ValueId x) { return b_.reshape(x, {count, Dim(1)}); };
+    const ValueId all = b_.reshape(b_.counting(Dim(rows)), {Dim(1), Dim(rows)}),
+                  behind = modulo(b_.emit(op::Sub, {as_column(positions), all}), rows),
+                  seen = b_.emit(op::Min, {as_column(plus(positions, 1)), i64(window)});
+    return b_.emit(op::Less, {behind, seen});
+  }
 
   /// x [T, width] of each token's predecessors, the farthest first, and its own.
   std::vector<ValueId> behind(ValueId x, int64_t i, int64_t width) {
@@ -69,9 +102,15 @@ class Snapshots : protected FeedForwardParts {
   static constexpr int64_t kFewSnapshots = 2;  // of states as large as those of recurrences
 
   int64_t kept() const { return n_.convolution - 1; }
-  /// So many that a run whose proposed tokens are refused can go on.
+  /// So many that a run whose proposed tokens are refused can go on. Of rings what the narrowest
+  /// has in front of its window.
   int64_t snapshots() const {
     if (tokens_.is_whole) return 1;
+    int64_t spare = 0;
+    for (const LayerNumbers& at : n_.layers)
+      if (const int64_t rows = ring_of(at.window))
+        spare = spare ? std::min(spare, rows - at.window + 2) : rows - at.window + 2;
+    if (spare) return spare;
     return std::max<int64_t>(recurs() ? kFewSnapshots : kSnapshots, options_.lookup + 2);
   }
   bool recurs() const { return n_.recurrence.heads != 0; }
@@ -169,7 +208,8 @@ class Snapshots : protected FeedForwardParts {
   }
   /// The farthest first.
   void find_predecessors() {
-    const int64_t slots = options_.slots, turn = tokens_.most + kept(), rows = snapshots();
+    const int64_t slots = options_.slots, depth = std::max<int64_t>(kept(), 1),
+                  turn = tokens_.most + depth, rows = snapshots();
     // for tables; one that is none fails where the snapshot goes
     slot_ = b_.emit(op::Min, {tokens_.slots, i64(slots - 1)});
     const ValueId at = tokens_.rows, tokens_in_order = b_.counting(tokens_.count);
@@ -181,7 +221,7 @@ class Snapshots : protected FeedForwardParts {
     const ValueId tokens = table(turn, -1, place(at, turn), tokens_in_order);
     std::vector<ValueId> has, token;  // the nearest first
     ValueId near = kAbsent;           // how many before it are in the run, without a gap
-    for (int64_t d = 1; d <= kept(); d++) {
+    for (int64_t d = 1; d <= depth; d++) {
       const ValueId found = taken(tokens, place(plus(at, turn - d), turn));
       const ValueId safe = b_.emit(op::Max, {found, i64(0)});
       ValueId is_here = b_.emit(op::And, {b_.emit(op::GreaterOrEqual, {found, i64(0)}),
