@@ -73,15 +73,15 @@ dev_show() {
       "$python" tests/compile/stream/streaming.py --ingot build/gcc/bin/ingot --work build/streaming "${@:2}" ;;
     vocabularies) dev_build_gcc >/dev/null; python3 tests/text/vocabularies.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     chat-templates) show_needs jinja2 # [--only NAME]
-      configure_and_build gcc render_templates -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      build_gcc render_templates >/dev/null
       "$python" tests/text/chat_templates.py --renderer build/gcc/tests/text/render_templates "${@:2}" ;;
     minilm) show_needs numpy onnx onnxruntime; dev_build_gcc >/dev/null; "$python" tests/import/decoder/minilm_test.py --ingot build/gcc/bin/ingot --cache build/minilm "${@:2}" ;;
     constrained) show_needs jsonschema # [--tiny N] [--smollm2 N] [--seed N]
-      configure_and_build gcc ingot_cli constrained_answers -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      build_gcc ingot_cli constrained_answers >/dev/null
       "$python" tests/text/constrained.py --answers build/gcc/tests/text/constrained_answers --ingot build/gcc/bin/ingot --tiny 1000 --smollm2 200 "${@:2}" ;;
     lookup) dev_build_gcc >/dev/null; python3 tests/text/lookup.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     tokenizers) show_needs tokenizers # [--only NAME ..] [--texts N] [--rounds N]
-      configure_and_build gcc ingot_cli time_tokenizer -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      build_gcc ingot_cli time_tokenizer >/dev/null
       "$python" tests/text/against_tokenizers.py --ingot build/gcc/bin/ingot --timer build/gcc/tests/text/time_tokenizer "${@:2}" ;;
     sweeps) dev_build_tests; run_ctest gcc -L sweep ;;
     cases) need_python "the cases" numpy onnx==1.23.2 onnxruntime || return 1 # [--only WORD] [--seconds S]
@@ -133,7 +133,7 @@ dev_show() {
     gpu-cost) show_needs numpy onnx==1.23.2 torch; dev_build_gcc >/dev/null
       "$python" tests/figures/gpu_cost.py --ingot build/gcc/bin/ingot --work build/models "${@:2}" ;;
     gpu-levers) need_python "the figure" numpy onnx==1.23.2 torch || return 1 # [--gpus NAME,..] [--batches N,..] [--networks NAME,..]
-      configure_and_build gcc ingot_cli gpu_levers test_cuda_products -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null
+      build_gcc ingot_cli gpu_levers test_cuda_products >/dev/null
       (dev_cuda_toolkit 11.8 >/dev/null) || true
       "$python" tests/figures/gpu_levers.py --ingot build/gcc/bin/ingot --levers build/gcc/tests/cuda/gpu_levers \
         --counts build/gcc/tests/cuda/test_cuda_products --work build/models "${@:2}" ;;
@@ -176,14 +176,14 @@ dev_show() {
       python3 bench/against_build.py --ingot build/gcc/bin/ingot --before "build/before/$before/build/gcc/bin/ingot" "${@:3}" ;;
     removals) show_needs numpy onnx==1.23.2 torch; "$python" tests/op/removal.py "${@:2}" ;;
     integer-speed) shift; dev_bench_integers "$@" ;;
-    block-speed) configure_and_build gcc ingot_block_bench -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+    block-speed) build_gcc ingot_block_bench
       build/gcc/kernels/cpu/ingot_block_bench "${@:2}" ;;
     lot) show_lot "${@:2}" ;; # [SEED [OPTION OF bench ..]]
     roofline) show_roofline "${@:2}" ;; # [NETWORK ..]
     llm-peers) show_needs numpy # [--models NAME,..]
       "$python" bench/llm_peers.py --ingot build/gcc/bin/ingot "${@:2}" ;;
     integer-peak) dev_build_gcc >/dev/null; show_needs numpy onnx==1.23.2 onnxruntime
-      configure_and_build gcc ingot_integer_peaks -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+      build_gcc ingot_integer_peaks
       "$python" bench/integer_peak.py --ingot build/gcc/bin/ingot --peaks build/gcc/kernels/cpu --work build/bench "${@:2}" ;;
     fft-peers) need_python "the figure" numpy onnx==1.23.2 onnxruntime ai-edge-litert || return 1 # [--rounds N] [ROW ..]
       dev_build_gcc >/dev/null
@@ -417,7 +417,7 @@ fuzz_onnx() {
 fuzz_onnx_ready() {
   need_packages "graphs drawn at random" "${build_packages[@]}" "${test_packages[@]}"
   need_python "graphs drawn at random" numpy onnx==1.23.2 onnxruntime ml_dtypes || return 1
-  configure_and_build gcc graph_runner -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_gcc graph_runner
 }
 
 # Debian's samples of ONNX, unpacked and not installed; $testdata is their folder, empty where they are not to be had.

@@ -177,25 +177,25 @@ stage_lint() { lint_sources; }
 stage_tidy() { lint_tidy 150; }
 
 stage_gcc() {
-  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_gcc all
   run_ctest gcc -LE slow -E '^onnx_models$'  # stage models runs it, with models
 }
 # Tests of minutes, in the tree of stage gcc.
 stage_slow() {
-  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_gcc all
   run_ctest gcc -L slow
 }
 # The command line and other targets, where a stage is run without the ones before it.
 need_ingot() {  # [TARGET..]
-  [ $# -eq 0 ] && [ -x build/gcc/bin/ingot ] ||
-    configure_and_build gcc ingot_cli "$@" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  [ $# -eq 0 ] && [ -x build/gcc/bin/ingot ] || build_gcc ingot_cli "$@"
 }
 model_runners=(raw_runner state_runner place_runner trap_runner)
 gcc_options=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc -DINGOT_WERROR=ON -DINGOT_TESTS=ON -DINGOT_CUDA=AUTO)
+build_gcc() { configure_and_build gcc "$@" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"; } # TARGET..
 
 # The inner loop: what can be run within seconds.
 stage_quick() {
-  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_gcc all
   run_ctest gcc -L quick
 }
 
@@ -248,7 +248,7 @@ tflite_operators() {
 # The tests that read shared material, with it.
 stage_shared_gcc() {
   need_shared || return 0
-  configure_and_build gcc all -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
+  build_gcc all
   run_ctest gcc -L shared
 }
 
@@ -407,17 +407,17 @@ files_of_test() {  # NAME
     exit 7
   }
   # `./dev build` and `./dev show` leave the tree without tests
-  { [ -f build/gcc/CTestTestfile.cmake ] && grep -q '^INGOT_TESTS:BOOL=ON' build/gcc/CMakeCache.txt; } ||
-    configure_and_build gcc help -- "${gcc_options[@]}" \
-      -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)" >/dev/null || exit 1
-  test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \
-    "${stages_test[@]}" "${stages_full[@]}" "${stages_shared[@]}" "${stages_long[@]}") || {
-    local lacks=  # a tree that lacks a package has fewer tests
+  { [ -f build/gcc/CTestTestfile.cmake ] && grep -q '^INGOT_TESTS:BOOL=ON' build/gcc/CMakeCache.txt; } || build_gcc help >/dev/null || exit 1
+  local refreshed= lacks=  # a tree that lacks a package has fewer tests
+  until test_files=$(python3 cmake/dev/one_test.py build/gcc "$1" test full quick long \
+    "${stages_test[@]}" "${stages_full[@]}" "${stages_shared[@]}" "${stages_long[@]}"); do
+    # the source of a test may have come since the tree was configured
+    [ -n "$refreshed" ] || { refreshed=1; build_gcc help >/dev/null && continue; }
     ! grep -q 'not found: .*(install' build/logs/configure-gcc.log 2>/dev/null ||
       lacks="; $(explain_configure gcc | sed 's/^dev: //')"
     echo "dev: no stage or test '$1'${test_files:+; did you mean: $test_files}; ./dev test --list has all$lacks" >&2
     exit 1
-  }
+  done
 }
 
 # One test by its name, with what it needs built and no more.
@@ -428,9 +428,7 @@ run_named_test() {  # NAME
   ninja -C build/gcc -t targets all | sed 's/: .*//' | grep -Fx "$files" >"$log" || true
   local targets=()
   mapfile -t targets <"$log"
-  if [ ${#targets[@]} -gt 0 ]; then
-    configure_and_build gcc "${targets[@]}" -- "${gcc_options[@]}" -DINGOT_CUDA_ARCHITECTURES="$(cuda_architectures)"
-  fi
+  [ ${#targets[@]} -eq 0 ] || build_gcc "${targets[@]}"
   local began=$SECONDS
   # What prepares it (a fixture) is run before it.
   run_ctest gcc -R "^$name\$" >"$log" 2>&1 || status=$?
@@ -484,6 +482,7 @@ dev_test() {
   done
   need_packages "the build" "${build_packages[@]}"
   need_packages "the tests" "${test_packages[@]}" "${demo_packages[@]}"
+  mkdir -p build/logs  # a tree that cmake alone configured has none
   local test_files
   for s in "${list[@]}"; do  # a wrong name is not found after half an hour
     declare -F "stage_$s" >/dev/null || files_of_test "$s"

@@ -23,14 +23,18 @@ check = checks.check
 C_COMPILER = "gcc as ld ar ranlib nm objcopy objdump strip".split()
 
 
-def ask(tree, words, without=(), also=()):
-    folder = tree / ("bin-" + "-".join([*without, *also]))
+def ask(tree, words, without=(), also=(), scripts=()):
+    """`scripts`: (name, lines of shell) that stand for programs."""
+    folder = tree / ("bin-" + "-".join([*without, *also, *(name for name, _ in scripts)]))
     if not folder.exists():
         folder.mkdir()
         for name in [*TOOLS, *also]:
             found = shutil.which(name)
-            if found and name not in without:
+            if found and name not in without and name not in dict(scripts):
                 (folder / name).symlink_to(found)
+        for name, text in scripts:
+            (folder / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+            (folder / name).chmod(0o755)
     environment = {"PATH": str(folder), "HOME": str(tree), "INGOT_PACKAGES": "present"}
     done = subprocess.run(
         [tree / "dev", *words],
@@ -42,6 +46,25 @@ def ask(tree, words, without=(), also=()):
         text=True,
     )
     return done.returncode, done.stdout.strip().splitlines()
+
+
+def check_new_test(tree):
+    """A test whose source came after the tree was configured, then one of a tree without logs."""
+    gcc = tree / "build/gcc"
+    gcc.mkdir(parents=True)
+    (gcc / "CTestTestfile.cmake").touch()
+    (gcc / "CMakeCache.txt").write_text("INGOT_TESTS:BOOL=ON\n")
+    scripts = (
+        ("cmake", '[ "$1" != -S ] || echo "add_test(new true)" >build/gcc/CTestTestfile.cmake'),
+        ("ninja", "true"),
+        ("ctest", "echo 1 passed, 0 failed"),
+    )
+    for what in ("a new test", "without logs"):
+        code, lines = ask(tree, ["test", "new"], scripts=scripts)
+        check(code == 0 and "1 passed, 0 failed, 0 skipped" in lines, what, lines)
+        shutil.rmtree(tree / "build/logs", ignore_errors=True)
+    code, lines = ask(tree, ["test", "nosuch"], scripts=scripts)
+    check(code != 0 and "no stage or test 'nosuch'" in lines[-1], "no such test", lines)
 
 
 def main():
@@ -77,6 +100,8 @@ def main():
                 check(len(lines) == 1, f"{what}: one line", lines)
                 for part in said:
                     check(lines and part in lines[-1], f"{what}: says '{part}'", lines)
+        shutil.rmtree(tree / "build")
+        check_new_test(tree)
     # A name that is nearly a test's: of the tree that runs this.
     command = (sys.executable, ROOT / "cmake/dev/one_test.py", sys.argv[2], "sesion_run")
     found = run(*command, env={"INGOT_PACKAGES": "present"})
