@@ -9,18 +9,11 @@ dev_format() {
 
 # What needs no build: layers, file sizes, what a device must not need, formatting.
 lint_sources() {
-  local failed=0
-  python3 tools/lint/layers.py || failed=1
-  python3 tools/lint/words.py || failed=1
-  python3 tools/lint/licenses.py || failed=1
-  python3 tools/lint/file_access.py || failed=1
-  python3 tools/lint/error_texts.py || failed=1
-  python3 tools/lint/operators.py || failed=1
-  python3 tools/lint/public_names.py || failed=1
-  python3 tools/lint/sizes.py || failed=1
-  python3 tools/lint/firmware_clean.py || failed=1
-  python3 tools/lint/formatted.py || failed=1
-  return $failed
+  local check failed=
+  for check in layers words licenses file_access error_texts operators public_names sizes firmware_clean formatted; do
+    python3 "tools/lint/$check.py" || failed+=" $check"
+  done
+  [ -z "$failed" ] || { echo "ERROR lint: what is wrong stands above; failed in tools/lint:$failed"; return 1; }
 }
 
 # clang-tidy over runtime/, with the commands of build/gcc; cached, and at most $1 seconds.
