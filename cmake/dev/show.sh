@@ -21,7 +21,9 @@ dev_show() {
       "$python" tests/models/model_files.py --ingot build/gcc/bin/ingot --work build/models --write build/tables/models.md "${@:2}" ;;
     torch | torch-list | keras | tflite | integers) dev_test "$1" ;;
     keras-layers) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
-      "$python" tests/frameworks/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers --applications --write build/tables/keras-layers.md ;;
+      local which=(--applications --write build/tables/keras-layers.md)
+      [ $# -eq 1 ] || which=(--only "${@:2}") # LAYER..
+      "$python" tests/frameworks/keras/layer_list.py --ingot build/gcc/bin/ingot --work build/keras_layers "${which[@]}" ;;
     keras-masks) show_needs numpy torch keras h5py; dev_build_gcc >/dev/null
       "$python" tests/frameworks/keras/masked_networks.py --ingot build/gcc/bin/ingot --work build/keras_masks ;;
     quantized-torch)
@@ -269,8 +271,8 @@ TFLite and Keras
   tflite-files      every TFLite file of shared material and of its packages: equal, refused, why; writes
                     build/tables/tflite-files.md
   keras             8 networks of keras.applications as keras saves them, against keras' own outputs
-  keras-layers      every layer of keras.layers and 20 of keras.applications, against keras; writes
-                    build/tables/keras-layers.md
+  keras-layers [LAYER..]  every layer of keras.layers and 20 of keras.applications, against keras; writes
+                    build/tables/keras-layers.md. With names: those layers alone
   keras-masks       networks of keras with masks of steps, initial states and operations, against keras
 
 PyTorch

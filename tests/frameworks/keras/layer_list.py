@@ -9,7 +9,7 @@ roundings in keras are larger: with f64, to twice keras' own distance).
 
 --applications: 20 networks of keras.applications with random weights, too. Needs keras with a back
 end (KERAS_BACKEND; torch by default). Fails where a layer differs, is refused that is not
-in REFUSED, or is a class of keras.layers that no list here names.
+in REFUSED, or is a class of keras.layers that no list here names, or both LAYERS and REFUSED.
 """
 
 import functools
@@ -340,6 +340,8 @@ def main():
         for names in aliases().values():
             if not any(n in LAYERS or n in REFUSED or n in PARTS for n in names):
                 checks.report(f"keras.layers.{names[0]}", "is in no list of layer_list.py")
+            if any(n in LAYERS for n in names) and any(n in REFUSED for n in names):
+                checks.report(f"keras.layers.{names[0]}", "is in LAYERS and in REFUSED")
     networks = []
     for name in APPLICATIONS if a.applications else []:
         side = {"input_shape": (224, 224, 3)} if "V3" in name and "Mobile" in name else {}
