@@ -28,8 +28,8 @@ set_target_properties(ingot_cli PROPERTIES OUTPUT_NAME ingot RUNTIME_OUTPUT_DIRE
   ${PROJECT_BINARY_DIR}/bin)
 target_compile_definitions(ingot_cli PRIVATE INGOT_DEVICE_CLI=1
   INGOT_VERSION_TEXT="${PROJECT_VERSION}")
-target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ingot_cuda ingot_cpu
-  ingot_runtime)
+target_link_libraries(ingot_cli PRIVATE ingot_host_flags ingot_schema ${INGOT_BACKEND_LIBRARIES}
+  ingot_cpu ingot_runtime)
 ingot_build_identity(ingot_cli)
 ingot_standard_output(ingot_cli)
 include(IngotHeaders)
