@@ -130,8 +130,8 @@ bool has_snapshots(const StateDef& state);
 /// A variable "windows.NAME" [.., rows, n]: a ring of the newest tokens, token p in row p % rows.
 bool has_window(const StateDef& state);
 /// Of every variable [slots, rows, ...]: rows [begin, end) of slot `from` become those of slot `to`
-/// too; of snapshots the one of `end`, of rings all. False, and nothing is copied, where the device's memory is
-/// not the host's.
+/// too; of snapshots the one of `end`, of rings all. False, and nothing is copied, where the
+/// device's memory is not the host's.
 bool copy_state_rows(RunSession* session, int64_t from, int64_t to, int64_t begin, int64_t end);
 /// kBadStateValue: an element is not a number.
 Status check_state(RunSession* session, ErrorDetail* detail);

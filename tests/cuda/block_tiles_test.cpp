@@ -15,7 +15,7 @@ namespace {
 struct Shape {
   int64_t rows, k, outputs;
 };
-/// The kernel of a product, which gives the bits of the CPU: of rows and weights that are all alike.
+/// The kernel of a product of rows and weights that are all alike; it gives the bits of the CPU.
 std::string kernel_of(BlockType type, const Shape& s, int sm, int multiprocessors) {
   const BlockFormat f = block_format(type);
   const BlockLinearAttributes t = {type};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that keep snapshots of their last positions (convolutions or recurrences in place of
-// attention) or the newest tokens alone (sliding windows): however a conversation goes on, back or in another slot, answers are those of one
-// that began anew.
+// attention) or the newest tokens alone (sliding windows): however a conversation goes on, back or
+// in another slot, answers are those of one that began anew.
 #include "tests/generate/asked_answers.h"
 
 using namespace ingot;

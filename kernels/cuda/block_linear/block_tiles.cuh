@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels/cuda/block_linear/block_tiles.cuh - products of many rows with weights in blocks of codes,
-// on tensor cores: codes are unsigned bytes, rows signed ones. Sums within a unit are integers, so
+// kernels/cuda/block_linear/block_tiles.cuh - products of many rows with weights in blocks, on
+// tensor cores: codes are unsigned bytes, rows signed ones. Sums within a unit are integers, so
 // their order is free; those of units are of f32, in the contract's order. The bits are those of
 // block_linear.cuh.
 //
@@ -25,7 +25,7 @@ GPU_FN uint32_t global_word(const uint8_t* from) {
   return word[0];
 }
 
-/// What one lane loads of 32 k of output 8 n + g of a panel, g = lane / 4: the words of groups t and
+/// What a lane loads of 32 k of output 8 n + g of a panel, g = lane / 4: the words of groups t and
 /// t + 4, t = lane % 4. Words of 8 bits lie four groups apart; of 2 bits a word has four groups. Of
 /// fifth and third bits a word has eight outputs.
 template <BlockType type>
@@ -34,8 +34,8 @@ struct FragmentCodes {
   static constexpr int kLow = f.bits == 8 || f.bits < 4 ? 2 : 1, kCrumbs = f.bits == 6 ? 2 : 0,
                        kBits = f.bits % 2 ? 2 : 0, kHigh = kCrumbs + kBits;
   static constexpr int kGroup = 4 * block_weights::kOutputs,  // bytes
-      kLowApart = (f.bits == 8 ? 4 : 1) * kGroup, kHighApart = kBits ? 64 : kGroup,
-                       kLowOfN = 32, kHighOfN = kBits ? 4 : 32;  // from n to n + 1
+      kLowApart = (f.bits == 8 ? 4 : 1) * kGroup, kHighApart = kBits ? 64 : kGroup, kLowOfN = 32,
+                       kHighOfN = kBits ? 4 : 32;  // from n to n + 1
   uint32_t low[kLow], high[kHigh ? kHigh : 1];
 
   /// Where this lane's words of n = 0 are, in the codes of a panel's 32 k.
@@ -110,7 +110,8 @@ GPU_FN void copy_rows(const BlockLinearParams& p, const BlockTile& tile, int64_t
   if (p.x_aligned >= 16) {
     GPU_ROLLED for (int i = t; i < BlockTiles::kRows * (S::kK / 16); i += kBlockThreads) {
       const int row = i / (S::kK / 16), at = i % (S::kK / 16) * 16;
-      if (at < count) copy_async16(&to.codes[row][at], row_at(row) + first_k + at, row < tile.count);
+      if (at < count)
+        copy_async16(&to.codes[row][at], row_at(row) + first_k + at, row < tile.count);
     }
   } else {
     GPU_ROLLED for (int i = t; i < BlockTiles::kRows * (S::kK / 4); i += kBlockThreads) {
@@ -161,9 +162,10 @@ using TileSums = float[BlockTiles::kParts][4][4];
 /// outputs from n0 on; then has the codes at `next`, or the same.
 template <BlockType type>
 GPU_FN void multiply_fragments(const BlockChunk<type>& chunk,
-                           FragmentCodes<type> (&codes)[TileShape<type>::kN],
-                           const typename FragmentCodes<type>::Place& next, bool has_next, int panel, int first, int piece, int n0,
-                           float (&sums)[BlockTiles::kParts][TileShape<type>::kN][4]) {
+                               FragmentCodes<type> (&codes)[TileShape<type>::kN],
+                               const typename FragmentCodes<type>::Place& next, bool has_next,
+                               int panel, int first, int piece, int n0,
+                               float (&sums)[BlockTiles::kParts][TileShape<type>::kN][4]) {
   using S = TileShape<type>;
   constexpr BlockFormat f = S::f;
   const int lane = int(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
@@ -211,7 +213,8 @@ GPU_FN void multiply_fragments(const BlockChunk<type>& chunk,
 
 /// Adds a chunk of `count` k. `codes`: of its first 32 k, of the first fragments of outputs.
 template <BlockType type>
-GPU_FN void multiply_chunk(const BlockChunk<type>& chunk, const typename FragmentCodes<type>::Place& at,
+GPU_FN void multiply_chunk(const BlockChunk<type>& chunk,
+                           const typename FragmentCodes<type>::Place& at,
                            FragmentCodes<type> (&codes)[TileShape<type>::kN], int panel, int first,
                            int count, TileSums& sums) {
   using S = TileShape<type>;
@@ -219,23 +222,25 @@ GPU_FN void multiply_chunk(const BlockChunk<type>& chunk, const typename Fragmen
   constexpr BlockFormat f = S::f;
   INGOT_UNROLL for (int n0 = 0; n0 < 4; n0 += S::kN) {
     float own[BlockTiles::kParts][S::kN][4];
-    INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++) INGOT_UNROLL for (int i = 0;
-                                                                                i < S::kN * 4; i++)
-        own[m][i / 4][i % 4] = f.is_super() ? 0 : sums[m][n0 + i / 4][i % 4];
+    INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++)
+        INGOT_UNROLL for (int i = 0; i < S::kN * 4; i++) own[m][i / 4][i % 4] =
+            f.is_super() ? 0 : sums[m][n0 + i / 4][i % 4];
     GPU_ROLLED for (int piece = 0; piece * kCodesK < count; piece++) {
       const bool is_last = (piece + 1) * kCodesK >= count;
-      const int next_n = is_last ? n0 + S::kN : n0, next = is_last ? 0 : (piece + 1) * S::kCodesApart;
-      multiply_fragments<type>(chunk, codes,
-                               {at.low + (next + next_n * Codes::kLowOfN),
-                                at.high + (next + next_n * Codes::kHighOfN)},
-                               next_n < 4, panel, first, piece, n0, own);
+      const int next_n = is_last ? n0 + S::kN : n0,
+                next = is_last ? 0 : (piece + 1) * S::kCodesApart;
+      multiply_fragments<type>(
+          chunk, codes,
+          {at.low + (next + next_n * Codes::kLowOfN), at.high + (next + next_n * Codes::kHighOfN)},
+          next_n < 4, panel, first, piece, n0, own);
     }
-    INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++) INGOT_UNROLL for (int r = 0; r < 2;
-                                                                                r++) {
+    INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++)
+        INGOT_UNROLL for (int r = 0; r < 2; r++) {
       const float scale =
-          f.is_super() ? chunk.row_scales[0][first + m * 16 + int(threadIdx.x) % 32 / 4 + 8 * r] : 0;
-      INGOT_UNROLL for (int n = 0; n < S::kN; n++) INGOT_UNROLL for (int c = 2 * r; c < 2 * r + 2;
-                                                                     c++) {
+          f.is_super() ? chunk.row_scales[0][first + m * 16 + int(threadIdx.x) % 32 / 4 + 8 * r]
+                       : 0;
+      INGOT_UNROLL for (int n = 0; n < S::kN; n++)
+          INGOT_UNROLL for (int c = 2 * r; c < 2 * r + 2; c++) {
         float& sum = sums[m][n0 + n][c];
         sum = f.is_super() ? V::fma(own[m][n][c], scale, sum) : own[m][n][c];
       }
@@ -269,17 +274,14 @@ GPU_FN void block_tile_products(const BlockLinearParams& p) {
         __syncthreads();  // nobody reads the chunk before any more
         copy_rows<type>(p, tile, first_k, count, chunk);
         commit_copies();
-        if (exists)
-          store_scales<type>(blocks, count / f.sub, half, own_panel, chunk);
+        if (exists) store_scales<type>(blocks, count / f.sub, half, own_panel, chunk);
         wait_for_copies<0>();
         __syncthreads();
-        if (has_rows)
-          multiply_chunk<type>(chunk, place, codes, own_panel, first, count, sums);
+        if (has_rows) multiply_chunk<type>(chunk, place, codes, own_panel, first, count, sums);
         blocks += S::kUnits * kBlock;
       }
-      INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++) INGOT_UNROLL for (int n = 0; n < 4;
-                                                                                  n++)
-          INGOT_UNROLL for (int i = 0; i < 4; i++) {
+      INGOT_UNROLL for (int m = 0; m < BlockTiles::kParts; m++)
+          INGOT_UNROLL for (int n = 0; n < 4; n++) INGOT_UNROLL for (int i = 0; i < 4; i++) {
         const int row = first + m * 16 + lane / 4 + i / 2 * 8;
         if (exists && row < tile.count)
           finish_output(p, tile.first + row,
@@ -289,9 +291,9 @@ GPU_FN void block_tile_products(const BlockLinearParams& p) {
     }
 }
 
-#define INGOT_BLOCK_TILES(name, type)                                               \
+#define INGOT_BLOCK_TILES(name, type)                                                \
   INGOT_GPU_KERNEL_BLOCKS(block_tiles_##name, BlockLinearParams, kBlockThreads, 2) { \
-    INGOT_BODY_OF(S8U8, block_tile_products<BlockType::type>(p));                   \
+    INGOT_BODY_OF(S8U8, block_tile_products<BlockType::type>(p));                    \
   }
 INGOT_CUDA_CODE_TYPES(INGOT_BLOCK_TILES)
 #undef INGOT_BLOCK_TILES

@@ -64,7 +64,7 @@ struct ImportOptions {
   std::function<std::vector<std::string>(checkpoint::Checkpoint&)> replace_tensors;
   /// Names of symbols that may be 0; others without bounds are at least 1.
   std::set<std::string> may_be_empty;
-  /// Of a language model: blocks that matrices of plain numbers become; those in blocks are refused.
+  /// Of a language model: blocks that matrices of plain numbers become; others are refused.
   std::optional<BlockType> blocks;
   /// Called with the share of the weights that were read. May be empty.
   std::function<void(double)> progress;

@@ -7,8 +7,8 @@
 // begins at another position fails: its indices are out of bounds. runtime/generate knows such
 // states.
 //
-// The caches of a layer with a window are rings, `windows.keys.L` and `windows.values.L`: the row of
-// p tokens is p % rows. What a conversation may go back by is in front of the window, and
+// The caches of a layer with a window are rings, `windows.keys.L` and `windows.values.L`: token p
+// is in row p % rows. What a conversation may go back by is in front of the window, and
 // `snapshots.positions` has a row for each of these positions.
 #pragma once
 #include <algorithm>
