@@ -96,6 +96,7 @@ TEST_CASE("attention: masks, causal order, groups of heads, counts") {
       {"causal and mask", 2, 2, 2, 45, 45, 16, 16, C::kTopLeft, {45, 45}, M::kFloat},
       {"grouped heads", 2, 6, 2, 5, 33, 16, 16},
       {"grouped heads, one query", 1, 8, 2, 1, 290, 16, 16},
+      {"one query, heads of threads", 1, 13, 1, 1, 290, 40, 40},
       {"grouped heads, causal", 1, 6, 2, 25, 25, 8, 8, C::kTopLeft},
       {"one head of keys", 2, 4, 1, 30, 31, 8, 24, C::kBottomRight, {4, 1, 31}, M::kBool},
       {"counts", 3, 2, 2, 4, 40, 8, 8, C::kNone, {}, M::kNone, {40, 0, 17}},
@@ -173,26 +174,27 @@ TEST_CASE("attention: batches that choose their keys, alone and as runs of one s
       {"one query in causal order", {1, 1, 1}, {1, 2, 3}, 1, 40, CausalMask::kBottomRight},
       {"one query from the first", {1, 1, 1}, {1, 2, 3}, 1, 40, CausalMask::kTopLeft},
   };
+  constexpr int kHeads = 12;  // those of one query are several threads' work
   AttentionAttributes t;
-  t.heads = 4, t.kv_heads = 2, t.scale = 0.3f;
+  t.heads = kHeads, t.kv_heads = 2, t.scale = 0.3f;
   for (const Chosen& c : cases)
     for (const int rank : {3, 4}) {
       const int64_t b = int64_t(c.batches.size());
       const AttentionCase shape = {
-          c.name, b, 4, 2, c.queries, c.keys, 8, 24, c.causal, {b, 1, 1, c.keys}, c.mask};
+          c.name, b, kHeads, 2, c.queries, c.keys, 8, 24, c.causal, {b, 1, 1, c.keys}, c.mask};
       t.causal = c.causal;
       Case test{c.name, OpCode::kAttention, &t, {}, {}, {1e-5, 4e-6}};
-      test.inputs = {heads_tensor(rank, b, 4, c.queries, 8, 0).random(1),
+      test.inputs = {heads_tensor(rank, b, kHeads, c.queries, 8, 0).random(1),
                      heads_tensor(3, 3, 2, c.keys, 8, 5).random(2),
                      heads_tensor(3, 3, 2, c.keys, 24, 0).random(3),
                      mask_tensor(shape),
                      Tensor(DType::kI64, {b}).values(c.counts),
                      Tensor(DType::kI32, {b}).values(c.batches)};
-      test.outputs = {heads_tensor(rank, b, 4, c.queries, 24, 3)};
+      test.outputs = {heads_tensor(rank, b, kHeads, c.queries, 24, 3)};
       run_case(test);
     }
   for (const double batch : {-1.0, 3.0}) {
-    const Tensor q(DType::kF32, {2, 1, 32}), k(DType::kF32, {3, 5, 16});
+    const Tensor q(DType::kF32, {2, 1, kHeads * 8}), k(DType::kF32, {3, 5, 16});
     t.causal = CausalMask::kNone;
     run_failing_case({"batch",
                       OpCode::kAttention,

@@ -317,7 +317,7 @@ void weigh_skinny(AttentionJob& j, int64_t rows, int64_t first, int64_t keys, fl
                                      j.at(j.room.scores), j.room.scores_stride, out, stride);
 }
 
-/// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all queries see the same keys.
+/// Rows [rows) of the unit; rows.begin is a multiple of 42 unless all rows see the same keys.
 template <class V>
 void attention_chunk(AttentionJob& j, Range rows) {
   using attention::kKeyBlock;
@@ -369,19 +369,23 @@ inline int64_t key_count(const TensorView* counts, int64_t b, int64_t keys) {
   return counts ? index_up_to(*counts, counts->elements() > 1 ? b : 0, keys) : keys;
 }
 
-/// Chunks of a unit: whole groups of 42, at most 252 rows; more of them where that gives every
-/// thread its share.
-inline int64_t chunks_of(int64_t rows, int64_t heads, int team) {
-  const int64_t groups = ceil_div(rows, attention::kQueryGroup);
-  int64_t chunks = ceil_div(rows, attention::kChunkRows);
-  while (chunks < groups && heads * chunks % team != 0 && heads * chunks < 4 * team) chunks++;
+/// Rows that a chunk has a multiple of: of one query all heads see the same keys.
+inline int64_t rows_together(const AttentionJob& j) {
+  return j.q.length == 1 ? kSkinnyRows : attention::kQueryGroup;
+}
+/// Chunks of a unit, at most 252 rows each; more of them where that gives every thread its share.
+/// `units`: that there are of the kind.
+inline int64_t chunks_of(const AttentionJob& j, int64_t units, int team) {
+  const int64_t most = ceil_div(j.rows(), rows_together(j));
+  int64_t chunks = ceil_div(j.rows(), attention::kChunkRows);
+  while (chunks < most && units * chunks % team != 0 && units * chunks < 4 * team) chunks++;
   return chunks;
 }
 template <class V>
 void attention_part(AttentionJob& j, int64_t chunk, int64_t chunks) {
-  const Range some = part(ceil_div(j.rows(), attention::kQueryGroup), chunk, chunks);
-  const int64_t begin = some.begin * attention::kQueryGroup;
-  attention_chunk<V>(j, {begin, min_of(some.end * attention::kQueryGroup, j.rows())});
+  const int64_t step = rows_together(j);
+  const Range some = part(ceil_div(j.rows(), step), chunk, chunks);
+  attention_chunk<V>(j, {some.begin * step, min_of(some.end * step, j.rows())});
 }
 
 /// Batches of queries that say which keys they read. Batches of one query, each with one key more
@@ -413,7 +417,7 @@ Status attention_of_key_batches(AttentionJob j, const OpArguments& g, const Team
     j.y.token_stride = n > 1 ? y.batch_stride : y.token_stride;
     j.q.batch_stride = j.y.batch_stride = 0;  // of j.b, which is that of the keys
     j.mask.mask = mask.from_batch(b, n > 1);
-    const int64_t chunks = chunks_of(j.rows(), j.t->kv_heads, team.size);
+    const int64_t chunks = chunks_of(j, j.t->kv_heads * (n > 1 ? 1 : q.batch), team.size);
     for (j.kv_head = 0; j.kv_head < j.t->kv_heads; j.kv_head++)
       for (int64_t chunk = 0; chunk < chunks; chunk++)
         if (unit++ % team.size == team.id) attention_part<V>(j, chunk, chunks);
@@ -453,7 +457,7 @@ Status attention_f32(const OpArguments& g, const Team& team) {
   const bool by_tokens =
       j.t->causal == CausalMask::kNone && j.rows() >= 2 * attention::kQueryGroup * team.size;
   const int64_t chunks = by_tokens ? round_up(ceil_div(j.rows(), attention::kChunkRows), team.size)
-                                   : chunks_of(j.rows(), heads, team.size);
+                                   : chunks_of(j, heads, team.size);
   const Range mine = part(heads * chunks, team.id, team.size);
   for (int64_t i = mine.begin; i < mine.end; i++) {
     const int64_t head = by_tokens ? i % heads : i / chunks,
