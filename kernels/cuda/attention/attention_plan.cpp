@@ -16,15 +16,18 @@ bool is_of_fours(const TensorView& t, const AttentionOperand& o) {
   return strides % 4 == 0 && reinterpret_cast<uintptr_t>(o.data) % (4 * dtype_bytes(t.dtype)) == 0;
 }
 
-constexpr int64_t kFewQueries = 8;  // of a head of keys
+constexpr int64_t kFewQueries = 8;      // of a head of keys
+constexpr int64_t kFewOfProcessor = 2;  // of all heads of keys
 
 Status plan_attention(const GpuWork& work) {
   if (work.arguments->outputs[0].elements() == 0) return {};
   const OpArguments& a = *work.arguments;
   const AttentionAttributes& t = a.as<AttentionAttributes>();
-  const int64_t rows = t.heads / t.kv_heads * attention::heads_of(a.inputs[0], t.heads).length;
+  const attention::Heads q = attention::heads_of(a.inputs[0], t.heads);
+  const int64_t rows = t.heads / t.kv_heads * q.length, all = rows * t.kv_heads * q.batch;
   // One query a block reads keys again for each, but from the second-level cache, and side by side.
-  const bool is_few = rows <= kFewQueries;
+  const bool is_few =
+      rows <= kFewQueries || all <= kFewOfProcessor * int64_t(work.traits.multiprocessors);
   const AttentionParams p = attention_params(work, is_few ? 1 : kAttentionQueries);
   const DType kept = work.arguments->inputs[1].dtype;
   const auto either = [&](KernelId few, KernelId many) { return is_few ? few : many; };
