@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/import/decoder/latents_test.cpp - keys and values that come from one latent: what a program
-// keeps of them, where their rows lie, and what is refused, each by its name.
+// tests/import/decoder/latents_test.cpp - keys and values that come from one latent, which is kept
+// in place of them; where rows of matrices lie, and what is refused, each by its name.
 #include "tests/import/decoder/gguf_import.h"
 #include "tools/checkpoint/flat/gguf.h"
 
@@ -19,11 +19,18 @@ const float* floats(const graph::Model& model, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("decoder: of a latent keys and values of each head are kept") {
+TEST_CASE("decoder: a latent and what turns are kept, once for all heads") {
   importer::ImportOptions options;
-  const graph::Model m = import(deepseek2().bytes()).model;
+  const importer::Program program = import(deepseek2().bytes());
+  const graph::Model& m = program.model;
+  CHECK(program.states.size() == 2);
   CHECK(named(m, "keys.0").dims == Dims{Dim(64), Dim(8)});
-  CHECK(named(m, "values.1").dims == Dims{Dim(64), Dim(6)});
+  for (const graph::Node& node : m.graph.nodes)
+    if (node.op == op::Attention) {
+      CHECK(node.integer(attr::kv_heads, 0) == 1);
+      CHECK(node.inputs[1] == node.inputs[2]);
+      CHECK(node.number(attr::scale, 0) == 0.5);  // of keys 4 wide
+    }
   CHECK(count(m, op::Attention) == 2);
   CHECK(count(m, op::GroupedLinear) == 3);
   options.slots = 3;
@@ -31,33 +38,46 @@ TEST_CASE("decoder: of a latent keys and values of each head are kept") {
         Dims{Dim(3), Dim(64), Dim(8)});
 }
 
-TEST_CASE("decoder: what turns stands in front, neighbors as halves, keys in front of values") {
-  Source source = deepseek2();
+TEST_CASE("decoder: what turns stands in front, neighbors as halves") {
+  const Source source = deepseek2();
   const graph::Model m = import(source.bytes()).model;
   const auto all = source.values();
   const float* const q = floats(m, "blk.0.attn_q.weight");
   constexpr int64_t kRows[] = {2, 3, 0, 1, 6, 7, 4, 5};  // heads of 2 that stay and 2 that turn
+  const float* const kv = floats(m, "blk.1.attn_kv_a_mqa.weight");
+  constexpr int64_t kKeyRows[] = {6, 7, 0, 1, 2, 3, 4, 5};
   for (int r = 0; r < 8; r++)
-    for (int c = 0; c < 8; c++)
+    for (int c = 0; c < 8; c++) {
       CHECK(q[r * 8 + c] == all.at("blk.0.attn_q.weight")[size_t(kRows[r] * 8 + c)]);
-  const float* const k = floats(m, "blk.0.attn_k_b.weight");  // [2, 6, 2] in the file
-  for (int head = 0; head < 2; head++)
-    for (int c = 0; c < 2; c++)
-      for (int r = 0; r < 6; r++)
-        CHECK(k[(head * 2 + c) * 6 + r] ==
-              all.at("blk.0.attn_k_b.weight")[size_t((head * 6 + r) * 2 + c)]);
-  source = deepseek2();
+      CHECK(kv[r * 8 + c] == all.at("blk.1.attn_kv_a_mqa.weight")[size_t(kKeyRows[r] * 8 + c)]);
+    }
+}
+
+TEST_CASE("decoder: matrices of heads are those of newer files, whatever a file has") {
+  Source source = deepseek2();
+  const graph::Model m = import(source.bytes()).model;
+  for (const std::string name : {"blk.0.attn_k_b.weight", "blk.1.attn_v_b.weight"}) {
+    const std::vector<float> own = source.values().at(name);
+    CHECK(std::equal(own.begin(), own.end(), floats(m, name)));
+  }
   for (const std::string layer : {"blk.0.", "blk.1."}) {
-    source.tensors.erase(layer + "attn_k_b.weight"),
-        source.tensors.erase(layer + "attn_v_b.weight");
-    source.tensors[layer + "attn_kv_b.weight"] = {10, 6};
+    source.tensors.erase(layer + "attn_k_b.weight");
+    source.tensors.erase(layer + "attn_v_b.weight");
+    source.tensors[layer + "attn_kv_b.weight"] = {10, 6};  // heads of a key of 2, a value of 3
   }
   const graph::Model old = import(source.bytes()).model;
-  const float* const both = floats(old, "blk.1.attn_kv_b.weight");
-  constexpr int64_t kBoth[] = {0, 1, 5, 6, 2, 3, 4, 7, 8, 9};  // heads of a key of 2, a value of 3
+  CHECK(named(old, "blk.1.attn_k_b.weight").dims == Dims{Dim(2), Dim(6), Dim(2)});
+  CHECK(named(old, "blk.1.attn_v_b.weight").dims == Dims{Dim(2), Dim(3), Dim(6)});
+  const float* const k = floats(old, "blk.1.attn_k_b.weight");
+  const float* const v = floats(old, "blk.1.attn_v_b.weight");
   const auto own = source.values().at("blk.1.attn_kv_b.weight");
-  for (int r = 0; r < 10; r++)
-    for (int c = 0; c < 6; c++) CHECK(both[r * 6 + c] == own[size_t(kBoth[r] * 6 + c)]);
+  for (int head = 0; head < 2; head++)
+    for (int r = 0; r < 6; r++) {
+      for (int c = 0; c < 2; c++)
+        CHECK(k[(head * 6 + r) * 2 + c] == own[size_t((head * 5 + c) * 6 + r)]);
+      for (int c = 0; c < 3; c++)
+        CHECK(v[(head * 3 + c) * 6 + r] == own[size_t((head * 5 + 2 + c) * 6 + r)]);
+    }
 }
 
 TEST_CASE("decoder: experts are chosen from all groups, or from the best") {
@@ -87,8 +107,8 @@ TEST_CASE("decoder: a latent that does not fit is refused by its name") {
        {"2 ", "has no 'deepseek2.attention.kv_lora_rank'"}},
       {"a rank of 0", says(kAt + "attention.kv_lora_rank", whole(0)), {"4 ", "kv_lora_rank' is 0"}},
       {"a rank beyond reason",
-       says(kAt + "attention.kv_lora_rank", whole(4000000000u)),
-       {"4 ", "kv_lora_rank' is 4000000000"}},
+       says(kAt + "attention.kv_lora_rank", whole(4095)),
+       {"4 ", "kv_lora_rank' is 4095, expected 1 to 4094"}},
       {"another rank",
        says(kAt + "attention.kv_lora_rank", whole(5)),
        {"5 ", "'blk.0.attn_kv_a_mqa.weight' is [8, 8], expected [7, 8]"}},
@@ -130,15 +150,15 @@ TEST_CASE("decoder: a latent that does not fit is refused by its name") {
        lacks("blk.0.attn_k_b.weight"),
        {"5 ", "'blk.0.attn_kv_b.weight' is missing, expected [10, 6]"}},
       {"no values", lacks("blk.0.attn_v_b.weight"), {"5 ", "'blk.0.attn_v_b.weight' is missing"}},
-      {"keys that are not turned",
+      {"keys as rows of their heads",
        holds("blk.0.attn_k_b.weight", {2, 2, 6}),
-       {"5 ", "'blk.0.attn_k_b.weight' is [2, 2, 6], expected [4, 6]"}},
-      {"values that are turned",
+       {"5 ", "'blk.0.attn_k_b.weight' is [2, 2, 6], expected [2, 6, 2]"}},
+      {"values that are transposed",
        holds("blk.0.attn_v_b.weight", {2, 6, 3}),
-       {"5 ", "'blk.0.attn_v_b.weight' is [2, 6, 3], expected [6, 6]"}},
+       {"5 ", "'blk.0.attn_v_b.weight' is [2, 6, 3], expected [2, 3, 6]"}},
       {"keys of more heads",
        holds("blk.0.attn_k_b.weight", {3, 6, 2}),
-       {"5 ", "'blk.0.attn_k_b.weight' is [6, 6], expected [4, 6]"}},
+       {"5 ", "'blk.0.attn_k_b.weight' is [3, 6, 2], expected [2, 6, 2]"}},
       {"groups that do not divide",
        groups(3, 1),
        {"4 ", "expert_group_count' is 3, expected a divisor of the 4 experts"}},

@@ -42,7 +42,8 @@ WORDS = ("--context", CONTEXT, "--dtype", "fp32")
 
 
 def check_forms(checks, ingot, folder, wanted):
-    """Each form has the same bits. @return the file of the newer, and its logits."""
+    """Each form has the same bits, blocks where they are widened. @return the file of the newer,
+    and its logits."""
     checks.report("a folder", folder.convert("--dtype", "fp32").error)
     error = largest_difference(ingot, wanted)
     checks.check(error < 1e-5, "a folder's logits", f"{error:.1e}")
@@ -52,13 +53,18 @@ def check_forms(checks, ingot, folder, wanted):
         write_gguf(source, *as_gguf(folder.tensors, form))
         for words in (WORDS[:2], WORDS):
             checks.report(f"{form}: GGUF", ingot.convert(source, *words).error)
-            same = np.array_equal(Run(ingot, form + str(len(words)))(TOKENS), whole)
-            checks.check(same, f"{form}: GGUF has the bits of the folder", words)
+            found = Run(ingot, form + str(len(words)))(TOKENS)
+            error = largest_error(found[0], wanted[-1], 1e-3)
+            if form == BLOCKS and words != WORDS:
+                checks.check(1e-5 < error < 0.05, "keys in blocks stay so", f"{error:.1e}")
+            else:
+                same = np.array_equal(found, whole)
+                checks.check(same, f"{form}: GGUF has the bits of the folder", words)
     return source, whole
 
 
 def check_weights(checks, ingot, source, wanted):
-    for kind, most in (("q8", 0.2), ("q4", 0.9)):  # other experts may be chosen
+    for kind, most in (("q8", 0.2), ("q4", 1.0)):  # other experts may be chosen
         done = ingot.convert(source, "--context", CONTEXT, "--weights", kind)
         checks.report(f"--weights {kind}", done.error)
         checks.check("attn_k_b" in done.output, "its loss is named", done.output)

@@ -113,6 +113,7 @@ struct RopeNumbers {
 constexpr int64_t kMaxExperts = 1024, kMaxContext = 1 << 24, kMaxConvolution = 32;
 constexpr int64_t kMixersContext = 1 << 20;  // of models without attention, which have no bound
 constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
+constexpr int64_t kMaxHeadWidth = 4096;  // that attention takes
 constexpr int64_t kMaxStateWidth = 4096, kMaxStateRow = int64_t(1) << 31;
 
 /// Of layers that have a router; others are dense.
@@ -144,10 +145,11 @@ void check_groups(ExpertNumbers* e, const Refuse& refuse) {
     refuse("group_count", e->groups, "two experts or more in each group");
 }
 
-/// Of keys and values, which products of it give.
+/// Of keys and values, which products of it give (latent_attention.h).
 struct LatentNumbers {
   int64_t rank = 0, query_rank = 0;  // of queries 0: they have none
   int64_t turned = 0;                // last elements of a key, which all heads share
+  int64_t own = 0, value = 0;        // elements of a key and a value that each head has
   double epsilon = 0;                // of norms of both
 };
 
@@ -231,11 +233,22 @@ struct DecoderNumbers {
   RopeNumbers rope, window_rope;
   ExpertNumbers experts;
   std::vector<LayerNumbers> layers;
+  /// One key of what turns and the latent for all heads, which is the value too.
+  void keep_latents() {
+    key_width = value_width = latent.turned + latent.rank;
+    for (LayerNumbers& layer : layers) layer.kv_heads = 1;
+  }
+  /// Of keys that are compared in the source, whose root divides scores.
+  int64_t score_width() const { return latent.rank ? latent.own + latent.turned : key_width; }
   int64_t key_width_of(const LayerNumbers& layer) const {
     return layer.head_width ? layer.head_width : key_width;
   }
   int64_t value_width_of(const LayerNumbers& layer) const {
     return layer.head_width ? layer.head_width : value_width;
+  }
+  /// Of what attention gives.
+  int64_t out_width_of(const LayerNumbers& layer) const {
+    return layer.heads * (latent.rank ? latent.value : value_width_of(layer));
   }
 };
 

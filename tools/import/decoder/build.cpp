@@ -184,10 +184,9 @@ class Decoder : LayerInputs {
     };
     ValueId a = kAbsent, m = kAbsent;
     if (at.attends())
-      a = scaled(
-          linear(wanted(attention(scaled(in, n_.scales.attention_in), i)), Role::kAttentionOut, i,
-                 n_.width, at.heads * n_.value_width_of(at), kOutBias),
-          n_.scales.attention_out);
+      a = scaled(linear(wanted(attention(scaled(in, n_.scales.attention_in), i)),
+                        Role::kAttentionOut, i, n_.width, n_.out_width_of(at), kOutBias),
+                 n_.scales.attention_out);
     if (at.mixes)
       m = row_.mixer == Mixer::kConvolution
               ? convolution_out(wanted(convolution(in, i)), i)
@@ -348,9 +347,10 @@ class Decoder : LayerInputs {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const std::string number = std::to_string(i);
     const int64_t ring = ring_of(at.window);
+    const ValueId keys = cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at), ring);
+    if (row_.has_latent) return {keys, keys};
     return caches_[i] = {
-               cached(in.k, "keys." + number, at.kv_heads, n_.key_width_of(at), ring),
-               cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at), ring)};
+               keys, cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at), ring)};
   }
 
   /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
@@ -375,12 +375,6 @@ class Decoder : LayerInputs {
   /// Queries and keys behind their norms, and turned.
   Projected compared(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
-    if (row_.has_latent) {
-      const Latent in = latent(x, i);
-      const ValueId q = rotated(in.q, at, at.heads, n_.key_width),
-                    last = rotated(in.turned, at, 1, n_.latent.turned);
-      return {q, keys_of_heads(last, in.k, at.heads), in.v};
-    }
     Projected in = project(x, i);
     in.q = positioned(in.q, Role::kQNorm, i, at.heads);
     if (at.caches_of >= 0) return in;
@@ -391,8 +385,15 @@ class Decoder : LayerInputs {
 
   /// [T, heads * value width]
   ValueId attention(ValueId x, int64_t i) {
+    if (!row_.has_latent) return attended(compared(x, i), i);
     const LayerNumbers& at = n_.layers[size_t(i)];
-    const Projected in = compared(x, i);
+    const Weights::OfHeads own = weights_.of_heads(i, at.heads, n_.latent);
+    const ValueId q = rotated(queries(x, i), at, at.heads, n_.score_width()),
+                  key = rotated(latent_key(x, i), at, 1, n_.key_width);
+    return values_of_heads(attended({absorbed(q, own.keys), key, key}, i), own.values);
+  }
+  ValueId attended(const Projected& in, int64_t i) {
+    const LayerNumbers& at = n_.layers[size_t(i)];
     const auto [keys, values] = at.caches_of >= 0 ? caches_[at.caches_of] : kept(in, i);
     // a window as long as the context hides nothing
     const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;

@@ -36,6 +36,13 @@ class FeedForwardParts : protected Parts {
   ValueId taken(ValueId x, ValueId rows) {
     return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});
   }
+  /// `rows` of x, or all in their order, times the matrices of their groups.
+  ValueId grouped(ValueId x, ValueId rows, ValueId ends, const Matrix& matrix) {
+    if (matrix.blocks) x = quantized(x, *matrix.blocks);
+    if (rows != kAbsent) x = taken(x, rows);
+    return b_.emit(op::GroupedLinear, {x, matrix.id, ends},
+                   matrix.blocks ? typed(*matrix.blocks) : graph::Attributes());
+  }
 
  private:
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
@@ -111,13 +118,6 @@ class FeedForwardParts : protected Parts {
             {{attr::axis, int64_t(0)}, {attr::exclusive, int64_t(0)}, {attr::reverse, int64_t(0)}}),
         sorted[0], scattered(all, order, all, "none"),
         b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
-  }
-  /// `rows` of x, or all in their order, times the matrices of their experts.
-  ValueId grouped(ValueId x, ValueId rows, ValueId ends, const Matrix& matrix) {
-    if (matrix.blocks) x = quantized(x, *matrix.blocks);
-    if (rows != kAbsent) x = taken(x, rows);
-    return b_.emit(op::GroupedLinear, {x, matrix.id, ends},
-                   matrix.blocks ? typed(*matrix.blocks) : graph::Attributes());
   }
   ValueId experts(ValueId x, int64_t i) {
     const ExpertNumbers& e = n_.experts;

@@ -249,23 +249,24 @@ void read_shared_caches(Keys& keys, DecoderNumbers* n) {
 /// Older files say how wide keys and values are, newer ones what llama.cpp keeps, and these apart.
 void read_latent(Keys& keys, DecoderNumbers* n) {
   LatentNumbers& l = n->latent;
-  l.rank = keys.need("attention.kv_lora_rank", kMaxWidth);
   l.query_rank = keys.integer("attention.q_lora_rank", 0, 1, kMaxWidth);
   const bool is_apart = keys.find("attention.key_length_mla") != nullptr;
-  n->key_width = keys.need(is_apart ? "attention.key_length_mla" : "attention.key_length", 4096);
-  n->value_width =
-      is_apart ? keys.need("attention.value_length_mla", 4096)
-               : keys.integer("attention.value_length", n->width / n->layers[0].heads, 1, 4096);
+  const int64_t width =
+      keys.need(is_apart ? "attention.key_length_mla" : "attention.key_length", kMaxHeadWidth);
+  l.value = is_apart ? keys.need("attention.value_length_mla", kMaxHeadWidth)
+                     : keys.integer("attention.value_length", n->width / n->layers[0].heads, 1,
+                                    kMaxHeadWidth);
   keys.pass_over({"attention.key_length", "attention.value_length"});
   if (!keys.find("rope.dimension_count"))
     keys.refuse("rope.dimension_count", "is missing", "a number");
-  l.turned = keys.integer("rope.dimension_count", 0, 2, n->key_width - 1);
-  for (LayerNumbers& layer : n->layers) {  // newer files have one for all, of what is kept
+  l.turned = keys.integer("rope.dimension_count", 0, 2, width - 1);
+  l.own = width - l.turned;
+  l.rank = keys.need("attention.kv_lora_rank", kMaxHeadWidth - l.turned);
+  for (const LayerNumbers& layer : n->layers)  // newer files have one for all, of what is kept
     if (layer.kv_heads != 1 && layer.kv_heads != layer.heads)
       keys.refuse("attention.head_count_kv", "is " + std::to_string(layer.kv_heads),
                   "1 or the " + std::to_string(layer.heads) + " heads");
-    layer.kv_heads = layer.heads;
-  }
+  n->keep_latents();
 }
 
 void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t count) {
@@ -313,7 +314,7 @@ void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t co
 
 void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
   const bool is_odd = n->row->odd_scale_layers == layers;
-  const double width = double(is_odd ? n->width / n->layers[0].heads : n->key_width);
+  const double width = double(is_odd ? n->width / n->layers[0].heads : n->score_width());
   n->attention_scale = keys.number("attention.scale", 0);
   if (n->attention_scale == 0)
     n->attention_scale = n->row->scales_scores ? 1 / std::sqrt(width) : 1;

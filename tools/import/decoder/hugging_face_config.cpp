@@ -384,7 +384,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   const double scalar = config.number("query_pre_attn_scalar", 0);
   n.attention_scale = config.number(
       "attention_multiplier",
-      !n.row->scales_scores ? 1 : 1 / std::sqrt(scalar > 0 ? scalar : double(n.key_width)));
+      !n.row->scales_scores ? 1 : 1 / std::sqrt(scalar > 0 ? scalar : double(n.score_width())));
   n.attention_cap = config.number("attn_logit_softcapping", 0);
   n.logit_cap = config.number("final_logit_softcapping", 0);
   n.embedding_scale = config.number("embedding_multiplier", usual_embedding_scale(n));

@@ -5,26 +5,23 @@ namespace ingot::decoder {
 
 void read_latent(Config& config, DecoderNumbers* n) {
   constexpr double kEpsilon = 1e-6;  // of norms of latents, whatever that of the others is
-  constexpr int64_t kMaxHeadWidth = 4096;
   LatentNumbers& l = n->latent;
-  l.rank = config.need("kv_lora_rank", kMaxWidth);
   l.query_rank = config.integer("q_lora_rank", 0, 1, kMaxWidth);
-  l.turned = config.need("qk_rope_head_dim", kMaxHeadWidth);
+  l.turned = config.need("qk_rope_head_dim", kMaxHeadWidth - 1);
+  l.rank = config.need("kv_lora_rank", kMaxHeadWidth - l.turned);
   l.epsilon = kEpsilon;
   if (l.turned % 2) config.refuse("qk_rope_head_dim", "an even number");
-  n->key_width = config.need("qk_nope_head_dim", kMaxHeadWidth) + l.turned;
-  n->value_width =
-      n->row->experts == Experts::kNone
-          ? config.integer("v_head_dim", n->width / n->layers[0].heads, 1, kMaxHeadWidth)
-          : config.need("v_head_dim", kMaxHeadWidth);
+  l.own = config.need("qk_nope_head_dim", kMaxHeadWidth);
+  l.value = n->row->experts == Experts::kNone
+                ? config.integer("v_head_dim", n->width / n->layers[0].heads, 1, kMaxHeadWidth)
+                : config.need("v_head_dim", kMaxHeadWidth);
   n->order = config.flag("rope_interleave", n->order == Rope::kNeighbors) ? Rope::kNeighbors
                                                                           : Rope::kHalves;
   n->draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
-  for (LayerNumbers& layer : n->layers) {
+  for (const LayerNumbers& layer : n->layers)
     if (layer.kv_heads != layer.heads)
       config.refuse("num_key_value_heads", "the " + std::to_string(layer.heads) + " heads");
-    layer.kv_heads = layer.heads;
-  }
+  n->keep_latents();
   for (const char* key : {"head_dim", "qk_head_dim"}) (void)config.find(key);
 }
 

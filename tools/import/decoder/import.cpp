@@ -11,7 +11,6 @@
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/gguf_metadata.h"
-#include "tools/import/decoder/latent_tensors.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
 #include "tools/text/vocabulary.h"
@@ -98,10 +97,7 @@ using checkpoint::GgufTensor;
 class GgufTensors : public TensorSource {
  public:
   GgufTensors(const std::vector<GgufFile>& parts, const DecoderNumbers& numbers)
-      : file_(parts[0].path()),
-        row_(*numbers.row),
-        norms_sum_(row_.places == NormPlaces::kOfSum),
-        latent_(numbers.latent) {
+      : file_(parts[0].path()), row_(*numbers.row), norms_sum_(row_.places == NormPlaces::kOfSum) {
     for (const GgufFile& part : parts)
       for (const GgufTensor& tensor : part.tensors())
         if (!is_of_draft(numbers, tensor.name) &&
@@ -129,8 +125,7 @@ class GgufTensors : public TensorSource {
   SourceTensor load(const std::string& name) const override {
     const Held& held = tensors_.at(name);
     const GgufTensor& t = *held.tensor;
-    const SourceTensor own = {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
-    return latent_.rank ? rows_of_heads(*this, own, latent_) : own;
+    return {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
   }
   std::vector<std::string> names() const override {
     std::vector<std::string> all;
@@ -152,7 +147,6 @@ class GgufTensors : public TensorSource {
   const std::string file_;
   const Architecture& row_;
   const bool norms_sum_;
-  const LatentNumbers latent_;
   std::map<std::string, Held> tensors_;
 };
 

@@ -5,46 +5,45 @@
 
 #include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
+#include "tools/import/decoder/transposed.h"
 
 namespace ingot::decoder {
 namespace {
 
-bool is_of(const SourceTensor& tensor, Role role) {
-  const std::string end = std::string(".") + role_name(role) + ".weight";
-  return tensor.dims.size() == 3 && tensor.name.size() > end.size() &&
-         tensor.name.compare(tensor.name.size() - end.size(), std::string::npos, end) == 0;
-}
-
-/// to[h][c][r] = from[h][r][c], elements of f32
-std::vector<uint8_t> turned(const std::vector<uint8_t>& from, const std::vector<int64_t>& dims) {
-  const int64_t heads = dims[0], rank = dims[1], width = dims[2];
-  host::charge_memory(from.size());
-  std::vector<uint8_t> to = host::zero_bytes(from.size());
-  for (int64_t h = 0; h < heads; h++)
-    for (int64_t c = 0; c < width; c++)
-      for (int64_t r = 0; r < rank; r++)
-        std::memcpy(to.data() + ((h * width + c) * rank + r) * int64_t(sizeof(float)),
-                    from.data() + ((h * rank + r) * width + c) * int64_t(sizeof(float)),
-                    sizeof(float));
-  return to;
+/// Rows [begin, begin + count) of each head, whatever their bytes mean.
+SourceTensor rows_of_heads(const SourceTensor& all, int64_t heads, int64_t begin, int64_t count) {
+  const auto of_head = uint64_t(all.dims[0] / heads), row = all.bytes.size / uint64_t(all.dims[0]);
+  const uint64_t size = uint64_t(count) * row;
+  host::charge_memory(uint64_t(heads) * size);
+  const auto made =
+      std::make_shared<std::vector<uint8_t>>(host::zero_bytes(uint64_t(heads) * size));
+  for (uint64_t h = 0; h < uint64_t(heads); h++)
+    std::memcpy(made->data() + h * size, all.bytes.data + (h * of_head + uint64_t(begin)) * row,
+                size);
+  host::note_touched(2 * made->size());
+  SourceTensor rows = all;
+  rows.dims = {heads, count, all.dims[1]};
+  rows.bytes = {made, made->data(), made->size()};
+  return rows;
 }
 
 }  // namespace
 
-SourceTensor rows_of_heads(const TensorSource& source, SourceTensor tensor,
+SourceTensor keys_of_heads(const TensorSource& source, const SourceTensor& all, int64_t heads,
                            const LatentNumbers& latent) {
-  const bool is_keys = is_of(tensor, Role::kKeysOfLatent);
-  if (!is_keys && !is_of(tensor, Role::kValuesOfLatent)) return tensor;
-  const int64_t heads = tensor.dims[0], width = tensor.dims[is_keys ? 2 : 1];
-  if (tensor.dims[is_keys ? 1 : 2] != latent.rank) return tensor;
-  if (is_keys) {
-    const auto bytes = std::make_shared<const std::vector<uint8_t>>(
-        turned(widen(source, tensor, width, {}), tensor.dims));
-    tensor.block = nullptr, tensor.element = checkpoint::ElementType::kF32;
-    tensor.bytes = {bytes, bytes->data(), bytes->size()};
+  check_numbers(source, all);
+  SourceTensor rows = rows_of_heads(all, heads, 0, latent.own);
+  if (rows.block) {
+    const auto numbers =
+        std::make_shared<const std::vector<uint8_t>>(widen(source, rows, latent.rank, {}));
+    rows.block = nullptr, rows.element = checkpoint::ElementType::kF32;
+    rows.bytes = {numbers, numbers->data(), numbers->size()};
   }
-  tensor.dims = {heads * width, latent.rank};
-  return tensor;
+  return transposed(rows, {heads, latent.rank, latent.own}, latent.own);
+}
+
+SourceTensor values_of_heads(const SourceTensor& all, int64_t heads, const LatentNumbers& latent) {
+  return rows_of_heads(all, heads, latent.own, latent.value);
 }
 
 }  // namespace ingot::decoder

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/import/decoder/latent_tensors.h - matrices of latent attention that GGUF has for each head:
-// those of keys turned, [heads, rank, width], as queries are multiplied by them where nothing but
-// the latent is kept; those of values [heads, width, rank].
+// tools/import/decoder/latent_tensors.h - matrices of each head of latent attention, as newer GGUF
+// files have them, out of one of all [heads * (own + value), rank]: rows of the key of a head, then
+// of its value.
 #pragma once
 #include "tools/import/decoder/architecture.h"
 #include "tools/import/decoder/tensor_source.h"
 
 namespace ingot::decoder {
 
-/// [heads * width, rank] of these, f32 where they were turned; others, and those of another rank,
-/// as they are. @throws as check_numbers()
-SourceTensor rows_of_heads(const TensorSource& source, SourceTensor tensor,
+/// Those of keys transposed, [heads, rank, own]; f32 where they are in blocks.
+/// @pre the dims of `all` @throws as check_numbers()
+SourceTensor keys_of_heads(const TensorSource& source, const SourceTensor& all, int64_t heads,
                            const LatentNumbers& latent);
+/// [heads, value, rank] @pre as keys_of_heads()
+SourceTensor values_of_heads(const SourceTensor& all, int64_t heads, const LatentNumbers& latent);
 
 }  // namespace ingot::decoder

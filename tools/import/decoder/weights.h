@@ -18,6 +18,7 @@
 #include "tools/files/work_budget.h"
 #include "tools/graph/block_type.h"
 #include "tools/import/aten/builder.h"
+#include "tools/import/decoder/latent_tensors.h"
 #include "tools/import/decoder/quantizer.h"
 #include "tools/import/decoder/tensor_source.h"
 
@@ -68,13 +69,7 @@ class Weights {
     const std::vector<int64_t> dims = {count, rows, columns};
     if (source_.expert_name(role, layer, 0).empty()) {
       const SourceTensor tensor = fetch(source_.name(role, Part::kWeight, layer), dims);
-      if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
-      if (const auto type = quantizer_.type_of(role, tensor, columns))
-        return {add_blocks(tensor.name, *type, dims,
-                           quantizer_.blocks(role, *type, {tensor}, columns, {})),
-                type};
-      const std::optional<BlockType> blocks = blocks_of(tensor, columns);
-      return {blocks ? raw(tensor, *blocks, dims, {}) : constant(tensor, dims, {}), blocks};
+      return stacked(role, tensor, dims);
     }
     std::vector<SourceTensor> each;
     for (int64_t e = 0; e < count; e++) {
@@ -101,6 +96,27 @@ class Weights {
     return {blocks ? add_blocks(name, *blocks, dims, std::move(all))
                    : add_constant(name, DType::kF32, dims, std::move(all)),
             blocks};
+  }
+  /// Of heads of latent attention: [heads, rank, own], [heads, value, rank].
+  struct OfHeads {
+    Matrix keys, values;
+  };
+  OfHeads of_heads(int64_t layer, int64_t heads, const LatentNumbers& latent) {
+    const Role keys = Role::kKeysOfLatent, values = Role::kValuesOfLatent;
+    const int64_t rank = latent.rank, own = latent.own, value = latent.value;
+    if (has(keys, Part::kWeight, layer))
+      return {experts(keys, layer, heads, rank, own), experts(values, layer, heads, value, rank)};
+    const std::vector<int64_t> of_keys = {heads, rank, own}, of_values = {heads, value, rank};
+    const SourceTensor all = fetch(source_.name(Role::kKeysValuesOfLatent, Part::kWeight, layer),
+                                   {heads * (own + value), rank});
+    if (!all.bytes.data) return {stacked(keys, all, of_keys), stacked(values, all, of_values)};
+    refuse_order(all);
+    const auto part = [&](Role role, SourceTensor tensor, const std::vector<int64_t>& dims) {
+      tensor.name = source_.name(role, Part::kWeight, layer);
+      return stacked(role, tensor, dims);
+    };
+    return {part(keys, keys_of_heads(source_, all, heads, latent), of_keys),
+            part(values, values_of_heads(all, heads, latent), of_values)};
   }
   /// f32 [length], each `shift` more than the source's.
   graph::ValueId vector(Role role, Part part, int64_t layer, int64_t length,
@@ -190,6 +206,17 @@ class Weights {
   }
 
  private:
+  /// Matrices in one tensor of `dims`, [count, rows, columns].
+  Matrix stacked(Role role, const SourceTensor& tensor, const std::vector<int64_t>& dims) {
+    const int64_t columns = dims[2];
+    if (!tensor.bytes.data) return {zeros(dims), std::nullopt};
+    if (const auto type = quantizer_.type_of(role, tensor, columns))
+      return {add_blocks(tensor.name, *type, dims,
+                         quantizer_.blocks(role, *type, {tensor}, columns, {})),
+              type};
+    const std::optional<BlockType> blocks = blocks_of(tensor, columns);
+    return {blocks ? raw(tensor, *blocks, dims, {}) : constant(tensor, dims, {}), blocks};
+  }
   void refuse_order(const SourceTensor& tensor) const {
     if (!tensor.inputs.empty())
       graph::fail_unsupported(
