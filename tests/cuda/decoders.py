@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Small language models with random weights wholly on a GPU: logits of a prompt and of steps behind
-it have the bits of the CPU, for every type of block, caches of f16 and 8 bits, slots, and a mixture
-with windows, sinks and MXFP4; a run is one launch and one wait; answers have the same tokens.
+it have the bits of the CPU, for every type of block, caches of f16 and 8 bits, slots, a mixture
+with windows, sinks and MXFP4, rings, and latents; a run is one launch and one wait; answers have
+the same tokens.
 
   INGOT_CUDA_DRIVER=LIB decoders.py --ingot BIN     LIB: the fake driver; empty: the machine's GPU
 """
@@ -18,11 +19,13 @@ from testing import Checks, Ingot, ingot_parser, numpy_or_skip, work_folder  # n
 np = numpy_or_skip("language models on a GPU")
 
 import gpt_oss_test  # noqa: E402
+import latent_model  # noqa: E402
 from chat_test import tokenizer  # noqa: E402
 from decoder_test import VOCABULARY  # noqa: E402
 from gguf_writer import BLOCKS, FLOATS, RandomBlocks, write_gguf  # noqa: E402
 
 WIDTH, HEADS, KV_HEADS, CONTEXT = 256, 8, 2, 24  # types of 256 need the width
+RING = 300  # a context that is longer than rings
 RUNS = [9, 1, 3, 1]  # tokens of each
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
 GPU = ["--device", "cuda", "--strict"]
@@ -75,8 +78,8 @@ def slots(ingot, *options):
     return np.concatenate(logits)
 
 
-def check(checks, ingot, what, source, *words, run=conversation):
-    done = ingot.convert(source, "--context", CONTEXT, *words)
+def check(checks, ingot, what, source, *words, run=conversation, context=CONTEXT):
+    done = ingot.convert(source, "--context", context, *words)
     if not checks.report(f"{what}: convert", done.error):
         return
     wanted, found = run(ingot, "--device", "cpu"), run(ingot, *GPU)
@@ -121,6 +124,12 @@ def main():
         write_gguf(source, *gpt_oss_test.as_gguf(gpt_oss_test.random_weights()))
         check(checks, ingot, "a mixture with windows and sinks", source)
         check(checks, ingot, "its slots", source, "--slots", 3, run=slots)
+        check(checks, ingot, "rings", source, context=RING)
+        check(checks, ingot, "rings of slots", source, "--slots", 3, run=slots, context=RING)
+        write_gguf(source, *latent_model.as_gguf(latent_model.random_weights()))
+        blocks = ("--weights", "q8_0")  # experts of f32 are the CPU's
+        check(checks, ingot, "latents", source, *blocks)
+        check(checks, ingot, "latents of slots", source, *blocks, "--slots", 3, run=slots)
     return checks.finish()
 
 
