@@ -39,7 +39,8 @@ class Snapshots : protected FeedForwardParts {
   /// Rows of a ring for that window; 0: the caches have the whole context. In whole blocks of
   /// attention (runtime/op/attention.h), so that these do not depend on the tokens of a run.
   int64_t ring_of(int64_t window) const {
-    if (window == 0 || tokens_.is_whole || options_.full_windows || kept() > 0 || recurs())
+    if (window <= 0 || window >= n_.context || tokens_.is_whole || options_.full_windows ||
+        kept() > 0 || recurs())
       return 0;
     constexpr int64_t kBlock = 256;
     const int64_t rows = round_up(window - 1 + std::max(tokens_.most, kSnapshots), kBlock);
