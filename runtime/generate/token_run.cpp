@@ -60,8 +60,8 @@ Status TokenRun::open(RunSession* session, ErrorDetail* detail) {
                is_ring = has_window(program.states[i]);
     const int64_t slots = has_slots ? int64_t{type.dims[0]} : 1,
                   rows = type.rank ? int64_t{type.dims[has_slots]} : 0;
-    int64_t ring = 0;
-    int64_t* const most = is_ring ? &ring : is_snapshots ? &snapshots_ : &context_;
+    int64_t of_ring = 0;  // bounds nothing
+    int64_t* const most = is_ring ? &of_ring : is_snapshots ? &snapshots_ : &context_;
     const bool other_slots = slot_ && i > 0 && slots != slots_,
                alike = is_snapshots || (slot_ && i > 0);  // as many rows as those before
     if (other_slots || (is_snapshots && rows < 1) || (alike && *most && rows != *most)) {

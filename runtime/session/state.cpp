@@ -200,10 +200,15 @@ Status restore_state(RunSession* s, const uint8_t* bytes, uint64_t size, ErrorDe
   return {};
 }
 
-bool has_snapshots(const StateDef& state) {
-  return std::strncmp(state.name, "snapshots.", 10) == 0;
+namespace {
+template <size_t N>
+bool begins_with(const char* name, const char (&prefix)[N]) {
+  return std::strncmp(name, prefix, N - 1) == 0;
 }
-bool has_window(const StateDef& state) { return std::strncmp(state.name, "windows.", 8) == 0; }
+}  // namespace
+
+bool has_snapshots(const StateDef& state) { return begins_with(state.name, "snapshots."); }
+bool has_window(const StateDef& state) { return begins_with(state.name, "windows."); }
 
 bool copy_state_rows(RunSession* s, int64_t from, int64_t to, int64_t begin, int64_t end) {
   if (!s->device.interface->host_memory) return false;

@@ -44,9 +44,7 @@ TEST_CASE("blocks: many rows go to tensor cores, where there are some") {
 }
 
 TEST_CASE("blocks: tiles of every type read shared memory without conflicts") {
-  const char* const names[] = {"q4_0", "q4_1", "q5_0", "q5_1",   "q8_0",   "q4_k", "q5_k",
-                               "q6_k", "q2_k", "q3_k", "iq4_nl", "iq4_xs", "mxfp4"};
   for (int type = 0; type < int(BlockType::kF16); type++)
     CHECK(kernel_of(BlockType(type), {33, 512, 40}, 80, 1) ==
-          std::string("ingot_block_tiles_") + names[type]);
+          std::string("ingot_block_tiles_") + block_type_name(BlockType(type)));
 }

@@ -42,9 +42,7 @@ uint32_t grid_of(int64_t n) { return uint32_t(n < kMaxGrid ? n : kMaxGrid); }
 /// Rows of a tile, as files name the variant.
 constexpr GpuVariant kRow = {"1", 1, 1}, kRows = {"8", 1, kBlockRows},
                      kTensorTiles = {"64", 1, BlockTiles::kRows};
-// Instructions of a warp for 32 k of a panel: to load and decode, and of each row; on tensor cores
-// of each 16 rows. Those of block_work.h, rounded.
-constexpr double kDecode = 48, kCodeRow = 20, kSixteenRows = 90;
+constexpr double kSixteenRows = 90;  // on tensor cores: instructions of a warp for 32 k of a panel
 
 BlockType type_of(const OpArguments& a, bool is_grouped) {
   return is_grouped ? a.as<GroupedLinearAttributes>().type : a.as<BlockLinearAttributes>().type;
@@ -68,16 +66,16 @@ VariantList variants_of(const OpArguments& a, const GpuTraits& traits, bool is_g
     list.add(v, cycles_of_blocks(blocks, pieces * of_piece, 1, 0, 0, traits.multiprocessors));
   };
   if (rows == 1) {
-    add(kRow, 1, kDecode + kCodeRow);
+    add(kRow, 1, kDecodeIssue + kCodeRowIssue);
     return list;
   }
-  add(kRows, 1, kDecode + double(rows < kBlockRows ? rows : kBlockRows) * kCodeRow);
+  add(kRows, 1, kDecodeIssue + double(rows < kBlockRows ? rows : kBlockRows) * kCodeRowIssue);
   if (traits.has_tensor_cores() && alignment_of(w.data, 0) >= 4 &&
       alignment_of(x.data, x.row_stride) >= 4) {
     const int64_t sixteens = ceil_div(rows < BlockTiles::kRows ? rows : BlockTiles::kRows, 16),
                   halves = ceil_div(sixteens, BlockTiles::kParts);
     add(kTensorTiles, BlockTiles::kPanels,
-        BlockTiles::kPanels * (double(halves) * kDecode + double(sixteens) * kSixteenRows));
+        BlockTiles::kPanels * (double(halves) * kDecodeIssue + double(sixteens) * kSixteenRows));
   }
   return list;
 }

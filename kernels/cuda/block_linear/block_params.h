@@ -32,6 +32,10 @@ struct BlockLinearParams {
   BlockType type;
 };
 
+// Instructions of a warp for 32 k of a panel: to load and decode; of each row its loads, its eight
+// products of four bytes, and its part of the sum.
+constexpr double kDecodeIssue = 48, kCodeRowIssue = 20;
+
 /// On tensor cores: a block has kRows rows of kPanels panels, a warp a half of the rows, kParts
 /// times 16, of one panel; kK of k are in shared memory.
 struct BlockTiles {

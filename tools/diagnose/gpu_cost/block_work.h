@@ -8,10 +8,6 @@
 
 namespace ingot::gpu_cost {
 
-// Instructions of a warp for 32 k of a panel: to load and decode; of each row its loads, its eight
-// products of four bytes, and its part of the sum.
-constexpr double kDecode = 48, kCodeRow = 20;
-
 // What a warp reads of shared memory for 32 k: fragments, words and scales of its rows, scales and
 // minima of its panel.
 constexpr double kSharedPiece = 2 * 512 + 8 * 128 + 4 * 256;
@@ -61,7 +57,8 @@ inline void describe(const cuda::BlockLinearParams& p, const char* kernel, const
   if (contains(kernel, "block_tiles")) return describe_tiles(p, kernel, w);
   w->unit = Unit::kDot4;
   w->issued = panels * block_weights::kOutputs * rows * k;
-  w->instructions = panels * k / 32 * (tiles_of_rows * kDecode + rows * kCodeRow);
+  w->instructions =
+      panels * k / 32 * (tiles_of_rows * cuda::kDecodeIssue + rows * cuda::kCodeRowIssue);
   const double ahead = is_row ? 4 : 1, warps = cuda::kBlockThreads / 32;
   w->in_flight = warps * ahead * panel / std::max(k / 32, 1.0);
 }

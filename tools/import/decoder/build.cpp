@@ -89,11 +89,11 @@ class Decoder : LayerInputs {
         weights_.pass_over(role);
       }
   }
-  /// Whether a layer's caches have a row for each position.
   bool has_rings() const {
     return std::any_of(n_.layers.begin(), n_.layers.end(),
                        [&](const auto& at) { return ring_of(at.window) != 0; });
   }
+  /// Whether a layer's caches have a row for each position.
   bool has_whole_caches() const {
     return is_pooled() || std::any_of(n_.layers.begin(), n_.layers.end(), [&](const auto& at) {
              return at.attends() && at.caches_of < 0 && ring_of(at.window) == 0;
@@ -353,21 +353,21 @@ class Decoder : LayerInputs {
                keys, cached(in.v, "values." + number, at.kv_heads, n_.value_width_of(at), ring)};
   }
 
-  /// What a query sees of keys behind it [T, keys]: those less than `window` before it; of an
-  /// encoder those `window` away at most.
+  /// Of keys in their order [T, count]: those less than `window` before a query; of an encoder
+  /// those `window` away at most.
+  ValueId line_mask(int64_t window, const Dim& count) {
+    const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count}), queries = column(rows_),
+                  most = whole(DType::kI64, window);
+    if (!row_.is_encoder) return b_.emit(op::Greater, {b_.emit(op::Add, {keys, most}), queries});
+    return b_.emit(op::LessOrEqual, {b_.emit(op::Abs, {b_.emit(op::Sub, {keys, queries})}), most});
+  }
+  /// What a query sees of the rows of a cache.
   ValueId window_mask(int64_t window) {
     const auto made = masks_.find(window);
     if (made != masks_.end()) return made->second;
     const int64_t ring = ring_of(window);
     const Dim count = is_pooled() ? length_ : Dim(ring ? ring : n_.context);
-    const ValueId keys = b_.reshape(b_.counting(count), {Dim(1), count}), queries = column(rows_);
-    if (row_.is_encoder) {
-      const ValueId apart = b_.emit(op::Abs, {b_.emit(op::Sub, {keys, queries})});
-      return masks_[window] = b_.emit(op::LessOrEqual, {apart, whole(DType::kI64, window)});
-    }
-    ValueId mask = ring ? ring_mask(rows_, window, ring)
-                        : b_.emit(op::Greater,
-                                  {b_.emit(op::Add, {keys, whole(DType::kI64, window)}), queries});
+    ValueId mask = ring ? ring_mask(rows_, window, ring) : line_mask(window, count);
     if (options_.slots) mask = b_.reshape(mask, {length_, Dim(1), Dim(1), count});
     return masks_[window] = mask;
   }
