@@ -14,7 +14,7 @@ stage_asan() {
 }
 # Minutes each under ASan (kernels against the oracle, and long input through what others cover as well):
 # stage asan_slow has them.
-slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_f16_weights.*' 'cuda_tensorcore' 'cli_tune' 'cli_gpu_memory' 'convert_work.*'
+slow_with_asan=('conformance_.*' 'cuda_attention' 'cuda_bottleneck' 'cuda_f16_weights.*' 'cuda_products' 'cuda_tensorcore' 'cli_tune' 'cli_gpu_memory' 'convert_work.*'
   'convert_patches' 'checkpoint_metadata' 'compare' 'decoder_import' 'keras_arguments' 'micro_files'
   'kernels_math' 'plan_greedy' 'worlds')
 # Every test with every check, what takes minutes without a sanitizer too.
