@@ -26,11 +26,13 @@ stage_asan_slow() {
 # Whole sessions on many threads under ThreadSanitizer; one instruction set, since threads meet in
 # the same templates. No suppressions.
 stage_tsan() {
+  build_gcc write_threads_network
   configure_and_build tsan "${tsan_tests[@]/#/test_}" -- -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang -DINGOT_SANITIZE=thread \
     -DINGOT_TESTS=ON -DINGOT_WERROR=ON -DINGOT_ISAS=none -DINGOT_SHARED_LIBRARY=OFF -DINGOT_CUDA=OFF
+  build/gcc/tests/session/write_threads_network build/tsan/tests/session/threads.ingot
   local name
   for name in "${tsan_tests[@]}"; do
-    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$"
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 run_ctest tsan -R "^$name\$" -FA .
   done
 }
 tsan_tests=(session_threads session_run session_pipeline session_assignment device_thread_team api_callers)

@@ -12,9 +12,7 @@
 #include <thread>
 
 #include "ingot/cpu.h"
-#include "tests/compile/core_graph.h"
 #include "tests/session/session_models.h"
-#include "tools/compile/convert/convert.h"
 
 using namespace ingot;
 using namespace ingot::test;
@@ -23,30 +21,18 @@ namespace {
 
 constexpr int kCallers = 4;
 
-/// Convolutions of several methods with a residual: steps that are shared, barriers within them,
-/// scratch of each member.
-convert::FileSpec small_network() {
-  convert::CoreGraph g;
-  const graph::ValueId x = g.input("x", {1, 14, 14, 16});
-  const graph::ValueId a = g.conv(x, 16, 3);
-  const graph::ValueId b = g.conv(a, 32, 1);
-  const graph::ValueId c = g.conv(b, 32, 3, 1, "relu", -1, "depthwise");
-  g.output(g.conv(c, 16, 1, 1, "none", a));
-  convert::ConvertOptions options;
-  options.winograd = convert::WinogradMode::kAuto;
-  return convert::convert_model(std::move(g.model), options).file;
-}
+// what write_threads_network made
+constexpr char kNetwork[] = "threads.ingot";
 
 /// The model on the best kernels here, a golden made by one thread, and a check of any session
 /// against it.
 struct SmallNetwork {
-  TemporaryFile file{small_network()};
   Model model;
   std::vector<float> x = ramp(14 * 14 * 16, -0.4f), expected;
 
   SmallNetwork() {
     for (size_t i = 0; i < x.size(); i++) x[i] = float(i % 23) * 0.05f - 0.5f;
-    auto opened = Model::open(file.path(), ingot_cpu_kernels(nullptr));
+    auto opened = Model::open(kNetwork, ingot_cpu_kernels(nullptr));
     REQUIRE_MESSAGE(opened.ok(), opened.error().text());
     model = std::move(*opened);
     auto session = model.session(with(1));
@@ -183,7 +169,7 @@ TEST_CASE(
       ingot_open_options options = open_options(ingot_cpu_kernels(nullptr));
       if (round % 2) options.map = INGOT_MAP_COPY;
       auto own = caller % 2 ? Model::open(bytes.data(), bytes.size(), options)
-                            : Model::open(network.file.path(), options);
+                            : Model::open(kNetwork, options);
       if (!own) {
         wrong++;
         continue;
