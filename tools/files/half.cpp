@@ -16,6 +16,13 @@ float widen_f16(uint16_t bits) {
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
 }
 
+float widen_e4m3(uint8_t bits) {
+  const uint32_t sign = uint32_t(bits & 0x80) << 24, rest = bits & 0x7f;
+  if (rest == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000);
+  if (rest >= 8) return std::bit_cast<float>(sign | ((rest << 20) + (120u << 23)));
+  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(float(rest) * 0x1p-9f));
+}
+
 uint16_t narrow_bf16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   // a NaN

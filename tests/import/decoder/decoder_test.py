@@ -192,7 +192,7 @@ def check_split(checks, ingot, metadata, tensors, whole, tokens):
 
 def write_safetensors(path, tensors):
     kinds = {"float32": "F32", "float16": "F16", "int32": "I32", "int64": "I64", "uint8": "U8"}
-    kinds["uint16"] = "BF16"  # its bits
+    kinds["uint16"], kinds["void8"] = "BF16", "F8_E4M3"  # their bits
     header, data = {}, b""
     for name, array in tensors.items():
         offsets, kind = [len(data), len(data) + array.nbytes], kinds[array.dtype.name]

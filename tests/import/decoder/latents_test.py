@@ -103,8 +103,8 @@ REFUSALS = (
      {"n_shared_experts": 2}),
     ("a scale beyond reason", 4, ["mscale_all_dim"],
      {"rope_scaling": {**YARN, "mscale_all_dim": 1e30}}),
-    ("weights of 8 bits", 4, ["quant_method", "fp8"],
-     {"quantization_config": {"quant_method": "fp8", "fmt": "e4m3"}}),
+    ("weights of 8 bits", 4, ["quant_method", "hqq"],
+     {"quantization_config": {"quant_method": "hqq"}}),
     ("a normalized softmax", 4, ["norm_topk_prob", "false"],
      {"model_type": "deepseek_v2", "scoring_func": "softmax"}),
 )  # fmt: skip

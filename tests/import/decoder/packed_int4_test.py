@@ -189,8 +189,9 @@ def check_refusals(checks, folder):
         "a rotation": ({**COMPRESSED, "transform_config": {"a": 1}}, None, 4, ["transform_config"]),
         "another format of a group": (compressed_with(format="marlin-24"), None, 4, ["marlin-24"]),
         "floats of compressed-tensors": (
-            {**COMPRESSED, "format": "float-quantized"}, None, 4, ["pack-quantized"],
+            {**COMPRESSED, "format": "float-quantized"}, None, 4, ["num_bits", "expected 8"],
         ),
+        "another format": ({**COMPRESSED, "format": "marlin-24"}, None, 4, ["pack-quantized or"]),
         "no object": ([4], None, 4, ["an object"]),
     }  # fmt: skip
     for name, (how, tensors, code, words) in tests.items():

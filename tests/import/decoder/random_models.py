@@ -76,6 +76,7 @@ class Row:
     quantized: bool = False  # matrices as Q8_0, which the model then has too
     folder: bool = False  # it is a folder alone
     stored: typing.Callable = None  # (tensors, configuration): changes what is saved of a folder
+    reread: typing.Callable = None  # (folder): the model that its folder then has
 
 
 def nemotron_norm(name, array, config):

@@ -46,7 +46,7 @@ def save(row, model, folder, **shard):
     if row.stored:
         tensors, said = load_file(weights), json.loads(config.read_text())
         row.stored(tensors, said)
-        save_file(tensors, weights)
+        save_file(tensors, weights, {"format": "pt"})
         config.write_text(json.dumps(said))
 
 
@@ -60,6 +60,7 @@ def main():
         import torch
         from gguf_writer import write_gguf
         from make_models import as_gguf, make_model
+        from random_float8 import FLOAT8
         from random_folders import FOLDERS
         from random_gpts import GPTS
         from random_hybrids import HYBRIDS
@@ -72,7 +73,7 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS}
+        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS, **FLOAT8}
         for name, row in all_of.items():
             if args.only not in name:
                 continue
@@ -86,6 +87,7 @@ def main():
                 # shards where there are biases, one file where there are none
                 shard = {"max_shard_size": "60KB"} if "biases" in name else {}
                 save(row, model, sources["folder"], **shard)
+                model = row.reread(sources["folder"]) if row.reread else model
             with torch.no_grad():
                 wanted = model(torch.from_numpy(tokens)[None]).logits[0].numpy()
             for kind, source in sources.items():

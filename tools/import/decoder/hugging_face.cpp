@@ -15,6 +15,7 @@
 #include "tools/import/decoder/build.h"
 #include "tools/import/decoder/hugging_face_config.h"
 #include "tools/import/decoder/hugging_face_experts.h"
+#include "tools/import/decoder/hugging_face_float8.h"
 #include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/hugging_face_stacked.h"
@@ -30,15 +31,28 @@ namespace {
 using checkpoint::Checkpoint;
 using checkpoint::Tensor;
 
+/// As the configuration has it; of a text's part the whole one may.
+struct Quantized {
+  std::optional<Float8> float8;
+  std::optional<PackedInt4> int4;
+};
+Quantized read_quantized(const nlohmann::json& config, const nlohmann::json& whole,
+                         const std::string& file) {
+  const nlohmann::json& own = config.contains("quantization_config") ? config : whole;
+  if (const std::optional<Float8> float8 = read_float8(own, file)) return {float8, std::nullopt};
+  return {std::nullopt, read_packed_int4(own, file)};
+}
+
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
-                    const std::optional<PackedInt4>& packing, std::vector<Checkpoint> dense,
+                    const Quantized& quantized, std::vector<Checkpoint> dense,
                     const DecoderNumbers& numbers)
       : file_(config),
         row_(row),
         checkpoint_(std::move(checkpoint)),
-        packing_(packing),
+        packing_(quantized.int4),
+        float8_(file_, quantized.float8),
         experts_(file_) {
     for (const Tensor& tensor : checkpoint_.tensors) {
       const std::string name = usual_name(checkpoint::path_text(tensor.path));
@@ -56,6 +70,7 @@ class CheckpointTensors : public TensorSource {
                     {row.both, row.expert_parts[0], row.expert_parts[1], row.expert_parts[2]});
     if (row.has_experts_in_one)
       experts_.take(&tensors_, packing_ && packing_->kind == PackedInt4::Kind::kMxfp4);
+    if (!row.is_transposed) float8_.take(&tensors_);
     if (find_architecture(row.architecture)->is_encoder)
       for (auto at = tensors_.begin(); at != tensors_.end();)
         at = is_left_out(at->first) ? tensors_.erase(at) : std::next(at);
@@ -86,10 +101,11 @@ class CheckpointTensors : public TensorSource {
     return hugging_face_expert(row_, role, layer, expert);
   }
   bool has(const std::string& name) const override {
-    return tensors_.count(name) != 0 || packed_.count(name) != 0 || experts_.has(name) ||
-           stacked_.has(name);
+    return tensors_.count(name) != 0 || packed_.count(name) != 0 || float8_.has(name) ||
+           experts_.has(name) || stacked_.has(name);
   }
   SourceTensor load(const std::string& name) const override {
+    if (float8_.has(name)) return float8_.load(name);
     if (experts_.has(name)) return experts_.load(name);
     if (stacked_.has(name)) return stacked_.load(name);
     if (const auto parts = packed_.find(name); parts != packed_.end())
@@ -111,10 +127,12 @@ class CheckpointTensors : public TensorSource {
     std::vector<std::string> all;
     for (const auto& [name, tensor] : tensors_) all.push_back(name);
     for (const auto& [name, parts] : packed_) all.push_back(name);
+    for (const std::string& name : float8_.names()) all.push_back(name);
     for (const std::string& name : experts_.names()) all.push_back(name);
     for (const std::string& name : stacked_.names()) all.push_back(name);
     return all;
   }
+  std::string float8_note() const { return float8_.note(); }
   /// Parts of names of tensors that the text does without, in a sentence; empty: none.
   std::string left_out() const {
     std::string list;
@@ -195,6 +213,7 @@ class CheckpointTensors : public TensorSource {
   const std::optional<PackedInt4> packing_;
   std::map<std::string, const Tensor*> tensors_;
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
+  Float8Matrices float8_;                      // likewise
   ExpertsInOne experts_;                       // likewise
   StackedMatrices stacked_;                    // likewise
   std::map<std::string, int64_t> left_out_;    // tensors, by a part of their names
@@ -290,9 +309,9 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     std::vector<Checkpoint> dense;
     for (const SentenceModel::Dense& one : sentence.dense)
       dense.push_back(checkpoint::read_checkpoint(one.weights));
-    const CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
-                                    checkpoint::read_checkpoint(weights),
-                                    read_packed_int4(config, file.path), std::move(dense), numbers);
+    const CheckpointTensors tensors(
+        file.path, hugging_face_row(config, file.path), checkpoint::read_checkpoint(weights),
+        read_quantized(config, whole, file.path), std::move(dense), numbers);
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);
@@ -307,6 +326,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     importer::Program program = build(numbers, tensors, "hugging face", options);
     if (is_part_of_larger(config) && !tensors.left_out().empty())
       notes.push_back(tensors.left_out());
+    if (const std::string note = tensors.float8_note(); !note.empty()) notes.push_back(note);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
     for (const auto& [name, text] : sentence.prompts)
       program.model.metadata["ingot.prompt." + name] = text;

@@ -335,7 +335,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
     if (const Json* value = config.find(key);
         value && *value != 0 && !row.experts && !find_architecture(row.architecture)->has_one_part)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
-  (void)config.find("quantization_config");  // hugging_face_int4.h
+  (void)config.find("quantization_config");  // hugging_face_int4.h, _float8.h
   DecoderNumbers n;
   n.row = find_architecture(row.architecture);
   const bool may_be_parallel = n.row->parallel != Parallel::kNever;

@@ -9,6 +9,8 @@
 #include "tools/files/spill_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/decoder/config_reader.h"
+#include "tools/import/decoder/hugging_face_compressed.h"
+#include "tools/import/decoder/hugging_face_float8.h"
 
 namespace ingot::decoder {
 namespace {
@@ -221,33 +223,13 @@ void put_half(float number, uint8_t* to) {
   to[0] = uint8_t(bits), to[1] = uint8_t(bits >> 8);
 }
 
-/// Where compressed-tensors says how groups are cut.
-const nlohmann::json* only_group(const nlohmann::json& how) {
-  const auto groups = how.find("config_groups");
-  if (groups == how.end() || !groups->is_object() || groups->size() != 1) return nullptr;
-  const nlohmann::json& only = *groups->begin();
-  const auto weights = only.is_object() ? only.find("weights") : only.end();
-  return only.is_object() && weights != only.end() && weights->is_object() ? &only : nullptr;
-}
-
 PackedInt4 read_compressed(const nlohmann::json& json, const std::string& file) {
   Config how(json, file);
-  if (how.text("format", "") != "pack-quantized") how.refuse("format", "pack-quantized");
-  const nlohmann::json* const group = only_group(json);
-  if (!group) how.refuse("config_groups", "one group with its weights");
-  Config whole(*group, file);
-  if (whole.text("format", "pack-quantized") != "pack-quantized")
-    whole.refuse("format", "pack-quantized");
-  for (const char* key : {"input_activations", "output_activations"})
-    if (whole.find(key)) whole.refuse(key, "none: activations are quantized as blocks have them");
-  Config own((*group)["weights"], file);
+  if (how.text("format", "") != "pack-quantized")
+    how.refuse("format", std::string("pack-quantized or ") + kFloatQuantized);
+  Config own(compressed_weights(json, "pack-quantized", file), file);
   if (own.integer("num_bits", 0, 0, 64) != 4) own.refuse("num_bits", "4");
   if (own.text("type", "int") != "int") own.refuse("type", "int");
-  if (const nlohmann::json* other = how.find("transform_config"); other && !other->empty())
-    how.refuse("transform_config", "none: it is not built");
-  if (const nlohmann::json* other = how.find("sparsity_config"); other && !other->empty())
-    if (!other->is_object() || other->value("format", nlohmann::json()) != "dense")
-      how.refuse("sparsity_config", "none, or the format dense");
   // "weight" and "static" order weights before they are cut into groups, which stay neighbors
   const nlohmann::json* const order = own.find("actorder");
   const bool has_order = order && (*order == "group" || *order == "dynamic" || *order == true);
@@ -278,7 +260,7 @@ std::optional<PackedInt4> read_packed_int4(const nlohmann::json& config, const s
     return PackedInt4{Kind::kMxfp4};
   }
   if (method != "gptq" && method != "awq")
-    how.refuse("quant_method", "gptq, awq, compressed-tensors or mxfp4");
+    how.refuse("quant_method", "gptq, awq, compressed-tensors, fp8 or mxfp4");
   if (how.integer("bits", how.integer("w_bit", 0, 0, 64), 0, 64) != 4) how.refuse("bits", "4");
   PackedInt4 made{method == "awq" ? Kind::kAwq : Kind::kGptq};
   const char* const key = how.find("q_group_size") ? "q_group_size" : "group_size";

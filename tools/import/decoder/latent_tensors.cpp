@@ -33,12 +33,7 @@ SourceTensor keys_of_heads(const TensorSource& source, const SourceTensor& all, 
                            const LatentNumbers& latent) {
   check_numbers(source, all);
   SourceTensor rows = rows_of_heads(all, heads, 0, latent.own);
-  if (rows.block) {
-    const auto numbers =
-        std::make_shared<const std::vector<uint8_t>>(widen(source, rows, latent.rank, {}));
-    rows.block = nullptr, rows.element = checkpoint::ElementType::kF32;
-    rows.bytes = {numbers, numbers->data(), numbers->size()};
-  }
+  if (rows.block) rows = widened(source, std::move(rows));
   return transposed(rows, {heads, latent.rank, latent.own}, latent.own);
 }
 

@@ -9,7 +9,7 @@
 namespace ingot::decoder {
 
 /// Those of keys transposed, [heads, rank, own]; f32 where they are in blocks.
-/// @pre the dims of `all` @throws as check_numbers()
+/// @pre the dims of `all`, and no scales of it @throws as check_numbers()
 SourceTensor keys_of_heads(const TensorSource& source, const SourceTensor& all, int64_t heads,
                            const LatentNumbers& latent);
 /// [heads, value, rank] @pre as keys_of_heads()

@@ -84,6 +84,13 @@ enum class Role : uint8_t {
 const char* role_name(Role role);
 enum class Part : uint8_t { kWeight, kBias };
 
+/// Of a matrix of float8: one for each block of so many rows and columns, row-major; at the edges
+/// blocks may be smaller.
+struct BlockScales {
+  std::vector<float> numbers;  // empty: there are none
+  int64_t rows = 0, columns = 0;
+};
+
 struct SourceTensor {
   std::string name;
   std::vector<int64_t> dims;                     // slowest first
@@ -92,6 +99,7 @@ struct SourceTensor {
   checkpoint::Bytes bytes;
   std::vector<int64_t> inputs = {};  // that each column is for; empty: in their order
   bool is_transposed = false;        // of what the file has, which errors speak of
+  BlockScales scales = {};
   const char* type_name() const { return block ? block->name : element_name(element); }
 };
 
@@ -118,5 +126,7 @@ void widen_row(const SourceTensor& tensor, int64_t columns, int64_t row, float* 
 /// @throws as check_numbers().
 std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tensor, int64_t columns,
                            const std::vector<int64_t>& order);
+/// The same tensor in f32. @throws as check_numbers().
+SourceTensor widened(const TensorSource& source, SourceTensor tensor);
 
 }  // namespace ingot::decoder

@@ -107,10 +107,12 @@ class Weights {
     if (has(keys, Part::kWeight, layer))
       return {experts(keys, layer, heads, rank, own), experts(values, layer, heads, value, rank)};
     const std::vector<int64_t> of_keys = {heads, rank, own}, of_values = {heads, value, rank};
-    const SourceTensor all = fetch(source_.name(Role::kKeysValuesOfLatent, Part::kWeight, layer),
-                                   {heads * (own + value), rank});
+    SourceTensor all = fetch(source_.name(Role::kKeysValuesOfLatent, Part::kWeight, layer),
+                             {heads * (own + value), rank});
     if (!all.bytes.data) return {stacked(keys, all, of_keys), stacked(values, all, of_values)};
     refuse_order(all);
+    // whose blocks of rows are not those of heads
+    if (!all.scales.numbers.empty()) all = widened(source_, std::move(all));
     const auto part = [&](Role role, SourceTensor tensor, const std::vector<int64_t>& dims) {
       tensor.name = source_.name(role, Part::kWeight, layer);
       return stacked(role, tensor, dims);

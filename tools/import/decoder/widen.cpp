@@ -18,17 +18,28 @@ void widen_plain(ElementType type, const uint8_t* from, int64_t count, float* to
     std::memcpy(to, from, size_t(count) * sizeof(float));
     return;
   }
+  if (type == ElementType::kF8E4M3) {
+    for (int64_t i = 0; i < count; i++) to[i] = host::widen_e4m3(from[i]);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) {
     const uint16_t bits = uint16_t(from[2 * i] | from[2 * i + 1] << 8);
     to[i] = type == ElementType::kF16 ? host::widen_f16(bits) : host::widen_bf16(bits);
   }
 }
 
+void scale_row(const BlockScales& scales, int64_t columns, int64_t row, float* to) {
+  const int64_t blocks = (columns + scales.columns - 1) / scales.columns;
+  const float* const own = scales.numbers.data() + row / scales.rows * blocks;
+  for (int64_t i = 0; i < columns; i++) to[i] *= own[i / scales.columns];
+}
+
 }  // namespace
 
 void check_numbers(const TensorSource& source, const SourceTensor& tensor) {
   const ElementType type = tensor.element;
-  if (!tensor.block && type != ElementType::kF32 && type != ElementType::kF16 &&
+  const bool is_scaled = type == ElementType::kF8E4M3 && !tensor.scales.numbers.empty();
+  if (!tensor.block && !is_scaled && type != ElementType::kF32 && type != ElementType::kF16 &&
       type != ElementType::kBf16)
     graph::fail_unsupported(source.file(), "tensor '" + tensor.name + "' is " + tensor.type_name() +
                                                ", expected float32, float16, bfloat16 or a block "
@@ -47,6 +58,7 @@ void widen_row(const SourceTensor& tensor, int64_t columns, int64_t row, float* 
     checkpoint::decode_gguf_blocks(*tensor.block, at, row_bytes, to);
   else
     widen_plain(tensor.element, at, columns, to);
+  if (!tensor.scales.numbers.empty()) scale_row(tensor.scales, columns, row, to);
   host::note_touched(row_bytes + uint64_t(columns) * sizeof(float));
 }
 
@@ -61,6 +73,14 @@ std::vector<uint8_t> widen(const TensorSource& source, const SourceTensor& tenso
   for (int64_t r = 0; r < rows; r++, to += columns)
     widen_row(tensor, columns, order.empty() ? r : order[size_t(r)], to);
   return out;
+}
+
+SourceTensor widened(const TensorSource& source, SourceTensor tensor) {
+  const auto numbers =
+      std::make_shared<const std::vector<uint8_t>>(widen(source, tensor, tensor.dims.back(), {}));
+  tensor.block = nullptr, tensor.element = ElementType::kF32, tensor.scales = {};
+  tensor.bytes = {numbers, numbers->data(), numbers->size()};
+  return tensor;
 }
 
 }  // namespace ingot::decoder
