@@ -177,6 +177,10 @@ def gemma4(layers, shared, **options):
         "per_layer_projection": "proj",
         "post_per_layer_input_norm": "post_norm",
     }
+    if own.get("enable_moe_block"):
+        layer.update(GEMMA4_EXPERTS)
+        metadata.update({"expert_count": own["num_experts"], "expert_used_count": 2})
+        metadata["expert_feed_forward_length"] = own["moe_intermediate_size"]
     turned = np.array([1.0] * 4 + [1e30] * 12, np.float32)
     return Row(
         "gemma4",
@@ -185,11 +189,35 @@ def gemma4(layers, shared, **options):
         layer=layer,
         names=names,
         metadata=metadata,
-        split=lambda name, array: (
-            {"layer_output_scale.weight": array} if name.endswith(".layer_scalar") else None
-        ),
+        split=gemma4_parts,
         tensors={"rope_freqs.weight": turned},
     )
+
+
+GEMMA4_EXPERTS = {
+    "router": "ffn_gate_inp",
+    "router.proj": "ffn_gate_inp",
+    "experts.down_proj": "ffn_down_exps",
+    "pre_feedforward_layernorm_2": "pre_ffw_norm_2",
+    "post_feedforward_layernorm_1": "post_ffw_norm_1",
+    "post_feedforward_layernorm_2": "post_ffw_norm_2",
+}
+
+
+def gemma4_parts(name, array, in_one=False):
+    """`in_one`: gate and up of experts, as newer files have them."""
+    last = name.rpartition(".")[2]
+    if last == "layer_scalar":
+        return {"layer_output_scale.weight": array}
+    if last == "per_expert_scale":
+        return {"ffn_down_exps.scale": array}
+    return {"ffn_gate_up_exps.weight": array} if in_one and last == "gate_up_proj" else None
+
+
+def gemma4_experts(**changed):
+    experts = {"num_experts": 6, "top_k_experts": 2, "moe_intermediate_size": 32}
+    row = gemma4("sfsf", 0, hidden_size_per_layer_input=0, enable_moe_block=True, **experts)
+    return dataclasses.replace(row, **changed)
 
 
 MODELS = {
@@ -354,6 +382,10 @@ MODELS = {
     ),
     "gemma4": gemma4("ssfsf", 2, use_double_wide_mlp=True),
     "gemma4, no layer inputs": gemma4("sfsf", 0, hidden_size_per_layer_input=0),
+    "gemma4, experts": gemma4_experts(),
+    "gemma4, experts in one": gemma4_experts(
+        split=lambda name, array: gemma4_parts(name, array, True)
+    ),
     "gemma4, keys for values": gemma4(
         "sfsf",
         0,

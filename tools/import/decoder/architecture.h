@@ -89,7 +89,8 @@ struct Architecture {
   bool norms_values = false;     // each head of v by itself, without a scale
   bool scales_scores = true;     // by the root of a head's width
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
-  bool has_latent = false;       // keys and values come from a latent: latent_attention.h
+  bool has_experts_beside = false;  // a dense part: feed_forward.h
+  bool has_latent = false;          // keys and values come from a latent: latent_attention.h
 };
 
 /// Null where there is none of that name.

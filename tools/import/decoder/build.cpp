@@ -233,7 +233,7 @@ class Decoder : LayerInputs {
     const bool norms_sum = row_.places == NormPlaces::kOfSum;
     if (norms_sum) x = norm(x, Role::kAttentionOutNorm, i, n_.width);
     in = is_raw ? x : norm(x, Role::kFeedForwardNorm, i, n_.width);
-    ValueId f = feed_forward(in, i);
+    ValueId f = with_experts_beside(feed_forward(in, i), x, i);
     if (has_out_norm) f = norm(f, Role::kFeedForwardOutNorm, i, n_.width);
     x = b_.emit(op::Add, {x, scaled(f, n_.residual_scale)});
     return with_layer_input(norms_sum ? norm(x, Role::kFeedForwardOutNorm, i, n_.width) : x, i);

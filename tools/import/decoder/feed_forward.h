@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/feed_forward.h - the part of a layer behind attention: dense, or a mixture
-// of experts, each of which multiplies the rows of the tokens that chose it.
+// of experts, each of which multiplies the rows of the tokens that chose it. Gemma 4 has both:
+//   y = norm(dense(norm(x))) + norm(experts(norm(x))), with norms of their own; the router reads
+//   norm(x) / sqrt(width)
 #pragma once
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,8 @@ class FeedForwardParts : protected Parts {
     const bool has_router = weights_.has(Role::kRouter, Part::kWeight, i);
     any_router_ |= has_router;
     const bool is_last = i + 1 == int64_t(n_.layers.size());
-    if (n_.experts.count && (has_router || (is_last && !any_router_))) return experts(x, i);
+    if (n_.experts.count && !row_.has_experts_beside && (has_router || (is_last && !any_router_)))
+      return experts(x, x, i);
     const int64_t hidden = n_.layers[size_t(i)].hidden;
     ValueId y;
     if (row_.feed_forward == FeedForward::kPlain) {
@@ -32,6 +36,15 @@ class FeedForwardParts : protected Parts {
       y = gated(x, Role::kGate, Role::kUp, i, hidden);
     }
     return scaled(linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias), n_.scales.down);
+  }
+  /// `y`, what the dense part gives, with what experts give beside it. `x`: what neither normed.
+  ValueId with_experts_beside(ValueId y, ValueId x, int64_t i) {
+    if (!row_.has_experts_beside || !n_.experts.count) return y;
+    const ValueId read =
+        scaled(norm(x, Role::kRouterScale, i, n_.width), 1 / std::sqrt(double(n_.width)));
+    const ValueId own = experts(norm(x, Role::kExpertsNorm, i, n_.width), read, i);
+    return b_.emit(op::Add, {norm(y, Role::kDenseOutNorm, i, n_.width),
+                             norm(own, Role::kExpertsOutNorm, i, n_.width)});
   }
   ValueId taken(ValueId x, ValueId rows) {
     return b_.emit(op::Gather, {x, rows}, {{attr::axis, int64_t(0)}});
@@ -106,6 +119,10 @@ class FeedForwardParts : protected Parts {
       if (of_sigmoid) sum = b_.emit(op::Add, {sum, net_.scalar(e.added_sum)});
       shares = b_.emit(op::Div, {shares, sum});
     }
+    if (row_.has_experts_beside)
+      shares = b_.emit(
+          op::Mul, {shares, taken(weights_.vector(Role::kExpertScale, Part::kWeight, i, e.count),
+                                  chosen[1])});
     const ValueId owner = b_.reshape(chosen[1], {pairs});
     const std::vector<ValueId> sorted = first_of(owner, pairs, false);
     const ValueId order = sorted[1];
@@ -119,10 +136,11 @@ class FeedForwardParts : protected Parts {
         sorted[0], scattered(all, order, all, "none"),
         b_.reshape(scaled(shares, e.scale), {tokens, Dim(1), Dim(e.used)})};
   }
-  ValueId experts(ValueId x, int64_t i) {
+  /// `read`: by the router.
+  ValueId experts(ValueId x, ValueId read, int64_t i) {
     const ExpertNumbers& e = n_.experts;
     const Dim tokens = b_.dims(x)[0];
-    const Routing r = routing(x, i);
+    const Routing r = routing(read, i);
     const auto product = [&](ValueId of, ValueId rows, Role role, int64_t out, int64_t in) {
       const ValueId y = grouped(of, rows, r.ends, weights_.experts(role, i, e.count, out, in));
       if (!(row_.biases & kExpertBias) && !weights_.has(role, Part::kBias, i)) return y;

@@ -157,8 +157,6 @@ void read_shared_caches(Config& config, DecoderNumbers* n) {
   const int64_t count = int64_t(n->layers.size()),
                 shared = config.integer("num_kv_shared_layers", 0, 0, count - 1),
                 of_windows = width_of_windows(config, *n);
-  if (config.flag("enable_moe_block", false))
-    config.refuse("enable_moe_block", "false: mixtures of experts are not known for gemma4");
   if (config.flag("attention_bias", false)) config.refuse("attention_bias", "false");
   if (!share_caches(n, shared, of_windows == n->key_width ? 0 : of_windows))
     config.refuse("num_kv_shared_layers", "fewer: a layer of each kind has keys and values");
@@ -264,6 +262,12 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
 void read_experts(Config& config, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
   e.kind = n->row->experts;
+  const bool is_beside = n->row->has_experts_beside;
+  if (is_beside && !config.flag("enable_moe_block", false)) {
+    for (const char* key : {"num_experts", "num_experts_per_tok", "moe_intermediate_size"})
+      (void)config.find(key);
+    return;
+  }
   const bool may_lack = n->row->mixer == Mixer::kMamba2;  // then the shared one is all there is
   e.count = config.integer("num_experts",
                            config.integer("num_local_experts", 0, may_lack ? 0 : 1, kMaxExperts), 1,
@@ -273,7 +277,8 @@ void read_experts(Config& config, DecoderNumbers* n) {
   if (e.count == 0) config.refuse("num_experts", "a number, and it is missing");
   e.used = config.need("num_experts_per_tok", e.count);
   const int64_t own = config.integer("intermediate_size", n->layers[0].hidden, 1, 1 << 24);
-  e.hidden = config.integer("moe_intermediate_size", own, 1, 1 << 24);
+  e.hidden = is_beside ? config.need("moe_intermediate_size", 1 << 24)
+                       : config.integer("moe_intermediate_size", own, 1, 1 << 24);
   e.shared_hidden =
       config.integer("shared_expert_intermediate_size",
                      config.integer("shared_intermediate_size", 0, 1, 1 << 24), 1, 1 << 24);
@@ -283,8 +288,8 @@ void read_experts(Config& config, DecoderNumbers* n) {
     e.has_choice_bias = config.flag("use_expert_bias", true);
     (void)config.find("num_dense_layers");
   }
-  // which Mixtral and Qwen3.5 do not say
-  e.is_normalized = config.flag("norm_topk_prob", n->row->rope == Rope::kNeighbors ||
+  // which Mixtral, Qwen3.5 and Gemma 4 do not say
+  e.is_normalized = config.flag("norm_topk_prob", is_beside || n->row->rope == Rope::kNeighbors ||
                                                       n->row->experts == Experts::kSigmoid ||
                                                       n->row->mixer == Mixer::kDeltaNet);
   for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);

@@ -45,6 +45,8 @@ constexpr OwnName kFalconKeys[] = {{"num_kv_heads", "num_key_value_heads"},
                                    {"layer_norm_epsilon", "layer_norm_eps"},
                                    {}};
 
+constexpr OwnName kGemma4Keys[] = {{"top_k_experts", "num_experts_per_tok"}, {}};
+
 constexpr HuggingFaceRow kBigCode = {.model_type = "gpt_bigcode",
                                      .architecture = "starcoder",
                                      .up = "mlp.c_fc",
@@ -231,7 +233,13 @@ constexpr HuggingFaceRow kRows[] = {
      .defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
                      "max_position_embeddings": 131072, "sliding_window": 4096,
                      "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-6, "rope_theta": 1e6})"},
-    {.model_type = "gemma4_text", .architecture = "gemma4", .renamed = kOtherParts},
+    {.model_type = "gemma4_text",
+     .architecture = "gemma4",
+     .router = "router.proj",
+     .experts = "experts.",
+     .both = "gate_up_proj",
+     .renamed = kOtherParts,
+     .keys = kGemma4Keys},
     {.model_type = "gemma3_text",
      .architecture = "gemma-embedding",
      .is_bidirectional = true,
@@ -414,11 +422,16 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kUp: return row.up;
       case Role::kDown: return row.down;
       case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
+      case Role::kExpertsNorm: return "pre_feedforward_layernorm_2";
+      case Role::kDenseOutNorm: return "post_feedforward_layernorm_1";
+      case Role::kExpertsOutNorm: return "post_feedforward_layernorm_2";
       case Role::kLayerGate: return "per_layer_input_gate";
       case Role::kLayerOut: return "per_layer_projection";
       case Role::kLayerOutNorm: return "post_per_layer_input_norm";
       case Role::kLayerScale: return "layer_scalar";
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
+      case Role::kRouterScale: return "router.scale";
+      case Role::kExpertScale: return "router.per_expert_scale";
       case Role::kExpertChoice: return row.expert_choice;
       case Role::kExpertGate:
       case Role::kExpertUp:
@@ -433,7 +446,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
     return experts_in_one_name(role, part, layer);
   const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip ||
-                       role == Role::kLayerScale,
+                       role == Role::kLayerScale || role == Role::kRouterScale ||
+                       role == Role::kExpertScale,
              is_joined = role == Role::kExpertChoice || role == Role::kStep;
   const std::string name = own() + (is_bare                 ? ""
                                     : is_joined             ? "_bias"

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tools/checkpoint/flat/gguf.h"
+#include "tools/files/work_budget.h"
 #include "tools/import/aten/builder.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
@@ -71,11 +72,16 @@ const char* role_name(Role role) {
     case Role::kUp: return "ffn_up";
     case Role::kDown: return "ffn_down";
     case Role::kFeedForwardOutNorm: return "post_ffw_norm";
+    case Role::kExpertsNorm: return "pre_ffw_norm_2";
+    case Role::kDenseOutNorm: return "post_ffw_norm_1";
+    case Role::kExpertsOutNorm: return "post_ffw_norm_2";
     case Role::kLayerGate: return "inp_gate";
     case Role::kLayerOut: return "proj";
     case Role::kLayerOutNorm: return "post_norm";
     case Role::kLayerScale: return "layer_output_scale";
     case Role::kRouter: return "ffn_gate_inp";
+    case Role::kRouterScale: return "ffn_gate_inp.scale";
+    case Role::kExpertScale: return "ffn_down_exps.scale";
     case Role::kExpertChoice: return "exp_probs_b";
     case Role::kExpertGate: return "ffn_gate_exps";
     case Role::kExpertUp: return "ffn_up_exps";
@@ -103,6 +109,7 @@ class GgufTensors : public TensorSource {
         if (!is_of_draft(numbers, tensor.name) &&
             !tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
           graph::fail_corrupt(file_, "two parts have the tensor '" + tensor.name + "'");
+    split_gates();
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
@@ -111,7 +118,8 @@ class GgufTensors : public TensorSource {
     if (role == Role::kFinalNorm) stem = row_.final_norm;
     if (norms_sum_ && role == Role::kAttentionOutNorm) stem = "attn_output_norm";
     if (norms_sum_ && role == Role::kFeedForwardOutNorm) stem = "layer_output_norm";
-    const bool is_bare = role == Role::kDecay || role == Role::kSkip;
+    const bool is_bare = role == Role::kDecay || role == Role::kSkip ||
+                         role == Role::kRouterScale || role == Role::kExpertScale;
     const std::string own = stem + std::string(is_bare                 ? ""
                                                : part == Part::kWeight ? ".weight"
                                                                        : ".bias");
@@ -121,11 +129,23 @@ class GgufTensors : public TensorSource {
     const std::string bare = whole.substr(0, whole.rfind('.'));  // as Falcon-H1 has it
     return part == Part::kWeight && has(bare) ? bare : whole;
   }
+  std::string expert_name(Role role, int64_t layer, int64_t expert) const override {
+    if (role != Role::kExpertGate && role != Role::kExpertUp) return "";
+    const std::string all = name(role, Part::kWeight, layer);
+    return has(of_expert(all, 0)) ? of_expert(all, expert) : "";
+  }
   bool has(const std::string& name) const override { return tensors_.count(name) != 0; }
   SourceTensor load(const std::string& name) const override {
     const Held& held = tensors_.at(name);
     const GgufTensor& t = *held.tensor;
-    return {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
+    if (held.rows == 0)
+      return {t.name, t.dims, t.block, t.element, {held.mapping, t.begin, t.bytes}};
+    const uint64_t row = t.bytes / uint64_t(t.dims[0] * t.dims[1]);
+    return {name,
+            {held.rows, t.dims[2]},
+            t.block,
+            t.element,
+            {held.mapping, t.begin + uint64_t(held.first) * row, uint64_t(held.rows) * row}};
   }
   std::vector<std::string> names() const override {
     std::vector<std::string> all;
@@ -134,6 +154,34 @@ class GgufTensors : public TensorSource {
   }
 
  private:
+  static std::string of_expert(const std::string& all, int64_t expert) {
+    return all + "." + std::to_string(expert);
+  }
+  /// Experts may have gate and up in one tensor [experts, rows of both, columns], the gate first:
+  /// a matrix of each expert in its place.
+  void split_gates() {
+    const std::string both = "ffn_gate_up_exps.weight";
+    for (auto at = tensors_.begin(); at != tensors_.end();) {
+      const auto [name, held] = *at;
+      const std::vector<int64_t>& dims = held.tensor->dims;
+      const size_t stem = name.size() - std::min(name.size(), both.size());
+      const bool is_both = name.compare(stem, std::string::npos, both) == 0;
+      if (!is_both || dims.size() != 3 || dims[0] < 1 || dims[0] > kMaxExperts || dims[1] < 2 ||
+          dims[1] % 2) {
+        ++at;
+        continue;
+      }
+      const int64_t rows = dims[1] / 2;
+      host::charge_work(uint64_t(dims[0]));
+      at = tensors_.erase(at);
+      for (const Role role : {Role::kExpertGate, Role::kExpertUp})
+        for (int64_t e = 0; e < dims[0]; e++) {
+          const int64_t first = e * dims[1] + (role == Role::kExpertUp ? rows : 0);
+          const std::string all = name.substr(0, stem) + role_name(role) + ".weight";
+          tensors_[of_expert(all, e)] = {held.tensor, held.mapping, first, rows};
+        }
+    }
+  }
   static bool is_of_draft(const DecoderNumbers& n, const std::string& name) {
     if (n.draft_layers == 0 || name.rfind("blk.", 0) != 0) return false;
     const long layer = std::strtol(name.c_str() + 4, nullptr, 10);
@@ -143,6 +191,7 @@ class GgufTensors : public TensorSource {
   struct Held {
     const GgufTensor* tensor;
     std::shared_ptr<const checkpoint::MappedFile> mapping;
+    int64_t first = 0, rows = 0;  // of a matrix in it; no rows: all of it
   };
   const std::string file_;
   const Architecture& row_;

@@ -66,11 +66,16 @@ enum class Role : uint8_t {
   kUp,
   kDown,
   kFeedForwardOutNorm,
+  kExpertsNorm,  // of experts beside a dense part: of what goes in, and what comes out of both
+  kDenseOutNorm,
+  kExpertsOutNorm,
   kLayerGate,
   kLayerOut,
   kLayerOutNorm,
   kLayerScale,
   kRouter,
+  kRouterScale,   // of a norm of what it reads
+  kExpertScale,   // of shares of each expert
   kExpertChoice,  // added to scores of experts for the choice alone
   kExpertGate,    // of all experts
   kExpertUp,
