@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small models of random weights with a recurrent state, as GGUF has them, and their logits by
-NumPy in f64, token by token: Granite 4.0-H (Mamba-2), Qwen3.5 (gated delta nets) and Mamba-2
-alone."""
+NumPy in f64, token by token: Granite 4.0-H (Mamba-2), Qwen3.5 (gated delta nets), Mamba-2 alone,
+and Nemotron-H with experts."""
 
 import numpy as np
 from decoder_test import VOCABULARY
@@ -12,11 +12,17 @@ INNER, KEYS = STATE_HEADS * VALUE, GROUPS * KEY
 CHANNELS, LAYERS, BASE, TURNED = INNER + 2 * KEYS, 4, 10000.0, 16
 RUNS = [9, 1, 1, 1, 7, 1]
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
-GRANITE, QWEN, MAMBA = "granitehybrid", "qwen35", "mamba2"
+GRANITE, QWEN, MAMBA, NEMOTRON = "granitehybrid", "qwen35", "mamba2", "nemotron_h_moe"
+PATTERN = "M*E-"  # of Nemotron-H: a mixer, attention, experts, a feed-forward part
+EXPERTS, USED, OF_EXPERT, SHARED, LATENT, SHARES = 6, 2, 64, 32, 64, 2.5
 
 
 def attends(kind, layer):
-    return {GRANITE: layer == 1, QWEN: layer % 2 == 1, MAMBA: False}[kind]
+    return {GRANITE: layer == 1, QWEN: layer % 2 == 1, MAMBA: False, NEMOTRON: layer == 1}[kind]
+
+
+def feeds_alone(kind, layer):
+    return kind == NEMOTRON and PATTERN[layer] in "E-"
 
 
 def metadata_of(kind):
@@ -35,6 +41,20 @@ def metadata_of(kind):
             "rope.dimension_count": TURNED,
         },
         MAMBA: {"attention.head_count": 0, "feed_forward_length": 0},
+        NEMOTRON: {
+            "attention.head_count_kv": [KV_HEADS * (letter == "*") for letter in PATTERN],
+            "feed_forward_length": [{"-": HIDDEN, "E": OF_EXPERT}.get(k, 0) for k in PATTERN],
+            "rope.scaling.finetuned": False,
+            "expert_count": EXPERTS,
+            "expert_used_count": USED,
+            "expert_shared_count": 1,
+            "expert_feed_forward_length": OF_EXPERT,
+            "expert_shared_feed_forward_length": SHARED,
+            "expert_weights_norm": True,
+            "expert_weights_scale": SHARES,
+            "expert_group_count": 1,
+            "moe_latent_size": LATENT,
+        },
     }[kind]
     all_of = {
         "block_count": LAYERS,
@@ -60,7 +80,18 @@ def random_tensors(kind):
     tensors = {"token_embd.weight": draw(VOCABULARY, WIDTH), "output_norm.weight": near(WIDTH, 1)}
     for layer in range(LAYERS):
         own = {"attn_norm.weight": near(WIDTH, 1)}
-        if kind != MAMBA:
+        if feeds_alone(kind, layer):
+            hidden = SHARED if PATTERN[layer] == "E" else HIDDEN
+            end = "_shexp.weight" if PATTERN[layer] == "E" else ".weight"
+            own[f"ffn_up{end}"], own[f"ffn_down{end}"] = draw(hidden, WIDTH), draw(WIDTH, hidden)
+        if kind == NEMOTRON and PATTERN[layer] == "E":
+            own["ffn_gate_inp.weight"] = draw(EXPERTS, WIDTH)
+            own["exp_probs_b.bias"] = near(EXPERTS, 0)
+            own["ffn_latent_down.weight"] = draw(LATENT, WIDTH)
+            own["ffn_up_exps.weight"] = draw(EXPERTS, OF_EXPERT, LATENT)
+            own["ffn_down_exps.weight"] = draw(EXPERTS, LATENT, OF_EXPERT)
+            own["ffn_latent_up.weight"] = draw(WIDTH, LATENT)
+        if kind in (GRANITE, QWEN):
             behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
             own[f"{behind}.weight"] = near(WIDTH, 1)
             own["ffn_gate.weight"], own["ffn_up.weight"] = draw(HIDDEN, WIDTH), draw(HIDDEN, WIDTH)
@@ -72,7 +103,7 @@ def random_tensors(kind):
             own["attn_output.weight"] = draw(WIDTH, HEADS * HEAD)
             if kind == QWEN:
                 own["attn_q_norm.weight"], own["attn_k_norm.weight"] = near(HEAD, 1), near(HEAD, 1)
-        else:
+        elif not feeds_alone(kind, layer):
             own["ssm_conv1d.weight"] = draw(CHANNELS, LENGTH)
             own["ssm_dt.bias"] = near(STATE_HEADS, 0)
             own["ssm_a"] = -np.exp(near(STATE_HEADS, 0))
@@ -172,14 +203,31 @@ def reference(kind, tensors):
         z = linear(x, at + "attn_gate").reshape(count, STATE_HEADS, VALUE)
         return linear((norm(y, at + "ssm_norm") * silu(z)).reshape(count, -1), at + "ssm_out")
 
+    def feed(x, at, end=""):
+        hidden = np.maximum(linear(x, f"{at}ffn_up{end}"), 0) ** 2
+        return linear(hidden, f"{at}ffn_down{end}")
+
+    def experts(x, at):
+        scores = sigmoid(linear(x, at + "ffn_gate_inp"))
+        read, y = linear(x, at + "ffn_latent_down"), np.zeros((count, LATENT))
+        for token, own in enumerate(scores):
+            chosen = np.argsort(-(own + w[at + "exp_probs_b.bias"]))[:USED]
+            for one in chosen:
+                up, down = (w[f"{at}ffn_{part}_exps.weight"][one] for part in ("up", "down"))
+                hidden = np.maximum(up @ read[token], 0) ** 2
+                y[token] += SHARES * own[one] / own[chosen].sum() * (down @ hidden)
+        return linear(y, at + "ffn_latent_up") + feed(x, at, "_shexp")
+
     scale = (3.0, 0.5, 2.0) if kind == GRANITE else (1.0, 1.0, 1.0)
     behind = "ffn_norm" if kind == GRANITE else "post_attention_norm"
     x = w["token_embd.weight"][TOKENS] * scale[0]
     for layer in range(LAYERS):
         at = f"blk.{layer}."
         mix = attend if attends(kind, layer) else delta_net if kind == QWEN else mamba
+        if feeds_alone(kind, layer):
+            mix = experts if PATTERN[layer] == "E" else feed
         x = x + scale[1] * mix(norm(x, at + "attn_norm"), at)
-        if kind == MAMBA:
+        if kind in (MAMBA, NEMOTRON):
             continue
         y = norm(x, at + behind)
         gated = silu(linear(y, at + "ffn_gate")) * linear(y, at + "ffn_up")
@@ -242,6 +290,26 @@ def config_of(kind):
                 "partial_rotary_factor": TURNED / HEAD,
             },
         },
+        NEMOTRON: {
+            "model_type": "nemotron_h",
+            "hybrid_override_pattern": PATTERN,
+            "mlp_hidden_act": "relu2",
+            "mamba_num_heads": STATE_HEADS,
+            "mamba_head_dim": VALUE,
+            "n_groups": GROUPS,
+            "ssm_state_size": KEY,
+            "conv_kernel": LENGTH,
+            "n_routed_experts": EXPERTS,
+            "num_experts_per_tok": USED,
+            "n_shared_experts": 1,
+            "moe_intermediate_size": OF_EXPERT,
+            "moe_shared_expert_intermediate_size": SHARED,
+            "moe_latent_size": LATENT,
+            "routed_scaling_factor": SHARES,
+            "norm_topk_prob": True,
+            "n_group": 1,
+            "topk_group": 1,
+        },
     }[kind]
     return {
         "hidden_size": WIDTH,
@@ -258,6 +326,21 @@ def config_of(kind):
     }
 
 
+NEMOTRON_FOLDER = {
+    "attn_norm.weight": "norm.weight",
+    **{f"attn_{part}.weight": f"mixer.{part}_proj.weight" for part in "qkv"},
+    "attn_output.weight": "mixer.o_proj.weight",
+    "ffn_up.weight": "mixer.up_proj.weight",
+    "ffn_down.weight": "mixer.down_proj.weight",
+    "ffn_up_shexp.weight": "mixer.shared_experts.up_proj.weight",
+    "ffn_down_shexp.weight": "mixer.shared_experts.down_proj.weight",
+    "ffn_gate_inp.weight": "mixer.gate.weight",
+    "exp_probs_b.bias": "mixer.gate.e_score_correction_bias",
+    "ffn_latent_down.weight": "mixer.fc1_latent_proj.weight",
+    "ffn_latent_up.weight": "mixer.fc2_latent_proj.weight",
+    "ffn_up_exps.weight": "up_proj",  # of each expert
+    "ffn_down_exps.weight": "down_proj",
+}
 FOLDER = {
     "attn_norm.weight": "input_layernorm.weight",
     "ffn_norm.weight": "post_attention_layernorm.weight",
@@ -294,12 +377,13 @@ def in_groups(array, width, axis=0):
 
 
 def as_folder(kind, tensors):
-    out, mixer = {}, {GRANITE: "mamba", QWEN: "linear_attn", MAMBA: "mixer"}[kind]
-    if kind == MAMBA:
+    out, mixer = {}, {GRANITE: "mamba", QWEN: "linear_attn"}.get(kind, "mixer")
+    has_backbone = kind in (MAMBA, NEMOTRON)
+    if has_backbone:
         names = {"token_embd": "backbone.embeddings", "output_norm": "backbone.norm_f"}
     else:
         names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
-    layers = "backbone.layers." if kind == MAMBA else "model.layers."
+    layers = "backbone.layers." if has_backbone else "model.layers."
     for name, array in tensors.items():
         if not name.startswith("blk."):
             part = name.removesuffix(".weight")
@@ -307,7 +391,11 @@ def as_folder(kind, tensors):
             out[f"{names[part]}.weight"] = array - np.float32(is_shifted)
             continue
         _, layer, rest = name.split(".", 2)
-        at, to = f"{layers}{layer}.", FOLDER[rest].replace("*", mixer)
+        own_names = {**FOLDER, **NEMOTRON_FOLDER} if kind == NEMOTRON else FOLDER
+        at, to = f"{layers}{layer}.", own_names[rest].replace("*", mixer)
+        if "_exps." in rest:
+            out.update({f"{at}mixer.experts.{e}.{to}.weight": one for e, one in enumerate(array)})
+            continue
         if kind == MAMBA and rest == "attn_norm.weight":
             to = "norm.weight"
         if rest == "ssm_a":
@@ -328,7 +416,7 @@ def as_folder(kind, tensors):
                 array = in_groups(array, VALUE, 1)
         elif rest.startswith("ssm_") and rest in ("ssm_a", "ssm_d", "ssm_norm.weight"):
             array = array.reshape(-1)
-        elif rest.startswith("ffn_") and rest != "ffn_norm.weight":
+        elif kind == GRANITE and rest.startswith("ffn_") and rest != "ffn_norm.weight":
             to = "shared_mlp.output_linear.weight"
             if rest != "ffn_down.weight":
                 both = [f"blk.{layer}.ffn_{part}.weight" for part in ("gate", "up")]

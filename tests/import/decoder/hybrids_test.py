@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small Granite 4.0-H, Qwen3.5 and Mamba-2 as GGUF: logits of prompts and steps beside those that
-NumPy computes in f64, in slots, in blocks, and how far a conversation goes back.
+"""A small Granite 4.0-H, Qwen3.5, Mamba-2 and Nemotron-H as GGUF: logits of prompts and steps by
+those that NumPy computes in f64, in slots, in blocks, and how far a conversation goes back.
 
   hybrids_test.py --ingot BIN
 """
@@ -20,6 +20,7 @@ from gguf_writer import write_gguf  # noqa: E402
 from hybrid_model import (  # noqa: E402
     GRANITE,
     MAMBA,
+    NEMOTRON,
     QWEN,
     RUNS,
     TOKENS,
@@ -137,6 +138,23 @@ REFUSALS = {
         ("an activation of its own", 4, ["hidden_act", "mamba2"], {"hidden_act": "gelu"}),
         ("biases that are not there", 5, ["mixer.in_proj.bias' is missing"], {"use_bias": True}),
     ),
+    NEMOTRON: (
+        ("a letter of no layer", 4, ["of the type 'X'", "mlp or moe"],
+         {"hybrid_override_pattern": "M*EX"}),
+        ("no experts", 4, ["n_routed_experts", "missing"], {"n_routed_experts": None}),
+        ("no number of those used", 4, ["num_experts_per_tok"], {"num_experts_per_tok": None}),
+        ("more than all", 4, ["num_experts_per_tok"], {"num_experts_per_tok": 7}),
+        ("no width of the shared one", 4, ["moe_shared_expert_intermediate_size", "missing"],
+         {"moe_shared_expert_intermediate_size": None}),
+        ("groups that do not divide", 4, ["n_group", "a divisor of the 6 experts"],
+         {"n_group": 4}),
+        ("no latent", 5, ["experts.0.up_proj.weight' is [64, 64], expected [64, 128]"],
+         {"moe_latent_size": None}),
+        ("experts in a dense layer", 5, ["layers.3.mixer.gate.weight' is missing"],
+         {"hybrid_override_pattern": "M*EE"}),
+        ("a dense layer of experts", 5, ["layers.2.mixer.up_proj.weight' is missing"],
+         {"hybrid_override_pattern": "M*--"}),
+    ),
 }  # fmt: skip
 
 
@@ -167,7 +185,7 @@ def check_model(checks, ingot, kind):
 def main():
     args = ingot_parser(__doc__).parse_args()
     checks = Checks("hybrids")
-    for kind in (GRANITE, QWEN, MAMBA):
+    for kind in (GRANITE, QWEN, MAMBA, NEMOTRON):
         with work_folder() as work:
             check_model(checks, Ingot(args.ingot, work), kind)
     return checks.finish()

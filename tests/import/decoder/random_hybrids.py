@@ -341,15 +341,59 @@ NEMOTRON_LAYER = {
     "mixer.o_proj": "attn_output",
     "mixer.up_proj": "ffn_up",
     "mixer.down_proj": "ffn_down",
+    "mixer.gate": "ffn_gate_inp",
+    "mixer.experts.up_proj": "ffn_up_exps",
+    "mixer.experts.down_proj": "ffn_down_exps",
+    "mixer.shared_experts.up_proj": "ffn_up_shexp",
+    "mixer.shared_experts.down_proj": "ffn_down_shexp",
+    "mixer.fc1_latent_proj": "ffn_latent_down",
+    "mixer.fc2_latent_proj": "ffn_latent_up",
+}
+NEMOTRON_EXPERTS = {
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 32,
+    "moe_shared_expert_intermediate_size": 48,
+    "routed_scaling_factor": 2.5,
+}
+NEMOTRON_EXPERT_METADATA = {
+    "expert_count": 8,
+    "expert_used_count": 3,
+    "expert_shared_count": 1,
+    "expert_feed_forward_length": 32,
+    "expert_shared_feed_forward_length": 48,
+    "expert_weights_norm": True,
+    "expert_weights_scale": 2.5,
+    "expert_group_count": 1,
 }
 
 
-def nemotron(pattern, groups=2):
-    """`pattern`: "M" is a mixer, "*" attention, "-" a feed-forward part."""
-    kinds = {"M": "linear_attention", "*": "full_attention", "-": "mlp"}
+def nemotron_parts(groups):
     mamba = mamba_parts(groups)
+
+    def parts(name, array):
+        if name.endswith(".e_score_correction_bias"):
+            return {"exp_probs_b.bias": array}
+        return mamba(name.replace(".mixer.", ".mamba."), array)
+
+    return parts
+
+
+def nemotron(pattern, groups=2, expert_groups=None, latent=None):
+    """`pattern`: "M" is a mixer, "*" attention, "-" a feed-forward part, "E" experts.
+    `expert_groups`: their number, and that of those used. `latent`: what experts read and give."""
+    kinds = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
+    options, metadata = {}, {}
+    if "E" in pattern:
+        options, metadata = dict(NEMOTRON_EXPERTS), dict(NEMOTRON_EXPERT_METADATA)
+        options["moe_latent_size"] = latent
+    if latent:
+        metadata["moe_latent_size"] = latent
+    if expert_groups:
+        options["n_group"], options["topk_group"] = expert_groups
+        metadata["expert_group_count"], metadata["expert_group_used_count"] = expert_groups
     return Row(
-        "nemotron_h",
+        "nemotron_h_moe" if "E" in pattern else "nemotron_h",
         "NemotronH",
         {
             "layers_block_type": [kinds[letter] for letter in pattern],
@@ -359,6 +403,7 @@ def nemotron(pattern, groups=2):
             "n_groups": groups,
             "ssm_state_size": 16,
             "head_dim": 32,
+            **options,
         },
         layer=NEMOTRON_LAYER,
         names={
@@ -370,17 +415,17 @@ def nemotron(pattern, groups=2):
             "attention.value_length": 32,
             "attention.head_count_kv": [2 * (letter == "*") for letter in pattern],
             "attention.layer_norm_rms_epsilon": 1e-5,
-            "feed_forward_length": [96 * (letter == "-") for letter in pattern],
+            "feed_forward_length": [{"-": 96, "E": 32}.get(letter, 0) for letter in pattern],
             "rope.scaling.finetuned": False,
             "ssm.conv_kernel": 4,
             "ssm.inner_size": 96,
             "ssm.state_size": 16,
             "ssm.time_step_rank": 6,
             "ssm.group_count": groups,
+            **metadata,
         },
-        split=lambda name, array: mamba(name.replace(".mixer.", ".mamba."), array),
+        split=nemotron_parts(groups),
     )
-
 
 
 def mamba2(groups=1, **options):
@@ -425,5 +470,9 @@ HYBRIDS.update(
         "nemotron_h": nemotron("M-M*-M"),
         "nemotron_h, feed-forward last": nemotron("M*-"),
         "nemotron_h, attention last": nemotron("-M*", 1),
+        "nemotron_h, experts": nemotron("MEM*E"),
+        "nemotron_h, experts, dense last": nemotron("M*E-", 1),
+        "nemotron_h, groups of experts": nemotron("EM*EM", expert_groups=(4, 2)),
+        "nemotron_h, a latent": nemotron("ME*E", latent=48),
     }
 )

@@ -121,6 +121,7 @@ constexpr int64_t kMaxStateWidth = 4096, kMaxStateRow = int64_t(1) << 31;
 struct ExpertNumbers {
   int64_t count = 0, used = 0, hidden = 0;
   int64_t shared_hidden = 0;  // of the expert that every token has; 0: none
+  int64_t latent = 0;         // what others read of x, and give, is a product so wide; 0: all of it
   bool is_normalized = false;
   bool has_choice_bias = false;  // it must be there; else it may
   double scale = 1;              // of all shares
@@ -195,9 +196,10 @@ struct LayerNumbers {
   // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
   int64_t window = 0;
   bool rotates = true;
-  bool mixes = false;      // as the architecture has it
-  int64_t head_width = 0;  // of keys and values; 0: as the others
-  int64_t caches_of = -1;  // the layer before it whose keys and values it reads; -1: its own
+  bool mixes = false;        // as the architecture has it
+  bool has_experts = false;  // it must; else where it has a router
+  int64_t head_width = 0;    // of keys and values; 0: as the others
+  int64_t caches_of = -1;    // the layer before it whose keys and values it reads; -1: its own
   bool attends() const { return kv_heads != 0; }
 };
 

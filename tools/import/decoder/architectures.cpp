@@ -7,6 +7,17 @@ namespace {
 
 constexpr uint8_t kAllBiases = kQkvBias | kOutBias | kFeedForwardBias | kNormBias;
 
+/// GGUF has another name where there are experts.
+constexpr Architecture nemotron_h(const char* name) {
+  return {.name = name,
+          .rope = Rope::kNone,
+          .feed_forward = FeedForward::kPlain,
+          .activation = Activation::kReluSquared,
+          .experts = Experts::kSigmoid,
+          .mixer = Mixer::kMamba2,
+          .has_one_part = true};
+}
+
 constexpr Architecture kArchitectures[] = {
     // Llama, Mistral, Mixtral, SmolLM2
     {.name = "llama", .rope = Rope::kNeighbors, .experts = Experts::kNormalized},
@@ -23,12 +34,8 @@ constexpr Architecture kArchitectures[] = {
      .divides_logits = true,
      .mixer = Mixer::kMamba2},
     {.name = "falcon-h1", .mixer = Mixer::kMamba2, .mixes_beside = true},
-    {.name = "nemotron_h",
-     .rope = Rope::kNone,
-     .feed_forward = FeedForward::kPlain,
-     .activation = Activation::kReluSquared,
-     .mixer = Mixer::kMamba2,
-     .has_one_part = true},
+    nemotron_h("nemotron_h"),
+    nemotron_h("nemotron_h_moe"),
     {.name = "mamba2",
      .rope = Rope::kNone,
      .mixer = Mixer::kMamba2,

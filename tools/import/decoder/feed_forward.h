@@ -19,15 +19,17 @@ class FeedForwardParts : protected Parts {
  protected:
   ValueId feed_forward(ValueId x, int64_t i) {
     // A layer without a router is dense. If no layer has one, the last names what is missing.
-    const bool has_router = weights_.has(Role::kRouter, Part::kWeight, i);
+    const LayerNumbers& at = n_.layers[size_t(i)];
+    const bool has_router = at.has_experts || weights_.has(Role::kRouter, Part::kWeight, i);
     any_router_ |= has_router;
     const bool is_last = i + 1 == int64_t(n_.layers.size());
-    if (n_.experts.count && !row_.has_experts_beside && (has_router || (is_last && !any_router_)))
+    if (n_.experts.count && !row_.has_experts_beside &&
+        (has_router || (is_last && !any_router_ && !row_.has_one_part)))
       return experts(x, x, i);
-    const int64_t hidden = n_.layers[size_t(i)].hidden;
+    const int64_t hidden = at.hidden;
     ValueId y;
     if (row_.feed_forward == FeedForward::kPlain) {
-      y = activated(linear(x, Role::kUp, i, hidden, n_.width, kFeedForwardBias));
+      y = plain(x, Role::kUp, i, hidden);
     } else if (row_.feed_forward == FeedForward::kGatedInOne) {
       const ValueId both = linear(x, Role::kUp, i, 2 * hidden, n_.width, kFeedForwardBias);
       y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
@@ -58,6 +60,10 @@ class FeedForwardParts : protected Parts {
   }
 
  private:
+  bool has_gates() const { return row_.feed_forward != FeedForward::kPlain; }
+  ValueId plain(ValueId x, Role up, int64_t i, int64_t hidden) {
+    return activated(linear(x, up, i, hidden, n_.width, kFeedForwardBias));
+  }
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
   struct Routing {
     ValueId rows = kAbsent, ends = kAbsent;  // token of each pair; where each expert's pairs end
@@ -147,18 +153,23 @@ class FeedForwardParts : protected Parts {
       const ValueId biases = weights_.table(role, Part::kBias, i, e.count, out);
       return b_.emit(op::Add, {y, taken(biases, r.owners)});
     };
-    const ValueId gate = product(x, r.rows, Role::kExpertGate, e.hidden, n_.width),
-                  up = product(x, r.rows, Role::kExpertUp, e.hidden, n_.width),
-                  down = product(opened(activated(gate), up), kAbsent, Role::kExpertDown, n_.width,
-                                 e.hidden);
-    const ValueId parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(n_.width)});
-    const ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(n_.width)});
+    const int64_t width = e.latent ? e.latent : n_.width;
+    const ValueId in = e.latent ? linear(x, Role::kExpertsIn, i, width, n_.width, kNoBias) : x;
+    const auto part = [&](Role role) { return product(in, r.rows, role, e.hidden, width); };
+    const ValueId open = has_gates()
+                             ? opened(activated(part(Role::kExpertGate)), part(Role::kExpertUp))
+                             : activated(part(Role::kExpertUp));
+    const ValueId down = product(open, kAbsent, Role::kExpertDown, width, e.hidden),
+                  parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(width)});
+    ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(width)});
+    if (e.latent) y = linear(y, Role::kExpertsOut, i, n_.width, width, kNoBias);
     return e.shared_hidden ? b_.emit(op::Add, {y, shared_expert(x, i)}) : y;
   }
   ValueId shared_expert(ValueId x, int64_t i) {
     const int64_t hidden = n_.experts.shared_hidden;
-    const ValueId y = linear(gated(x, Role::kSharedGate, Role::kSharedUp, i, hidden),
-                             Role::kSharedDown, i, n_.width, hidden, kNoBias);
+    const ValueId open = has_gates() ? gated(x, Role::kSharedGate, Role::kSharedUp, i, hidden)
+                                     : plain(x, Role::kSharedUp, i, hidden);
+    const ValueId y = linear(open, Role::kSharedDown, i, n_.width, hidden, kNoBias);
     if (!weights_.has(Role::kSharedRouter, Part::kWeight, i)) return y;
     const ValueId row = b_.reshape(weights_.vector(Role::kSharedRouter, Part::kWeight, i, n_.width),
                                    {Dim(1), Dim(n_.width)});

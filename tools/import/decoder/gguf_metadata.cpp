@@ -359,6 +359,12 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
   if (n->row->has_latent) {
     if (keys.integer("expert_gating_func", 0, 0, kSigmoid) == kSigmoid) e.kind = Experts::kSigmoid;
     e.shared_hidden = e.hidden * keys.integer("expert_shared_count", 0, 0, kMaxExperts);
+  }
+  if (n->row->has_one_part) {
+    keys.pass_over({"expert_shared_count"});
+    e.latent = keys.integer("moe_latent_size", 0, 1, kMaxWidth);
+  }
+  if (n->row->has_latent || n->row->has_one_part) {
     e.groups = keys.integer("expert_group_count", 1, 0, e.count);
     e.used_groups = keys.integer("expert_group_used_count", e.groups, 0, e.count);
     e.added_sum = kLeastSum;

@@ -336,9 +336,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   Config config(all, file, row.keys);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
   for (const char* key : experts)
-    // of a type of layer that is refused by its own name
-    if (const Json* value = config.find(key);
-        value && *value != 0 && !row.experts && !find_architecture(row.architecture)->has_one_part)
+    if (const Json* value = config.find(key); value && *value != 0 && !row.experts)
       config.refuse(key, "none: mixtures of experts are not known for this model_type");
   (void)config.find("quantization_config");  // hugging_face_int4.h, _float8.h
   DecoderNumbers n;
@@ -367,8 +365,8 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
       n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
-  if (row.experts && n.row->has_latent)
-    read_latent_experts(config, &n);
+  if (row.experts && (n.row->has_latent || n.row->has_one_part))
+    read_grouped_experts(config, &n);
   else if (row.experts)
     read_experts(config, &n);
   n.activation = read_activation(config, *n.row);

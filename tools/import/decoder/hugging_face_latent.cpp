@@ -33,11 +33,23 @@ void read_depth_scales(Config& config, DecoderNumbers* n) {
   n->logit_scale = config.number("dim_model_base", row.logit_width) / double(n->width);
 }
 
-void read_latent_experts(Config& config, DecoderNumbers* n) {
+void read_grouped_experts(Config& config, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
   const bool is_first = config.text("model_type", "") == "deepseek_v2";
-  for (const char* key : {"first_k_dense_replace", "mlp_layer_types"}) (void)config.find(key);
-  e.count = config.integer("n_routed_experts", 0, 1, kMaxExperts);
+  const bool is_hybrid = n->row->has_one_part;  // each layer says whether it has experts
+  const bool any = !is_hybrid || std::any_of(n->layers.begin(), n->layers.end(),
+                                             [](const auto& layer) { return layer.has_experts; });
+  for (const char* key : {"first_k_dense_replace", "mlp_layer_types", "n_shared_experts"})
+    (void)config.find(key);
+  if (!any) {  // whatever the configuration says of them
+    for (const char* key : {"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size",
+                            "moe_shared_expert_intermediate_size", "moe_latent_size", "n_group",
+                            "topk_group", "routed_scaling_factor", "norm_topk_prob"})
+      (void)config.find(key);
+    return;
+  }
+  e.count = is_hybrid ? config.need("n_routed_experts", kMaxExperts)
+                      : config.integer("n_routed_experts", 0, 1, kMaxExperts);
   if (e.count == 0) return;
   if (config.integer("moe_layer_freq", 1, 1, kMaxLayers) != 1)
     config.refuse("moe_layer_freq", "1: experts in each layer behind the dense ones");
@@ -46,7 +58,9 @@ void read_latent_experts(Config& config, DecoderNumbers* n) {
   e.kind = is_first ? Experts::kAsTheyAre : Experts::kSigmoid;
   e.used = config.need("num_experts_per_tok", e.count);
   e.hidden = config.need("moe_intermediate_size", kMaxWidth);
-  e.shared_hidden = e.hidden * config.integer("n_shared_experts", 0, 0, kMaxExperts);
+  e.shared_hidden = is_hybrid ? config.need("moe_shared_expert_intermediate_size", kMaxWidth)
+                              : e.hidden * config.integer("n_shared_experts", 0, 0, kMaxExperts);
+  e.latent = config.integer("moe_latent_size", 0, 1, kMaxWidth);
   e.scale = config.number("routed_scaling_factor", 1);
   e.is_normalized = config.flag("norm_topk_prob", !is_first);
   if (is_first && e.is_normalized) config.refuse("norm_topk_prob", "false");

@@ -11,7 +11,7 @@ namespace ingot::decoder {
 void read_latent(Config& config, DecoderNumbers* n);
 /// As MiniCPM calls them.
 void read_depth_scales(Config& config, DecoderNumbers* n);
-/// @pre as read_latent()
-void read_latent_experts(Config& config, DecoderNumbers* n);
+/// Experts of such models, and of Nemotron-H. @pre as read_latent()
+void read_grouped_experts(Config& config, DecoderNumbers* n);
 
 }  // namespace ingot::decoder

@@ -109,10 +109,11 @@ int64_t read_delta_net(Config& config, DecoderNumbers* n) {
 }
 
 /// What a layer is, by each name that it has had.
-enum class LayerKind : uint8_t { kUnknown, kRecurrence, kAttention, kFeedForward };
+enum class LayerKind : uint8_t { kUnknown, kRecurrence, kAttention, kFeedForward, kExperts };
 LayerKind kind_of(const std::string& name) {
   if (name == "linear_attention" || name == "mamba" || name == "M") return LayerKind::kRecurrence;
   if (name == "full_attention" || name == "attention" || name == "*") return LayerKind::kAttention;
+  if (name == "moe" || name == "E") return LayerKind::kExperts;
   return name == "mlp" || name == "-" ? LayerKind::kFeedForward : LayerKind::kUnknown;
 }
 
@@ -148,17 +149,18 @@ void read_recurrent_layers(Config& config, DecoderNumbers* n) {
   bool any = false;
   for (size_t i = 0; i < kinds.size(); i++) {
     const LayerKind kind = kind_of(kinds[i]);
-    const bool is_known =
-        kind != LayerKind::kUnknown && (kind != LayerKind::kFeedForward || n->row->has_one_part);
+    const bool feeds = kind == LayerKind::kFeedForward || kind == LayerKind::kExperts,
+               is_known = kind != LayerKind::kUnknown && (!feeds || n->row->has_one_part);
     if (!is_known)
       graph::fail_unsupported(config.file(),
                               "its layer " + std::to_string(i) + " is of the type '" + kinds[i] +
                                   "', expected linear_attention or mamba, full_attention or "
                                   "attention" +
-                                  (n->row->has_one_part ? ", or mlp" : ""));
+                                  (n->row->has_one_part ? ", mlp or moe" : ""));
     LayerNumbers& layer = n->layers[i];
     if (kind == LayerKind::kRecurrence) mix(&layer);
-    if (kind == LayerKind::kFeedForward)
+    layer.has_experts = kind == LayerKind::kExperts;
+    if (feeds)
       layer.kv_heads = 0;
     else if (n->row->has_one_part)
       layer.hidden = 0;

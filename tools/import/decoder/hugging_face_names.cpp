@@ -156,10 +156,15 @@ constexpr HuggingFaceRow kRows[] = {
      .attention_norm = "norm",
      .attention_out = "mixer.o_proj",
      .final_norm = "backbone.norm_f",
+     .router = "mixer.gate",
+     .experts = "mixer.experts.",
+     .shared_parts = {"", "mixer.shared_experts.up_proj", "mixer.shared_experts.down_proj"},
+     .expert_choice = "mixer.gate.e_score_correction",
      .embedding = "backbone.embeddings",
      .layers = "backbone.layers.",
      .attention = "mixer",
-     .mixer = "mixer"},
+     .mixer = "mixer",
+     .renamed = kOtherParts},
     {.model_type = "mamba2",
      .architecture = "mamba2",
      .attention_norm = "norm",
@@ -432,6 +437,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
       case Role::kRouterScale: return "router.scale";
       case Role::kExpertScale: return "router.per_expert_scale";
+      case Role::kExpertsIn: return mixer("fc1_latent_proj");
+      case Role::kExpertsOut: return mixer("fc2_latent_proj");
       case Role::kExpertChoice: return row.expert_choice;
       case Role::kExpertGate:
       case Role::kExpertUp:

@@ -82,6 +82,8 @@ const char* role_name(Role role) {
     case Role::kRouter: return "ffn_gate_inp";
     case Role::kRouterScale: return "ffn_gate_inp.scale";
     case Role::kExpertScale: return "ffn_down_exps.scale";
+    case Role::kExpertsIn: return "ffn_latent_down";
+    case Role::kExpertsOut: return "ffn_latent_up";
     case Role::kExpertChoice: return "exp_probs_b";
     case Role::kExpertGate: return "ffn_gate_exps";
     case Role::kExpertUp: return "ffn_up_exps";

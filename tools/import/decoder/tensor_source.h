@@ -74,8 +74,10 @@ enum class Role : uint8_t {
   kLayerOutNorm,
   kLayerScale,
   kRouter,
-  kRouterScale,   // of a norm of what it reads
-  kExpertScale,   // of shares of each expert
+  kRouterScale,  // of a norm of what it reads
+  kExpertScale,  // of shares of each expert
+  kExpertsIn,    // of what experts read of x, and give
+  kExpertsOut,
   kExpertChoice,  // added to scores of experts for the choice alone
   kExpertGate,    // of all experts
   kExpertUp,
