@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`HYBRIDS`: the rows of random_models.py whose layers keep a recurrent state."""
 
+import dataclasses
+
 import numpy as np
 from random_models import Row
 
@@ -330,6 +332,11 @@ def falcon(groups=2, **options):
     )
 
 
+def falcon_folder(**options):
+    """GGUF has no word for where its norm stands."""
+    return dataclasses.replace(falcon(**options), folder=True)
+
+
 NEMOTRON_LAYER = {
     "norm": "attn_norm",
     "mixer.in_proj": "ssm_in",
@@ -467,6 +474,9 @@ HYBRIDS.update(
         "mamba2": mamba2(),
         "mamba2, groups": mamba2(2, use_bias=True),
         "falcon-h1": falcon(),
+        "falcon-h1, a norm": falcon(mamba_rms_norm=True, mamba_norm_before_gate=False),
+        "falcon-h1, a norm in front of the gate": falcon_folder(mamba_rms_norm=True),
+        "falcon-h1, a norm of all": falcon_folder(groups=1, mamba_rms_norm=True),
         "nemotron_h": nemotron("M-M*-M"),
         "nemotron_h, feed-forward last": nemotron("M*-"),
         "nemotron_h, attention last": nemotron("-M*", 1),

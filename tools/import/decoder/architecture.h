@@ -162,6 +162,7 @@ struct RecurrenceNumbers {
   bool is_logarithm = false;  // the source has log(-A) of Mamba-2 or a delta net for A
   bool has_bias = false;      // of the first and the last product: it must be there; else it may
   bool has_norm = true;       // likewise
+  bool gates_norm = false;    // the gate stands behind the norm; else in front of it
   double least_step = 0, most_step = 0;  // of time; most 0: no bounds
   int64_t keys() const { return key_heads * key_width; }
   int64_t values() const { return heads * value_width; }

@@ -93,8 +93,7 @@ void read_scales(Config& config, DecoderNumbers* n) {
   s.parts = config.numbers("ssm_multipliers");
   if (!s.parts.empty() && s.parts.size() != 5) config.refuse("ssm_multipliers", "five numbers");
   n->recurrence.has_norm = config.flag("mamba_rms_norm", false);
-  if (n->recurrence.has_norm && config.flag("mamba_norm_before_gate", true))
-    config.refuse("mamba_norm_before_gate", "false: a norm in front of the gate is not built");
+  n->recurrence.gates_norm = config.flag("mamba_norm_before_gate", true);
 }
 
 int64_t read_delta_net(Config& config, DecoderNumbers* n) {

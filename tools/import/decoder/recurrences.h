@@ -3,7 +3,8 @@
 // values: Mamba-2, and the gated delta net. Both convolve what they read along the tokens, and
 // multiply what they read from the state by a gate.
 //
-//   Mamba-2    S = exp(dt * A) * S + B (x) (dt * x); y = C^T S + D * x; rms(y * silu(z))
+//   Mamba-2    S = exp(dt * A) * S + B (x) (dt * x); y = C^T S + D * x; rms(y * silu(z)), of some
+//              models rms(y) * silu(z)
 //   delta net  S = exp(A * softplus(a)) * S; S = S + k (x) (sigmoid(b) * (v - k^T S)); y = q^T S;
 //              rms(y) * silu(z); q and k of length 1, and q divided by the root of its width
 #pragma once
@@ -92,7 +93,9 @@ class Recurrences : protected Convolutions {
     const ValueId skip =
         b_.reshape(weights_.vector(Role::kSkip, Part::kWeight, i, heads), {Dim(heads), Dim(1)});
     const ValueId sum = b_.emit(op::Add, {of_heads(y, heads, width), b_.emit(op::Mul, {v, skip})});
-    return grouped_norm(b_.emit(op::Mul, {in_rows(sum, inner), silu(z)}), i);
+    const ValueId whole = in_rows(sum, inner), gate = silu(z);
+    if (r().gates_norm) return b_.emit(op::Mul, {grouped_norm(whole, i), gate});
+    return grouped_norm(b_.emit(op::Mul, {whole, gate}), i);
   }
   /// Of the columns of each group by themselves; x where there is none.
   ValueId grouped_norm(ValueId x, int64_t i) {
