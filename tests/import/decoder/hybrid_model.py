@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small models of random weights with a recurrent state, as GGUF has them, and their logits by
-NumPy in f64, token by token: Granite 4.0-H (Mamba-2), Qwen3.5 (gated delta nets), Mamba-2 alone,
-and Nemotron-H with experts."""
+NumPy in f64, token by token: Granite 4.0-H (Mamba-2), Qwen3.5 (gated delta nets), Mamba and
+Mamba-2 alone, and Nemotron-H with experts."""
 
 import numpy as np
 from decoder_test import VOCABULARY
@@ -13,12 +13,14 @@ CHANNELS, LAYERS, BASE, TURNED = INNER + 2 * KEYS, 4, 10000.0, 16
 RUNS = [9, 1, 1, 1, 7, 1]
 TOKENS = np.random.default_rng(2).integers(0, VOCABULARY, sum(RUNS))
 GRANITE, QWEN, MAMBA, NEMOTRON = "granitehybrid", "qwen35", "mamba2", "nemotron_h_moe"
+FIRST, RANK = "mamba", 12  # Mamba, with norms as falcon-mamba has them; of what steps are made of
+ALONE = (MAMBA, FIRST)
 PATTERN = "M*E-"  # of Nemotron-H: a mixer, attention, experts, a feed-forward part
 EXPERTS, USED, OF_EXPERT, SHARED, LATENT, SHARES = 6, 2, 64, 32, 64, 2.5
 
 
 def attends(kind, layer):
-    return {GRANITE: layer == 1, QWEN: layer % 2 == 1, MAMBA: False, NEMOTRON: layer == 1}[kind]
+    return kind not in ALONE and (layer % 2 == 1 if kind == QWEN else layer == 1)
 
 
 def feeds_alone(kind, layer):
@@ -41,6 +43,13 @@ def metadata_of(kind):
             "rope.dimension_count": TURNED,
         },
         MAMBA: {"attention.head_count": 0, "feed_forward_length": 0},
+        FIRST: {
+            "attention.head_count": 0,
+            "feed_forward_length": 0,
+            "ssm.time_step_rank": RANK,
+            "ssm.group_count": None,
+            "ssm.dt_b_c_rms": True,
+        },
         NEMOTRON: {
             "attention.head_count_kv": [KV_HEADS * (letter == "*") for letter in PATTERN],
             "feed_forward_length": [{"-": HIDDEN, "E": OF_EXPERT}.get(k, 0) for k in PATTERN],
@@ -70,7 +79,8 @@ def metadata_of(kind):
         "ssm.group_count": GROUPS,
         **own,
     }
-    return {"general.architecture": kind, **{f"{kind}.{k}": v for k, v in all_of.items()}}
+    keyed = {f"{kind}.{k}": v for k, v in all_of.items() if v is not None}
+    return {"general.architecture": kind, **keyed}
 
 
 def random_tensors(kind):
@@ -103,6 +113,13 @@ def random_tensors(kind):
             own["attn_output.weight"] = draw(WIDTH, HEADS * HEAD)
             if kind == QWEN:
                 own["attn_q_norm.weight"], own["attn_k_norm.weight"] = near(HEAD, 1), near(HEAD, 1)
+        elif kind == FIRST:
+            own["ssm_in.weight"], own["ssm_out.weight"] = draw(2 * INNER, WIDTH), draw(WIDTH, INNER)
+            own["ssm_conv1d.weight"], own["ssm_conv1d.bias"] = draw(INNER, LENGTH), near(INNER, 0)
+            own["ssm_x.weight"] = draw(RANK + 2 * KEY, INNER)
+            own["ssm_dt.weight"], own["ssm_dt.bias"] = draw(INNER, RANK), near(INNER, 0)
+            own["ssm_a"] = -np.exp(near(INNER * KEY, 0).reshape(INNER, KEY))
+            own["ssm_d"] = near(INNER, 1)
         elif not feeds_alone(kind, layer):
             own["ssm_conv1d.weight"] = draw(CHANNELS, LENGTH)
             own["ssm_dt.bias"] = near(STATE_HEADS, 0)
@@ -162,7 +179,7 @@ def reference(kind, tensors):
         return linear(y.reshape(count, -1), at + "attn_output")
 
     def convolved(x, at):
-        padded = np.concatenate([np.zeros((LENGTH - 1, CHANNELS)), x])
+        padded = np.concatenate([np.zeros((LENGTH - 1, x.shape[1])), x])
         taps = w[at + "ssm_conv1d.weight"].T
         y = sum(padded[k : k + count] * taps[k] for k in range(LENGTH))
         return silu(y + w.get(at + "ssm_conv1d.bias", 0))
@@ -182,6 +199,19 @@ def reference(kind, tensors):
         gated = (y.reshape(count, INNER) * silu(z)).reshape(count, GROUPS, -1)
         normed = rms(gated) * w[at + "ssm_norm.weight"]
         return linear(normed.reshape(count, INNER), at + "ssm_out")
+
+    def first_mamba(x, at):
+        x, z = np.split(linear(x, at + "ssm_in"), 2, -1)
+        x = convolved(x, at)
+        parts = np.split(linear(x, at + "ssm_x"), [RANK, RANK + KEY], -1)
+        step, b, c = (rms(part) for part in parts)
+        step = softplus(linear(step, at + "ssm_dt") + w[at + "ssm_dt.bias"])
+        state, y = np.zeros((INNER, KEY)), np.zeros_like(x)
+        for t in range(count):
+            state = np.exp(step[t][:, None] * w[at + "ssm_a"]) * state
+            state += (step[t] * x[t])[:, None] * b[t]
+            y[t] = state @ c[t] + w[at + "ssm_d"] * x[t]
+        return linear(y * silu(z), at + "ssm_out")
 
     def delta_net(x, at):
         read = convolved(linear(x, at + "attn_qkv"), at)
@@ -224,10 +254,12 @@ def reference(kind, tensors):
     for layer in range(LAYERS):
         at = f"blk.{layer}."
         mix = attend if attends(kind, layer) else delta_net if kind == QWEN else mamba
+        if kind == FIRST:
+            mix = first_mamba
         if feeds_alone(kind, layer):
             mix = experts if PATTERN[layer] == "E" else feed
         x = x + scale[1] * mix(norm(x, at + "attn_norm"), at)
-        if kind in (MAMBA, NEMOTRON):
+        if kind in (*ALONE, NEMOTRON):
             continue
         y = norm(x, at + behind)
         gated = silu(linear(y, at + "ffn_gate")) * linear(y, at + "ffn_up")
@@ -255,6 +287,23 @@ def config_of(kind):
             "tie_word_embeddings": True,
             "hidden_act": "silu",
             "time_step_limit": [0.0, float("inf")],
+        }
+    if kind == FIRST:
+        return {
+            "model_type": "falcon_mamba",
+            "hidden_size": WIDTH,
+            "intermediate_size": INNER,
+            "num_hidden_layers": LAYERS,
+            "state_size": KEY,
+            "conv_kernel": LENGTH,
+            "time_step_rank": RANK,
+            "use_conv_bias": True,
+            "use_bias": False,
+            "layer_norm_epsilon": EPSILON,
+            "mixer_rms_eps": EPSILON,
+            "vocab_size": VOCABULARY,
+            "tie_word_embeddings": True,
+            "hidden_act": "silu",
         }
     own = {
         GRANITE: {
@@ -362,6 +411,8 @@ FOLDER = {
     "ssm_conv1d.weight": "*.conv1d.weight",
     "ssm_conv1d.bias": "*.conv1d.bias",
     "ssm_dt.bias": "*.dt_bias",
+    "ssm_x.weight": "*.x_proj.weight",
+    "ssm_dt.weight": "*.dt_proj.weight",
     "ssm_a": "*.A_log",
     "ssm_d": "*.D",
     "ssm_norm.weight": "*.norm.weight",
@@ -378,7 +429,7 @@ def in_groups(array, width, axis=0):
 
 def as_folder(kind, tensors):
     out, mixer = {}, {GRANITE: "mamba", QWEN: "linear_attn"}.get(kind, "mixer")
-    has_backbone = kind in (MAMBA, NEMOTRON)
+    has_backbone = kind in (*ALONE, NEMOTRON)
     if has_backbone:
         names = {"token_embd": "backbone.embeddings", "output_norm": "backbone.norm_f"}
     else:
@@ -396,8 +447,10 @@ def as_folder(kind, tensors):
         if "_exps." in rest:
             out.update({f"{at}mixer.experts.{e}.{to}.weight": one for e, one in enumerate(array)})
             continue
-        if kind == MAMBA and rest == "attn_norm.weight":
+        if kind in ALONE and rest == "attn_norm.weight":
             to = "norm.weight"
+        if kind == FIRST and rest == "ssm_dt.bias":
+            to = f"{mixer}.dt_proj.bias"
         if rest == "ssm_a":
             array = np.log(-array)
         if rest == "ssm_conv1d.weight":
@@ -414,7 +467,7 @@ def as_folder(kind, tensors):
                 array = in_groups(array, 1)
             if rest == "ssm_out.weight":
                 array = in_groups(array, VALUE, 1)
-        elif rest.startswith("ssm_") and rest in ("ssm_a", "ssm_d", "ssm_norm.weight"):
+        elif kind != FIRST and rest in ("ssm_a", "ssm_d", "ssm_norm.weight"):
             array = array.reshape(-1)
         elif kind == GRANITE and rest.startswith("ffn_") and rest != "ffn_norm.weight":
             to = "shared_mlp.output_linear.weight"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small Granite 4.0-H, Qwen3.5, Mamba-2 and Nemotron-H as GGUF: logits of prompts and steps by
-those that NumPy computes in f64, in slots, in blocks, and how far a conversation goes back.
+"""A small Granite 4.0-H, Qwen3.5, Mamba, Mamba-2 and Nemotron-H as GGUF: logits of prompts and
+steps beside those that NumPy computes in f64, in slots, in blocks, and how far a conversation goes
+back.
 
   hybrids_test.py --ingot BIN
 """
@@ -18,6 +19,8 @@ np = numpy_or_skip("small hybrids")
 from decoder_test import CONTEXT, Run  # noqa: E402
 from gguf_writer import write_gguf  # noqa: E402
 from hybrid_model import (  # noqa: E402
+    ALONE,
+    FIRST,
     GRANITE,
     MAMBA,
     NEMOTRON,
@@ -138,6 +141,17 @@ REFUSALS = {
         ("an activation of its own", 4, ["hidden_act", "mamba2"], {"hidden_act": "gelu"}),
         ("biases that are not there", 5, ["mixer.in_proj.bias' is missing"], {"use_bias": True}),
     ),
+    FIRST: (
+        ("no state", 4, ["state_size", "missing"], {"state_size": None}),
+        ("columns beyond heads", 4, ["intermediate_size", "1 to 65536"],
+         {"intermediate_size": 65537}),
+        ("columns beyond heads by expansion", 4, ["hidden_size", "at most 65536"],
+         {"intermediate_size": None, "hidden_size": 65536}),
+        ("another rank", 5, ["mixer.x_proj.weight' is [44, 256], expected [40, 256]"],
+         {"time_step_rank": "auto"}),
+        ("no epsilon", 4, ["mixer_rms_eps"], {"mixer_rms_eps": 0}),
+        ("biases that are not there", 5, ["mixer.in_proj.bias' is missing"], {"use_bias": True}),
+    ),
     NEMOTRON: (
         ("a letter of no layer", 4, ["of the type 'X'", "mlp or moe"],
          {"hybrid_override_pattern": "M*EX"}),
@@ -177,7 +191,7 @@ def check_model(checks, ingot, kind):
     check_order(checks, ingot, source)
     check_back(checks, ingot, source, most=1)
     check_turns(checks, ingot, source, back=1)
-    if kind != MAMBA:
+    if kind not in ALONE:
         check_caches(checks, ingot, source)
     check_weights(checks, ingot, source, wanted)
 
@@ -185,7 +199,7 @@ def check_model(checks, ingot, kind):
 def main():
     args = ingot_parser(__doc__).parse_args()
     checks = Checks("hybrids")
-    for kind in (GRANITE, QWEN, MAMBA, NEMOTRON):
+    for kind in (GRANITE, QWEN, MAMBA, FIRST, NEMOTRON):
         with work_folder() as work:
             check_model(checks, Ingot(args.ingot, work), kind)
     return checks.finish()

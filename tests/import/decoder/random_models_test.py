@@ -66,6 +66,7 @@ def main():
         from random_hybrids import HYBRIDS
         from random_latents import LATENTS
         from random_mixtures import MIXTURES
+        from random_mixers import MIXERS
         from random_models import MODELS
     except ImportError as missing:
         checks.skip(f"no {missing.name} for Python")
@@ -73,7 +74,7 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **LATENTS, **FLOAT8}
+        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **MIXERS, **LATENTS, **FLOAT8}
         for name, row in all_of.items():
             if args.only not in name:
                 continue

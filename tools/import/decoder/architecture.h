@@ -29,9 +29,9 @@ enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmo
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };
 /// What layers have in place of attention, or beside it, that keeps less than keys and values: a
-/// gated short convolution; or one in front of a linear recurrence, as Mamba-2 or a gated delta net
-/// has it.
-enum class Mixer : uint8_t { kNone, kConvolution, kMamba2, kDeltaNet };
+/// gated short convolution; or one in front of a linear recurrence, as Mamba, Mamba-2 or a gated
+/// delta net has it.
+enum class Mixer : uint8_t { kNone, kConvolution, kMamba, kMamba2, kDeltaNet };
 /// Attention and feed-forward read one x, and x is added once. kByMetadata: use_parallel_residual.
 enum class Parallel : uint8_t { kNever, kAlways, kByMetadata };
 /// What becomes of the rows of a text: logits of the last, or one vector, which is the mean of all,
@@ -163,6 +163,11 @@ struct RecurrenceNumbers {
   bool has_bias = false;      // of the first and the last product: it must be there; else it may
   bool has_norm = true;       // likewise
   bool gates_norm = false;    // the gate stands behind the norm; else in front of it
+  // Of Mamba, whose heads are columns: of steps, which are a product so wide; and of norms of these
+  // and of keys, 0: as others.
+  int64_t step_rank = 0;
+  bool norms_parts = false;
+  double part_epsilon = 0;
   double least_step = 0, most_step = 0;  // of time; most 0: no bounds
   int64_t keys() const { return key_heads * key_width; }
   int64_t values() const { return heads * value_width; }

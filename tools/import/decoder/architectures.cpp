@@ -36,6 +36,12 @@ constexpr Architecture kArchitectures[] = {
     {.name = "falcon-h1", .mixer = Mixer::kMamba2, .mixes_beside = true},
     nemotron_h("nemotron_h"),
     nemotron_h("nemotron_h_moe"),
+    // falcon-mamba too
+    {.name = "mamba",
+     .rope = Rope::kNone,
+     .mixer = Mixer::kMamba,
+     .has_one_part = true,
+     .only_mixes = true},
     {.name = "mamba2",
      .rope = Rope::kNone,
      .mixer = Mixer::kMamba2,

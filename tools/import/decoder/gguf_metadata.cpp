@@ -219,9 +219,12 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
       keys.integer(kLength, 0, row.mixer == Mixer::kConvolution ? 1 : 2, kMaxConvolution);
   if (row.mixer == Mixer::kConvolution) return;
   RecurrenceNumbers& r = n->recurrence;
-  const int64_t inner = keys.need("ssm.inner_size", kMaxWidth);
-  r.heads = keys.need("ssm.time_step_rank", inner);
-  r.key_heads = keys.need("ssm.group_count", r.heads);
+  const bool is_mamba = row.mixer == Mixer::kMamba;  // whose heads are columns
+  const int64_t inner = keys.need("ssm.inner_size", is_mamba ? kMaxHeads : kMaxWidth);
+  if (is_mamba) r.step_rank = keys.need("ssm.time_step_rank", kMaxWidth);
+  r.norms_parts = is_mamba && keys.flag("ssm.dt_b_c_rms", false);
+  r.heads = is_mamba ? inner : keys.need("ssm.time_step_rank", inner);
+  r.key_heads = is_mamba ? 1 : keys.need("ssm.group_count", r.heads);
   r.key_width = keys.need("ssm.state_size", kMaxStateWidth);
   r.value_width = inner / r.heads;
   r.is_tiled = row.tiles_heads;

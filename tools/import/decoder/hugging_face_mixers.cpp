@@ -79,6 +79,27 @@ int64_t read_mamba(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   return n->row->has_one_part && !n->row->only_mixes ? r.values() : inner;
 }
 
+int64_t read_mamba_alone(Config& config, DecoderNumbers* n) {
+  RecurrenceNumbers& r = n->recurrence;
+  const int64_t expanded = n->width * config.integer("expand", 2, 1, 64),
+                inner = config.integer("intermediate_size", expanded, 1, kMaxHeads);
+  if (inner > kMaxHeads)
+    config.refuse("hidden_size", "at most " + std::to_string(kMaxHeads) + " with its expansion");
+  r.heads = inner, r.key_heads = 1, r.value_width = 1;
+  r.key_width = config.need("state_size", kMaxStateWidth);
+  const Json* const rank = config.find("time_step_rank");
+  r.step_rank =
+      rank && *rank != "auto" ? config.need("time_step_rank", kMaxWidth) : (n->width + 15) / 16;
+  n->convolution = config.integer("conv_kernel", 4, 2, kMaxConvolution);
+  n->has_convolution_bias = config.flag("use_conv_bias", true);
+  r.has_bias = config.flag("use_bias", false);
+  r.norms_parts = config.text("model_type", "") == "falcon_mamba";
+  if (r.norms_parts) r.part_epsilon = config.number("mixer_rms_eps", 1e-6);
+  if (r.norms_parts && !(r.part_epsilon > 0))
+    config.refuse("mixer_rms_eps", "a small number above 0");
+  return inner;
+}
+
 /// Factors, which GGUF's weights have in them.
 void read_scales(Config& config, DecoderNumbers* n) {
   MixerScales& s = n->scales;
@@ -187,12 +208,10 @@ void read_mixers(Config& config, DecoderNumbers* n) {
     for (LayerNumbers& layer : n->layers) layer.mixes = true;
   else
     read_recurrent_layers(config, n);
+  const MambaKeys& keys = row.only_mixes ? kAlone : row.has_one_part ? kNemotron : kMamba;
   const int64_t inner = row.mixer == Mixer::kDeltaNet ? read_delta_net(config, n)
-                                                      : read_mamba(config,
-                                                                   row.only_mixes     ? kAlone
-                                                                   : row.has_one_part ? kNemotron
-                                                                                      : kMamba,
-                                                                   n);
+                        : row.mixer == Mixer::kMamba  ? read_mamba_alone(config, n)
+                                                      : read_mamba(config, keys, n);
   n->recurrence.is_logarithm = true;
   const auto refuse = [&](const char* key, int64_t found, const std::string& expected) {
     graph::fail_unsupported(config.file(), "the " + std::string(key) + " of its recurrences is " +

@@ -104,6 +104,16 @@ constexpr HuggingFaceRow granite_moe(const char* model_type) {
           .both = "input_linear"};
 }
 
+constexpr HuggingFaceRow only_mixers(const char* model_type, const char* architecture) {
+  return {.model_type = model_type,
+          .architecture = architecture,
+          .attention_norm = "norm",
+          .final_norm = "backbone.norm_f",
+          .embedding = "backbone.embeddings",
+          .layers = "backbone.layers.",
+          .mixer = "mixer"};
+}
+
 constexpr HuggingFaceRow with_latent(const char* model_type) {
   return {.model_type = model_type,
           .architecture = "deepseek2",
@@ -165,13 +175,9 @@ constexpr HuggingFaceRow kRows[] = {
      .attention = "mixer",
      .mixer = "mixer",
      .renamed = kOtherParts},
-    {.model_type = "mamba2",
-     .architecture = "mamba2",
-     .attention_norm = "norm",
-     .final_norm = "backbone.norm_f",
-     .embedding = "backbone.embeddings",
-     .layers = "backbone.layers.",
-     .mixer = "mixer"},
+    only_mixers("mamba", "mamba"),
+    only_mixers("falcon_mamba", "mamba"),
+    only_mixers("mamba2", "mamba2"),
     {.model_type = "arcee", .architecture = "arcee"},
     {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
     {.model_type = "qwen2_moe",
@@ -367,7 +373,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   const Architecture& architecture = *find_architecture(row.architecture);
   if (architecture.is_encoder && !row.is_bidirectional) return encoder_name(row, role, part, layer);
   const bool is_before = architecture.places == NormPlaces::kBefore;
-  const bool is_delta = architecture.mixer == Mixer::kDeltaNet;
+  const bool is_delta = architecture.mixer == Mixer::kDeltaNet,
+             is_mamba = architecture.mixer == Mixer::kMamba;
   const auto mixer = [&](const char* module) {
     return std::string(row.mixer ? row.mixer : "mixer") + "." + module;
   };
@@ -415,7 +422,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kBeta: return mixer("in_proj_b");
       case Role::kAlpha: return mixer("in_proj_a");
       case Role::kRecurrenceTaps: return mixer("conv1d");
-      case Role::kStep: return mixer("dt");
+      case Role::kStepIn: return mixer("x_proj");
+      case Role::kStep: return mixer(is_mamba ? "dt_proj" : "dt");
       case Role::kDecay: return mixer("A_log");
       case Role::kSkip: return mixer("D");
       case Role::kRecurrenceNorm: return mixer("norm");
@@ -455,7 +463,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
   const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip ||
                        role == Role::kLayerScale || role == Role::kRouterScale ||
                        role == Role::kExpertScale,
-             is_joined = role == Role::kExpertChoice || role == Role::kStep;
+             is_joined = role == Role::kExpertChoice || (role == Role::kStep && !is_mamba);
   const std::string name = own() + (is_bare                 ? ""
                                     : is_joined             ? "_bias"
                                     : part == Part::kWeight ? ".weight"

@@ -62,6 +62,7 @@ const char* role_name(Role role) {
     case Role::kBeta: return "ssm_beta";
     case Role::kAlpha: return "ssm_alpha";
     case Role::kRecurrenceTaps: return "ssm_conv1d";
+    case Role::kStepIn: return "ssm_x";
     case Role::kStep: return "ssm_dt";
     case Role::kDecay: return "ssm_a";
     case Role::kSkip: return "ssm_d";

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/recurrences.h - layers that keep a state of each head in place of keys and
-// values: Mamba-2, and the gated delta net. Both convolve what they read along the tokens, and
-// multiply what they read from the state by a gate.
+// values: Mamba, Mamba-2, and the gated delta net. All convolve what they read along the tokens,
+// and multiply what they read from the state by a gate.
 //
+//   Mamba      a head is a column of x: S = exp(dt * A) * S + B * (dt * x), A and S of each column
+//              [keys]; y = (C^T S + D * x) * silu(z); dt, B and C are products of x
 //   Mamba-2    S = exp(dt * A) * S + B (x) (dt * x); y = C^T S + D * x; rms(y * silu(z)), of some
 //              models rms(y) * silu(z)
 //   delta net  S = exp(A * softplus(a)) * S; S = S + k (x) (sigmoid(b) * (v - k^T S)); y = q^T S;
@@ -25,6 +27,7 @@ class Recurrences : protected Convolutions {
  protected:
   /// [T, heads * value width], in front of the last product.
   ValueId recurrence(ValueId x, int64_t i) {
+    if (row_.mixer == Mixer::kMamba) return mamba(x, i);
     return row_.mixer == Mixer::kMamba2 ? mamba2(x, i) : delta_net(x, i);
   }
   ValueId recurrence_out(ValueId x, int64_t i) {
@@ -69,6 +72,32 @@ class Recurrences : protected Convolutions {
     return made[1];
   }
 
+  ValueId mamba(ValueId x, int64_t i) {
+    const int64_t inner = r().heads, keys = r().key_width, rank = r().step_rank;
+    const ValueId in = product(x, weights_.matrix(Role::kRecurrenceIn, i, 2 * inner, n_.width),
+                               weights_.bias(Role::kRecurrenceIn, i, 2 * inner, r().has_bias)),
+                  gate = silu(columns(in, inner, inner)),
+                  read = silu(convolved(columns(in, 0, inner), Role::kRecurrenceTaps, i, inner));
+    const ValueId parts =
+        product(read, weights_.matrix(Role::kStepIn, i, rank + 2 * keys, inner), kAbsent);
+    const auto part = [&](int64_t begin, int64_t width) {
+      const ValueId own = columns(parts, begin, width);
+      const double epsilon = r().part_epsilon != 0 ? r().part_epsilon : n_.epsilon;
+      return r().norms_parts ? rms(own, same(width, 1), epsilon) : own;
+    };
+    const ValueId step =
+        b_.emit(op::Softplus, {product(part(0, rank), weights_.matrix(Role::kStep, i, inner, rank),
+                                       weights_.vector(Role::kStep, Part::kBias, i, inner))});
+    const ValueId a = weights_.decays(i, {inner, keys}, r().is_logarithm, {}),
+                  decay = b_.emit(op::Exp, {b_.emit(op::Mul, {of_heads(step, inner, 1), a})});
+    const ValueId y = recur({part(rank + keys, keys), part(rank, keys),
+                             b_.emit(op::Mul, {read, step}), in_rows(decay, inner * keys)},
+                            i);
+    const ValueId skip = weights_.vector(Role::kSkip, Part::kWeight, i, inner),
+                  sum = b_.emit(op::Add, {y, b_.emit(op::Mul, {read, skip})});
+    return b_.emit(op::Mul, {sum, gate});
+  }
+
   ValueId mamba2(ValueId x, int64_t i) {
     const int64_t inner = r().values(), keys = r().keys(), heads = r().heads,
                   width = r().value_width, all = inner + r().channels() + heads;
@@ -84,7 +113,7 @@ class Recurrences : protected Convolutions {
         op::Softplus, {b_.emit(op::Add, {columns(in, inner + r().channels(), heads), step_bias})});
     if (r().most_step != 0)
       step = b_.emit(op::Clip, {step}, {{attr::min, r().least_step}, {attr::max, r().most_step}});
-    const ValueId a = weights_.decays(i, heads, r().is_logarithm, {}),
+    const ValueId a = weights_.decays(i, {heads}, r().is_logarithm, {}),
                   v = of_heads(columns(read, 0, inner), heads, width);
     const ValueId y = recur({columns(read, inner + keys, keys), columns(read, inner, keys),
                              in_rows(b_.emit(op::Mul, {v, of_heads(step, heads, 1)}), inner),
@@ -121,7 +150,7 @@ class Recurrences : protected Convolutions {
     const ValueId read = silu(
         convolved(in.qkv, Role::kRecurrenceTaps, i, r().channels(), behind_keys(r().value_width)));
     const double root = std::sqrt(double(r().key_width));
-    const ValueId a = weights_.decays(i, heads, r().is_logarithm, in_groups(0, 1)),
+    const ValueId a = weights_.decays(i, {heads}, r().is_logarithm, in_groups(0, 1)),
                   step_bias = weights_.vector(Role::kStep, Part::kBias, i, heads, in_groups(0, 1)),
                   step = b_.emit(op::Softplus, {b_.emit(op::Add, {in.alpha, step_bias})});
     const ValueId y =

@@ -56,9 +56,10 @@ enum class Role : uint8_t {
   kBeta,
   kAlpha,
   kRecurrenceTaps,
-  kStep,   // a bias alone
-  kDecay,  // A, or log(-A)
-  kSkip,   // D
+  kStepIn,  // of Mamba, in one matrix: rows of what steps are made of, B, C
+  kStep,    // a bias alone, of Mamba a matrix too
+  kDecay,   // A, or log(-A)
+  kSkip,    // D
   kRecurrenceNorm,
   kRecurrenceOut,
   kFeedForwardNorm,

@@ -126,11 +126,11 @@ class Weights {
     return changed(fetch(source_.name(role, part, layer), {length}), {length}, order,
                    [=](float x) { return float(double(x) + shift); });
   }
-  /// A of a recurrence, f32 [length], of which the source may have log(-A).
-  graph::ValueId decays(int64_t layer, int64_t length, bool is_logarithm,
+  /// A of a recurrence, f32 of `dims`, of which the source may have log(-A).
+  graph::ValueId decays(int64_t layer, const std::vector<int64_t>& dims, bool is_logarithm,
                         const std::vector<int64_t>& order) {
-    return changed(fetch(source_.name(Role::kDecay, Part::kWeight, layer), {length}), {length},
-                   order, [=](float x) { return is_logarithm ? float(-std::exp(double(x))) : x; });
+    return changed(fetch(source_.name(Role::kDecay, Part::kWeight, layer), dims), dims, order,
+                   [=](float x) { return is_logarithm ? float(-std::exp(double(x))) : x; });
   }
   /// f32 [rows, columns] of weights of those dims or [rows * columns].
   graph::ValueId groups(Role role, int64_t layer, int64_t rows, int64_t columns) {
