@@ -54,54 +54,9 @@ Case case_of(const Attributes& t, const Sizes& s, Decay decay, Beta beta, uint32
           {2e-5, 2e-5}};
 }
 
-}  // namespace
-
-TEST_CASE("linear_recurrence: the product of its attributes") {
-  Combinations all("linear_recurrence", 1500, 3, 4);
-  const Axis<Attributes> heads = all.axis<Attributes>(
-      "heads",
-      {{1, 1, 1}, {4, 1, 1}, {4, 2, 2}, {2, 2, 2}, {2, 2, 6}, {6, 3, 2}, {4, 4, 1}, {1, 1, 3}});
-  const Axis<int64_t> tokens = all.axis<int64_t>("tokens", {1, 0, 2, 7, 33}),
-                      rows = all.axis<int64_t>("rows", {1, 2, 5}),
-                      keys = all.axis<int64_t>("keys", {1, 5, 16, 40}),
-                      values = all.axis<int64_t>("values", {1, 7, 16, 33, 64, 130});
-  const Axis<Decay> decay = all.axis<Decay>("decay", {Decay::kNone, Decay::kByHead, Decay::kByKey});
-  const Axis<Beta> beta = all.axis<Beta>("beta", {Beta::kNone, Beta::kByHead, Beta::kOne});
-  const Axis<int> padding = all.axis<int>("padding", {0, 4, 3});
-  uint32_t seed = 0;
-  all.run([&](Case& c) {
-    seed += 7;
-    if (decay() == Decay::kNone && tokens() > 7) return false;  // grows without a bound
-    c = case_of(heads(), {tokens(), rows(), keys(), values()}, decay(), beta(), seed, padding());
-    return true;
-  });
-}
-
-TEST_CASE("linear_recurrence: real widths, and nothing") {
-  const Attributes mamba = {8, 1, 1}, delta = {4, 2, 2};
-  run_case(case_of(mamba, {9, 2, 128, 32}, Decay::kByHead, Beta::kNone, 3));
-  run_case(case_of(mamba, {1, 2, 128, 64}, Decay::kByHead, Beta::kNone, 4));
-  run_case(case_of(delta, {9, 2, 128, 128}, Decay::kByHead, Beta::kByHead, 5));
-  for (const Sizes& s : {Sizes{3, 2, 0, 5}, Sizes{3, 2, 5, 0}, Sizes{0, 2, 5, 5}})
-    run_case(case_of(delta, s, Decay::kByHead, Beta::kByHead, 6));
-}
-
-TEST_CASE("linear_recurrence: NaN and infinities stay in their head and column") {
-  const Attributes t = {2, 1, 2};
-  for (const double bad : {double(NAN), double(INFINITY)})
-    for (const int operand : {int(kQuery), int(kValue), int(kStates), int(kDecay)}) {
-      Case c = case_of(t, {3, 1, 6, 19}, Decay::kByHead, Beta::kNone, 9);
-      for (int64_t i = 0; i < 3; i++) c.inputs[kFrom].set(i, 0);
-      c.inputs[size_t(operand)].set(1, bad);
-      run_case(c);
-    }
-}
-
 /// Tokens in one run, and in runs of every length: the same bits.
-TEST_CASE("linear_recurrence: a split changes no bit") {
-  const Attributes t = {4, 2, 2};
-  const Sizes sizes = {12, 2, 16, 24};
-  Case whole = case_of(t, sizes, Decay::kByHead, Beta::kByHead, 11);
+void check_splits(const Attributes& t, const Sizes& sizes, Decay decay, Beta beta) {
+  Case whole = case_of(t, sizes, decay, beta, 11);
   for (int64_t i = 0; i < sizes.tokens; i++)
     whole.inputs[kFrom].set(i, double(i ? (i - 1) % 2 : -1)),
         whole.inputs[kTo].set(i, double(i % 2));
@@ -143,11 +98,69 @@ TEST_CASE("linear_recurrence: a split changes no bit") {
   }
 }
 
+}  // namespace
+
+TEST_CASE("linear_recurrence: the product of its attributes") {
+  Combinations all("linear_recurrence", 1500, 3, 4);
+  const Axis<Attributes> heads = all.axis<Attributes>(
+      "heads",
+      {{1, 1, 1}, {4, 1, 1}, {4, 2, 2}, {2, 2, 2}, {2, 2, 6}, {6, 3, 2}, {4, 4, 1}, {1, 1, 3}});
+  const Axis<int64_t> tokens = all.axis<int64_t>("tokens", {1, 0, 2, 7, 33}),
+                      rows = all.axis<int64_t>("rows", {1, 2, 5}),
+                      keys = all.axis<int64_t>("keys", {1, 5, 16, 40}),
+                      values = all.axis<int64_t>("values", {1, 7, 16, 33, 64, 130});
+  const Axis<Decay> decay = all.axis<Decay>("decay", {Decay::kNone, Decay::kByHead, Decay::kByKey});
+  const Axis<Beta> beta = all.axis<Beta>("beta", {Beta::kNone, Beta::kByHead, Beta::kOne});
+  const Axis<int> padding = all.axis<int>("padding", {0, 4, 3});
+  uint32_t seed = 0;
+  all.run([&](Case& c) {
+    seed += 7;
+    if (decay() == Decay::kNone && tokens() > 7) return false;  // grows without a bound
+    c = case_of(heads(), {tokens(), rows(), keys(), values()}, decay(), beta(), seed, padding());
+    return true;
+  });
+}
+
+TEST_CASE("linear_recurrence: real widths, and nothing") {
+  const Attributes mamba = {8, 1, 1}, delta = {4, 2, 2};
+  run_case(case_of(mamba, {9, 2, 128, 32}, Decay::kByHead, Beta::kNone, 3));
+  run_case(case_of(mamba, {1, 2, 128, 64}, Decay::kByHead, Beta::kNone, 4));
+  run_case(case_of(delta, {9, 2, 128, 128}, Decay::kByHead, Beta::kByHead, 5));
+  // columns of one: a head of Mamba each, and a rest of heads
+  for (const int64_t keys : {16, 32, 12})
+    for (const uint32_t heads : {64u, 39u, 3u})
+      for (const int64_t padding : {0, 3}) {
+        const Attributes columns = {heads, 1, 1};
+        run_case(case_of(columns, {9, 3, keys, 1}, Decay::kByKey, Beta::kNone, 7, padding));
+      }
+  for (const Sizes& s : {Sizes{3, 2, 0, 5}, Sizes{3, 2, 5, 0}, Sizes{0, 2, 5, 5}})
+    run_case(case_of(delta, s, Decay::kByHead, Beta::kByHead, 6));
+}
+
+TEST_CASE("linear_recurrence: NaN and infinities stay in their head and column") {
+  const Attributes t = {2, 1, 2};
+  for (const double bad : {double(NAN), double(INFINITY)})
+    for (const int operand : {int(kQuery), int(kValue), int(kStates), int(kDecay)}) {
+      Case c = case_of(t, {3, 1, 6, 19}, Decay::kByHead, Beta::kNone, 9);
+      for (int64_t i = 0; i < 3; i++) c.inputs[kFrom].set(i, 0);
+      c.inputs[size_t(operand)].set(1, bad);
+      run_case(c);
+    }
+}
+
+TEST_CASE("linear_recurrence: a split changes no bit") {
+  check_splits({4, 2, 2}, {12, 2, 16, 24}, Decay::kByHead, Beta::kByHead);
+  check_splits({35, 1, 1}, {12, 2, 16, 1}, Decay::kByKey, Beta::kNone);
+}
+
 TEST_CASE("linear_recurrence: a bad row is reported") {
-  const Attributes t = {2, 1, 1};
+  const Attributes t = {2, 1, 1}, columns = {32, 1, 1};
   for (const double row : {-2.0, 3.0, 9e18})
     for (const int operand : {int(kFrom), int(kTo)}) {
       Case c = case_of(t, {4, 3, 4, 5}, Decay::kByHead, Beta::kNone, 1);
+      c.inputs[size_t(operand)].set(2, row);
+      run_failing_case(c, Code::kBadIndexValue);
+      c = case_of(columns, {4, 3, 16, 1}, Decay::kByKey, Beta::kNone, 1);
       c.inputs[size_t(operand)].set(2, row);
       run_failing_case(c, Code::kBadIndexValue);
     }
