@@ -2,6 +2,8 @@
 """`MIXERS`: the rows of random_models.py whose layers have one part each, a recurrence at least:
 Nemotron-H, Mamba, Mamba-2."""
 
+import dataclasses
+
 import numpy as np
 from random_hybrids import mamba_parts
 from random_models import Row
@@ -160,6 +162,16 @@ def mamba2(groups=1, **options):
     )
 
 
+def with_draft(row):
+    """Behind its layers one that only proposes tokens, as GGUF has it."""
+    layers = row.options["num_hidden_layers"]
+    metadata = {**row.metadata, "block_count": layers + 1, "nextn_predict_layers": 1}
+    for key, value in (("attention.head_count_kv", 2), ("feed_forward_length", 32)):
+        metadata[key] = [*metadata[key], value]
+    own = {f"blk.{layers}.enorm.weight": np.ones(64, np.float32)}
+    return dataclasses.replace(row, metadata=metadata, tensors=own)
+
+
 MIXERS = {
     "mamba": mamba(),
     "mamba, biases": mamba(use_bias=True, use_conv_bias=False, time_step_rank=12),
@@ -173,4 +185,5 @@ MIXERS = {
     "nemotron_h, experts, dense last": nemotron("M*E-", 1),
     "nemotron_h, groups of experts": nemotron("EM*EM", expert_groups=(4, 2)),
     "nemotron_h, a latent": nemotron("ME*E", latent=48),
+    "nemotron_h, a draft": with_draft(nemotron("ME*E")),
 }

@@ -47,15 +47,16 @@ class Keys {
                                             "it again");
     return integer(key, 0, 1, high);
   }
-  /// One number for all layers, or one for each. `low`: of those in a list, which then has no
-  /// more than one for each.
-  std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high, int64_t low = 1) {
+  /// One number for all layers, or one for each. `low`: of those in a list, which, where it is 0,
+  /// has no more than one for each and `drafts`.
+  std::vector<int64_t> each(const std::string& key, int64_t layers, int64_t high, int64_t low = 1,
+                            int64_t drafts = 0) {
     const GgufValue* value = find(key);
     if (!value || value->type != GgufType::kArray)
       return std::vector<int64_t>(size_t(layers),
                                   value && low == 0 ? integer(key, 0, 0, high) : need(key, high));
     const std::vector<int64_t> all = file_.integers(full(key));
-    if (int64_t(all.size()) < layers || (low == 0 && int64_t(all.size()) > layers))
+    if (int64_t(all.size()) < layers || (low == 0 && int64_t(all.size()) > layers + drafts))
       refuse(key, "has " + std::to_string(all.size()) + " numbers",
              std::to_string(layers) + ", one for each layer");
     for (int64_t i = 0; i < layers; i++) in_bounds(key, all[size_t(i)], low, high);
@@ -287,11 +288,11 @@ void read_layers(Keys& keys, const GgufFile& file, DecoderNumbers* n, int64_t co
           ? "expert_feed_forward_length"
           : "feed_forward_length";
   const std::vector<int64_t> hidden =
-      keys.each(kHidden, count, kMaxWidth, n->row->has_one_part ? 0 : 1);
-  const std::vector<int64_t> kv_heads =
-      keys.find("attention.head_count_kv")
-          ? keys.each("attention.head_count_kv", count, kMaxHeads, may_lack ? 0 : 1)
-          : heads;
+      keys.each(kHidden, count, kMaxWidth, n->row->has_one_part ? 0 : 1, n->draft_layers);
+  const std::vector<int64_t> kv_heads = keys.find("attention.head_count_kv")
+                                            ? keys.each("attention.head_count_kv", count, kMaxHeads,
+                                                        may_lack ? 0 : 1, n->draft_layers)
+                                            : heads;
   for (int64_t i = 0; i < count; i++) {
     LayerNumbers layer;
     layer.heads = heads[size_t(i)], layer.kv_heads = kv_heads[size_t(i)];
@@ -448,7 +449,8 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   n.trained_context = keys.need("context_length", kMaxContext);
   n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
   int64_t layers = keys.need("block_count", kMaxLayers);
-  if (n.row->mixer == Mixer::kDeltaNet) {  // whose last layers only propose tokens
+  // last layers that only propose tokens
+  if (n.row->mixer == Mixer::kDeltaNet || (n.row->has_one_part && !n.row->only_mixes)) {
     n.draft_layers = keys.integer("nextn_predict_layers", 0, 0, layers - 1);
     layers -= n.draft_layers;
   }
