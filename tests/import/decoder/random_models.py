@@ -220,6 +220,33 @@ def gemma4_experts(**changed):
     return dataclasses.replace(row, **changed)
 
 
+def phi3_long(window):
+    return Row(
+        "phi3",
+        "Phi3",
+        {
+            "sliding_window": window,
+            "original_max_position_embeddings": 16,
+            "rope_parameters": {
+                "rope_type": "longrope",
+                "rope_theta": 10000.0,
+                "short_factor": SHORT,
+                "long_factor": LONG,
+            },
+        },
+        metadata={
+            "rope.scaling.type": "longrope",
+            "rope.scaling.original_context_length": 16,
+            "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(128 / 16) / np.log(16))),
+            "attention.sliding_window": window or 0,
+        },
+        tensors={
+            "rope_factors_short.weight": np.array(SHORT, np.float32),
+            "rope_factors_long.weight": np.array(LONG, np.float32),
+        },
+    )
+
+
 MODELS = {
     "llama": Row("llama", "Llama", permuted=True),
     "llama, Q8_0": Row("llama", "Llama", permuted=True, quantized=True),
@@ -306,29 +333,8 @@ MODELS = {
     "phi3, window": Row(
         "phi3", "Phi3", {"sliding_window": 8}, metadata={"attention.sliding_window": 8}
     ),
-    "phi3, longrope": Row(
-        "phi3",
-        "Phi3",
-        {
-            "sliding_window": None,
-            "original_max_position_embeddings": 16,
-            "rope_parameters": {
-                "rope_type": "longrope",
-                "rope_theta": 10000.0,
-                "short_factor": SHORT,
-                "long_factor": LONG,
-            },
-        },
-        metadata={
-            "rope.scaling.type": "longrope",
-            "rope.scaling.original_context_length": 16,
-            "rope.scaling.attn_factor": float(np.sqrt(1 + np.log(128 / 16) / np.log(16))),
-        },
-        tensors={
-            "rope_factors_short.weight": np.array(SHORT, np.float32),
-            "rope_factors_long.weight": np.array(LONG, np.float32),
-        },
-    ),
+    "phi3, longrope": phi3_long(None),
+    "phi3, longrope, window": phi3_long(8),
     "gemma": Row(
         "gemma",
         "Gemma",

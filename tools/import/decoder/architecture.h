@@ -239,7 +239,8 @@ struct DecoderNumbers {
   RecurrenceNumbers recurrence;
   LatentNumbers latent;
   MixerScales scales;
-  RopeNumbers rope, window_rope;
+  RopeNumbers rope;
+  std::optional<RopeNumbers> window_rope;  // of layers with a window; none: as others
   ExpertNumbers experts;
   std::vector<LayerNumbers> layers;
   /// One key of what turns and the latent for all heads, which is the value too.

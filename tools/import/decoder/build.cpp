@@ -284,8 +284,9 @@ class Decoder : LayerInputs {
   ValueId rotated(ValueId x, const LayerNumbers& at, int64_t heads, int64_t width) {
     if (row_.rope == Rope::kNone || !at.rotates) return x;
     const int64_t row = heads * width;
-    const RopeNumbers& rope = at.window ? n_.window_rope : n_.rope;
-    const Angles angles = angles_of(rope, at.window != 0);
+    const bool has_own = at.window && n_.window_rope;
+    const RopeNumbers& rope = has_own ? *n_.window_rope : n_.rope;
+    const Angles angles = angles_of(rope, has_own);
     const ValueId y =
         b_.emit(op::RotaryEmbedding,
                 {b_.reshape(x, {Dim(1), length_, Dim(row)}), angles.cosine, angles.sine},

@@ -152,12 +152,11 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
     n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
   }
   if (kind == "longrope") r.divisor = 1;
-  n->window_rope = r;
   const double base = keys.number("rope.freq_base_swa", n->row->window_rope_base);
   if (base == 0) return;
   n->window_rope = RopeNumbers();
-  n->window_rope.base = base;
-  n->window_rope.width = keys.integer("rope.dimension_count_swa", r.width, 2, n->key_width);
+  n->window_rope->base = base;
+  n->window_rope->width = keys.integer("rope.dimension_count_swa", r.width, 2, n->key_width);
 }
 
 /// Which layers have a window.

@@ -115,20 +115,20 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     scale_rope(own, rope, double(n->context), double(n->trained_context));
   };
   const Json none = Json::object();
-  n->window_rope = n->rope;
   if (scaling && scaling->is_object() && scaling->contains("full_attention")) {
+    const RopeNumbers unscaled = n->rope;
     read((*scaling)["full_attention"], &n->rope, of_all);
-    if (local_base != 0) n->window_rope.base = local_base;
+    n->window_rope = unscaled;
+    if (local_base != 0) n->window_rope->base = local_base;
     read(scaling->contains("sliding_attention") ? (*scaling)["sliding_attention"] : none,
-         &n->window_rope, width_of_windows(config, *n));
+         &*n->window_rope, width_of_windows(config, *n));
     return;
   }
   read(scaling ? *scaling : none, &n->rope, of_all);
-  n->window_rope = n->rope;
   if (local_base == 0) return;
   n->window_rope = RopeNumbers();
-  n->window_rope.base = local_base;
-  n->window_rope.width = n->rope.width;
+  n->window_rope->base = local_base;
+  n->window_rope->width = n->rope.width;
 }
 
 void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {

@@ -151,7 +151,8 @@ double base_of(Config& config, const char* kind, const char* key, double otherwi
 void read_modern(Config& config, DecoderNumbers* n) {
   read_common(config, kModernKeys, "gelu", n);
   n->rope.base = base_of(config, "full_attention", "global_rope_theta", 160000);
-  n->window_rope.base = base_of(config, "sliding_attention", "local_rope_theta", 10000);
+  n->window_rope = RopeNumbers();
+  n->window_rope->base = base_of(config, "sliding_attention", "local_rope_theta", 10000);
   const int64_t window = config.integer("local_attention", 128, 2, kMaxNumber),
                 period = config.integer("global_attn_every_n_layers", 3, 1, 1024);
   const Json* const types = config.find("layer_types");
@@ -185,7 +186,8 @@ DecoderNumbers read_encoder_config(const HuggingFaceRow& row, const Json& json,
     read_modern(config, &n);
   else
     read_bert(config, &n, type != "bert");
-  n.rope.width = n.window_rope.width = n.key_width;
+  n.rope.width = n.key_width;
+  if (n.window_rope) n.window_rope->width = n.key_width;
   if (n.row->rope != Rope::kNone && n.key_width % 2)
     config.refuse("num_attention_heads", "heads of an even width");
   n.context = context.of(n.trained_context);

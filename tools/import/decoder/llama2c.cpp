@@ -150,7 +150,6 @@ DecoderNumbers numbers_of(const Head& h, int64_t context) {
   n.attention_scale = 1 / std::sqrt(double(n.key_width));
   n.rope.width = n.key_width;
   n.rope.original_context = double(h.context);
-  n.window_rope = n.rope;
   LayerNumbers layer;
   layer.heads = h.heads, layer.kv_heads = h.kv_heads, layer.hidden = h.hidden;
   n.layers.assign(size_t(h.layers), layer);
