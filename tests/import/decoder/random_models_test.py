@@ -60,6 +60,7 @@ def main():
         import torch
         from gguf_writer import write_gguf
         from make_models import as_gguf, make_model
+        from random_dense import DENSE
         from random_float8 import FLOAT8
         from random_folders import FOLDERS
         from random_gpts import GPTS
@@ -74,7 +75,8 @@ def main():
     tokens = np.random.default_rng(3).integers(0, 97, sum(RUNS))
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
-        all_of = {**MODELS, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **MIXERS, **LATENTS, **FLOAT8}
+        all_of = {**MODELS, **DENSE, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **MIXERS, **LATENTS}
+        all_of.update(FLOAT8)
         for name, row in all_of.items():
             if args.only not in name:
                 continue

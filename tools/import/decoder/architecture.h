@@ -74,6 +74,8 @@ struct Architecture {
   int64_t window_period = 0;
   double window_rope_base =
       0;                     // of layers with a window, where the metadata has none; 0: as others
+  bool plain_windows = false;   // layers with a window rotate without scaling
+  bool turns_windows = false;   // where there are windows, only layers with one rotate
   int64_t plain_period = 0;  // layer i does not rotate where i % plain_period == plain_period - 1
   // A model of so many layers scales scores by the width divided by the heads, not by the head's.
   int64_t odd_scale_layers = 0;

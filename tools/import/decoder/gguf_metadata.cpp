@@ -133,6 +133,7 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
     keys.refuse("rope.scaling.yarn_beta_fast", "is " + std::to_string(r.beta_fast),
                 "more than yarn_beta_slow, and that above 0");
   r.magnitude = keys.number("rope.scaling.attn_factor", 1);
+  const double of_yarn = keys.number("rope.scaling.yarn_attn_factor", 0);
   if (n->row->has_latent && r.magnitude != 1)  // llama.cpp also scales scores by it
     keys.refuse("rope.scaling.attn_factor", "is " + std::to_string(r.magnitude), "1");
   if (keys.number("rope.scaling.yarn_ext_factor", 1) != 1)
@@ -148,11 +149,12 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
   if (r.is_yarn && factor > 1) {
     // of whole heads, or of what turns
-    if (of_scores == 0) r.magnitude *= 0.1 * std::log(factor) + 1;
+    if (of_scores == 0) r.magnitude *= of_yarn > 0 ? of_yarn : 0.1 * std::log(factor) + 1;
     n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
   }
   if (kind == "longrope") r.divisor = 1;
-  const double base = keys.number("rope.freq_base_swa", n->row->window_rope_base);
+  const double base = keys.number("rope.freq_base_swa",
+                                  n->row->plain_windows ? r.base : n->row->window_rope_base);
   if (base == 0) return;
   n->window_rope = RopeNumbers();
   n->window_rope->base = base;
@@ -181,6 +183,7 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
     const bool has_window =
         each.empty() ? period == 1 || int64_t(i) % period != whole : each[i] != 0;
     if (has_window) n->layers[i].window = n->row->is_encoder ? window / 2 : window;
+    if (n->row->turns_windows) n->layers[i].rotates = has_window;
   }
 }
 

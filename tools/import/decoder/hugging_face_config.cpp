@@ -93,7 +93,9 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
   double part = config.number("partial_rotary_factor", row.rotated_part);
-  const double local_base = config.number("rope_local_base_freq", n->row->window_rope_base);
+  const double local_base =
+      config.number("rope_local_base_freq",
+                    n->row->plain_windows ? n->rope.base : n->row->window_rope_base);
   const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const Json* scaling = config.find(key);
   const auto read = [&](const Json& json, RopeNumbers* rope, int64_t width) {
@@ -148,6 +150,7 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
     const bool has_window =
         types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
     if (has_window) n->layers[i].window = row.is_bidirectional ? window / 2 : window;
+    if (n->row->turns_windows) n->layers[i].rotates = has_window;
   }
 }
 

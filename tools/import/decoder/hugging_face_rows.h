@@ -232,6 +232,8 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     with_latent("glm4_moe_lite"),
     {.model_type = "minicpm3", .architecture = "minicpm3"},
     {.model_type = "olmo2", .architecture = "olmo2"},
+    {.model_type = "olmo3", .architecture = "olmo2", .defaults = R"({"rope_theta": 5e5})"},
+    {.model_type = "exaone4", .architecture = "exaone4"},
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
     {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},

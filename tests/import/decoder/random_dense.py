@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`DENSE`: rows of random_models.py of newer families, each dense and with a table of rotations."""
+
+from random_models import AFTER, LLAMA3, Row
+
+WINDOWS = [True, True, True, False, True]  # which layers have one
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 10000.0,
+    "factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+YARN_METADATA = {
+    "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4.0,
+    "rope.scaling.original_context_length": 32,
+}
+
+
+def windowed(window=8):
+    """Options and metadata of windows by pattern."""
+    types = ["sliding_attention" if each else "full_attention" for each in WINDOWS]
+    options = {
+        "num_hidden_layers": len(WINDOWS),
+        "layer_types": types,
+        "sliding_window": window,
+    }
+    pattern = {
+        "attention.sliding_window": window,
+        "attention.sliding_window_pattern": WINDOWS,
+    }
+    return options, pattern
+
+
+def olmo3(yarn, **metadata):
+    options, pattern = windowed()
+    of_windows = {"rope_type": "default", "rope_theta": 10000.0}
+    rope = {"full_attention": yarn, "sliding_attention": of_windows}
+    return Row(
+        "olmo2",
+        "Olmo3",
+        {**options, "rope_parameters": rope},
+        layer=AFTER,
+        metadata={**pattern, **YARN_METADATA, **metadata},
+    )
+
+
+def olmo3_as_published(tensors, config):
+    """One scaling for all layers, which those with a window do not have."""
+    rope = config.pop("rope_parameters")["full_attention"]
+    config["rope_theta"], config["rope_scaling"] = rope.pop("rope_theta"), rope
+
+
+def exaone4(rope, has_windows):
+    options, pattern = windowed() if has_windows else ({"sliding_window": None}, {})
+    return Row(
+        "exaone4",
+        "Exaone4",
+        {**options, "head_dim": 16, "rope_parameters": rope},
+        layer=AFTER,
+        metadata={**pattern, "vocab_size": 97},
+    )
+
+
+DENSE = {
+    "olmo3": olmo3(YARN),
+    "olmo3, a factor of attention": olmo3(
+        {**YARN, "attention_factor": 1.3}, **{"rope.scaling.yarn_attn_factor": 1.3}
+    ),
+    "olmo3, as published": olmo3(YARN),
+    "exaone4": exaone4(LLAMA3, False),
+    "exaone4, windows": exaone4(LLAMA3, True),
+}
+DENSE["olmo3, as published"].stored = olmo3_as_published
+DENSE["olmo3, as published"].folder = True
