@@ -62,6 +62,26 @@ def exaone4(rope, has_windows):
     )
 
 
+def hunyuan(rope, base):
+    return Row(
+        "hunyuan-dense",
+        "HunYuanDenseV1",
+        {"head_dim": 16, "rope_parameters": rope, "use_qk_norm": True},
+        layer={
+            "self_attn.query_layernorm": "attn_q_norm",
+            "self_attn.key_layernorm": "attn_k_norm",
+        },
+        metadata={
+            "rope.freq_base": base,
+            "rope.scaling.type": "none",
+            "rope.scaling.factor": 1.0,
+            "rope.scaling.original_context_length": 262144,
+        },
+    )
+
+
+ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 1.0, "alpha": 1000.0}
+
 DENSE = {
     "olmo3": olmo3(YARN),
     "olmo3, a factor of attention": olmo3(
@@ -70,6 +90,8 @@ DENSE = {
     "olmo3, as published": olmo3(YARN),
     "exaone4": exaone4(LLAMA3, False),
     "exaone4, windows": exaone4(LLAMA3, True),
+    "hunyuan": hunyuan(ALPHA, 10000.0 * 1000.0 ** (16 / 14)),
+    "hunyuan, plain": hunyuan({"rope_type": "default", "rope_theta": 10000.0}, 10000.0),
 }
 DENSE["olmo3, as published"].stored = olmo3_as_published
 DENSE["olmo3, as published"].folder = True

@@ -59,6 +59,7 @@ struct Architecture {
   Parallel parallel = Parallel::kNever;
   uint8_t biases = kNoBias;
   Experts experts = Experts::kNone;
+  bool norms_turned = false;                   // head_norm is behind the rotation
   const char* feed_forward_norm = "ffn_norm";  // what GGUF calls it
   const char* final_norm = "output_norm";      // likewise
   bool has_sinks = false;                      // a score of each head that has no value
@@ -73,10 +74,10 @@ struct Architecture {
   // has one, 1: each.
   int64_t window_period = 0;
   double window_rope_base =
-      0;                     // of layers with a window, where the metadata has none; 0: as others
-  bool plain_windows = false;   // layers with a window rotate without scaling
-  bool turns_windows = false;   // where there are windows, only layers with one rotate
-  int64_t plain_period = 0;  // layer i does not rotate where i % plain_period == plain_period - 1
+      0;                       // of layers with a window, where the metadata has none; 0: as others
+  bool plain_windows = false;  // layers with a window rotate without scaling
+  bool turns_windows = false;  // where there are windows, only layers with one rotate
+  int64_t plain_period = 0;    // layer i does not rotate where i % plain_period == plain_period - 1
   // A model of so many layers scales scores by the width divided by the heads, not by the head's.
   int64_t odd_scale_layers = 0;
   bool is_encoder = false;      // each token sees all; a window reaches as far behind as before

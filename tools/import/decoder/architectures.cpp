@@ -116,6 +116,7 @@ constexpr Architecture kArchitectures[] = {
      .head_norm = HeadNorm::kWholeRow,
      .window_period = 4,
      .plain_windows = true},
+    {.name = "hunyuan-dense", .head_norm = HeadNorm::kEachHead, .norms_turned = true},
     {.name = "exaone4",
      .places = NormPlaces::kAfter,
      .head_norm = HeadNorm::kEachHead,

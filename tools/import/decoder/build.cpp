@@ -274,12 +274,13 @@ class Decoder : LayerInputs {
   ValueId positioned(ValueId x, Role head_norm, int64_t i, int64_t heads) {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const int64_t width = n_.key_width_of(at), row = heads * width;
+    if (row_.norms_turned) x = rotated(x, at, heads, width);
     if (row_.head_norm == HeadNorm::kEachHead) {
       const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(width)});
       x = b_.reshape(norm(split, head_norm, i, width, turned(at, 0, 1)), {length_, Dim(row)});
     }
     if (row_.head_norm == HeadNorm::kWholeRow) x = norm(x, head_norm, i, row, turned(at, 0, heads));
-    return rotated(x, at, heads, width);
+    return row_.norms_turned ? x : rotated(x, at, heads, width);
   }
   ValueId rotated(ValueId x, const LayerNumbers& at, int64_t heads, int64_t width) {
     if (row_.rope == Rope::kNone || !at.rotates) return x;

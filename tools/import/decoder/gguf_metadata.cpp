@@ -153,8 +153,8 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
     n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
   }
   if (kind == "longrope") r.divisor = 1;
-  const double base = keys.number("rope.freq_base_swa",
-                                  n->row->plain_windows ? r.base : n->row->window_rope_base);
+  const double base =
+      keys.number("rope.freq_base_swa", n->row->plain_windows ? r.base : n->row->window_rope_base);
   if (base == 0) return;
   n->window_rope = RopeNumbers();
   n->window_rope->base = base;

@@ -93,9 +93,8 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
   double part = config.number("partial_rotary_factor", row.rotated_part);
-  const double local_base =
-      config.number("rope_local_base_freq",
-                    n->row->plain_windows ? n->rope.base : n->row->window_rope_base);
+  const double local_base = config.number(
+      "rope_local_base_freq", n->row->plain_windows ? n->rope.base : n->row->window_rope_base);
   const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
   const Json* scaling = config.find(key);
   const auto read = [&](const Json& json, RopeNumbers* rope, int64_t width) {
@@ -114,6 +113,14 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
         !(turning >= 0 && turning <= 1))
       config.refuse("partial_rotary_factor",
                     "a part of " + std::to_string(width) + " elements that is even");
+    if (row.has_alpha && own.find("alpha") &&
+        own.text("rope_type", own.text("type", "")) == "dynamic") {
+      const double alpha = own.number("alpha", 0);
+      if (!(alpha > 0 && alpha <= kMaxMagnitude * kMaxMagnitude) || rope->width < 4)
+        own.refuse("alpha", "a number above 0 and at most a million, of heads of 4 or more");
+      rope->base *= std::pow(alpha, double(rope->width) / double(rope->width - 2));
+      return;
+    }
     scale_rope(own, rope, double(n->context), double(n->trained_context));
   };
   const Json none = Json::object();
@@ -330,7 +337,7 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
 
 DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
-  constexpr const char* kBidirectional = "use_bidirectional_attention";
+  constexpr const char *kBidirectional = "use_bidirectional_attention", *kHeadNorm = "use_qk_norm";
   const HuggingFaceRow& row = hugging_face_row(json, file);
   if (find_architecture(row.architecture)->is_encoder && !row.is_bidirectional)
     return read_encoder_config(row, json, file, context, notes);
@@ -348,13 +355,14 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = config.flag("use_parallel_residual", may_be_parallel);
   if (n.is_parallel != may_be_parallel && n.row->parallel != Parallel::kByMetadata)
     config.refuse("use_parallel_residual", may_be_parallel ? "true" : "false");
-  for (const char* key : {"clip_qkv", "use_qk_norm", "qk_layernorm", kBidirectional, "alibi",
+  for (const char* key : {"clip_qkv", kHeadNorm, "qk_layernorm", kBidirectional, "alibi",
                           "apply_residual_connection_post_layernorm",
                           "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
     const Json* value = config.find(key);
     // of images alone, where it says so
     const bool is_known =
-        key == kBidirectional && value && (row.is_bidirectional || (*value == "vision"));
+        (key == kBidirectional && value && (row.is_bidirectional || (*value == "vision"))) ||
+        (key == kHeadNorm && n.row->head_norm == HeadNorm::kEachHead);
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
   }

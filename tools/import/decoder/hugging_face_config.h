@@ -49,6 +49,7 @@ struct HuggingFaceRow {
   // an encoder with the keys and names of a decoder, which use_bidirectional_attention makes it
   bool is_bidirectional = false;
   double norm_shift = 0;
+  bool has_alpha = false;   // of rotations that are "dynamic": it stretches their base once
   double rotated_part = 1;  // of a head, where the configuration has none
   const char* embedding = "model.embed_tokens";
   const char* positions = "model.positions";
