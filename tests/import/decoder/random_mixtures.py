@@ -88,6 +88,17 @@ def granite_moe(kind, shared=0):
     )
 
 
+SHARED_LAYER = {
+    f"mlp.shared_experts.{part}_proj": f"ffn_{part}_shexp" for part in ("gate", "up", "down")
+}
+
+
+def choice(name, array):
+    """What is added to scores of experts for the choice alone."""
+    last = name.rpartition(".")[2]
+    return {"exp_probs_b.bias": array.reshape(-1)} if last == "e_score_correction_bias" else None
+
+
 MIXTURES = {
     "mixtral": Row(
         "llama",
@@ -134,6 +145,29 @@ MIXTURES = {
     "granitemoe": granite_moe("GraniteMoe"),
     "granitemoe, shared": granite_moe("GraniteMoeShared", 48),
     "lfm2moe": LFM2_MOE,
+    "ernie4_5-moe": Row(
+        "ernie4_5-moe",
+        "Ernie4_5_Moe",
+        {
+            "head_dim": 16,
+            "moe_num_experts": 6,
+            "moe_k": 2,
+            "moe_num_shared_experts": 2,
+            "moe_intermediate_size": 32,
+            "moe_layer_start_index": 1,
+        },
+        layer=SHARED_LAYER,
+        metadata={
+            "expert_count": 6,
+            "expert_used_count": 2,
+            "expert_feed_forward_length": 32,
+            "expert_shared_count": 2,
+            "expert_shared_feed_forward_length": 64,
+            "leading_dense_block_count": 1,
+            "interleave_moe_layer_step": 1,
+        },
+        split=choice,
+    ),
     "gpt-oss": Row(
         "gpt-oss",
         "GptOss",

@@ -23,8 +23,8 @@ enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
 /// kGatedInOne: gate and up are the halves of one matrix, the gate first.
 enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 /// How the shares of a token's experts come from a softmax over all: as they are, or divided by
-/// their sum; or from one over the chosen. kSigmoid: each is a sigmoid, and a bias may be added
-/// for the choice alone. kNone: mixtures of experts are not known for this architecture.
+/// their sum; or from one over the chosen. kSigmoid: each is a sigmoid. A bias may be added for
+/// the choice alone, of these and of kNormalized. kNone: mixtures of experts are not known for this architecture.
 enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };

@@ -49,6 +49,7 @@ constexpr Architecture kArchitectures[] = {
      .only_mixes = true},
     {.name = "internlm2", .rope = Rope::kNeighbors},
     {.name = "ernie4_5", .rope = Rope::kNeighbors},
+    {.name = "ernie4_5-moe", .rope = Rope::kNeighbors, .experts = Experts::kNormalized},
     {.name = "chatglm", .rope = Rope::kNeighbors, .feed_forward = FeedForward::kGatedInOne},
     {.name = "glm4",
      .places = NormPlaces::kBoth,

@@ -112,8 +112,9 @@ class FeedForwardParts : protected Parts {
     const ValueId scores = of_sigmoid  ? b_.emit(op::Sigmoid, {logits})
                            : of_chosen ? logits
                                        : softmax(logits);
+    const bool may_add = of_sigmoid || e.kind == Experts::kNormalized;
     const ValueId added =
-        of_sigmoid ? weights_.bias(Role::kExpertChoice, i, e.count, e.has_choice_bias) : kAbsent;
+        may_add ? weights_.bias(Role::kExpertChoice, i, e.count, e.has_choice_bias) : kAbsent;
     const ValueId choice = added == kAbsent ? scores : b_.emit(op::Add, {scores, added});
     const std::vector<ValueId> chosen =
         first_of(e.used_groups < e.groups ? of_best_groups(choice) : choice, Dim(e.used), true);

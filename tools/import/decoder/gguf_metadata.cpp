@@ -343,7 +343,8 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
 void read_experts(Keys& keys, DecoderNumbers* n) {
   ExpertNumbers& e = n->experts;
   e.count = keys.integer("expert_count", 0, 0, kMaxExperts);
-  if (n->row->has_latent) keys.pass_over({"leading_dense_block_count"});
+  // the layers that have a router are those with experts
+  keys.pass_over({"leading_dense_block_count", "interleave_moe_layer_step"});
   if (e.count == 0) {  // which some models say more of
     keys.pass_over({"expert_used_count", "expert_shared_feed_forward_length",
                     "expert_feed_forward_length", "expert_shared_count"});
@@ -354,22 +355,18 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
                 "0: this architecture's mixtures of experts are not known");
   e.used = keys.need("expert_used_count", e.count);
   e.hidden = keys.integer("expert_feed_forward_length", n->layers[0].hidden, 1, kMaxWidth);
-  e.shared_hidden = keys.integer("expert_shared_feed_forward_length", 0, 0, kMaxWidth);
+  e.shared_hidden =
+      keys.integer("expert_shared_feed_forward_length",
+                   e.hidden * keys.integer("expert_shared_count", 0, 0, kMaxExperts), 0, kMaxWidth);
   e.kind = n->row->experts;
   e.is_normalized = keys.flag("expert_weights_norm",
                               e.kind == Experts::kNormalized || e.kind == Experts::kSigmoid);
-  if (e.kind == Experts::kSigmoid) keys.pass_over({"leading_dense_block_count"});
   e.scale = keys.number("expert_weights_scale", 0);
   if (e.scale == 0) e.scale = 1;
   constexpr int64_t kSoftmax = 1, kSigmoid = 2, kSoftmaxOfChosen = 3;
-  if (n->row->has_latent) {
-    if (keys.integer("expert_gating_func", 0, 0, kSigmoid) == kSigmoid) e.kind = Experts::kSigmoid;
-    e.shared_hidden = e.hidden * keys.integer("expert_shared_count", 0, 0, kMaxExperts);
-  }
-  if (n->row->has_one_part) {
-    keys.pass_over({"expert_shared_count"});
-    e.latent = keys.integer("moe_latent_size", 0, 1, kMaxWidth);
-  }
+  if (n->row->has_latent && keys.integer("expert_gating_func", 0, 0, kSigmoid) == kSigmoid)
+    e.kind = Experts::kSigmoid;
+  if (n->row->has_one_part) e.latent = keys.integer("moe_latent_size", 0, 1, kMaxWidth);
   if (n->row->has_latent || n->row->has_one_part) {
     e.groups = keys.integer("expert_group_count", 1, 0, e.count);
     e.used_groups = keys.integer("expert_group_used_count", e.groups, 0, e.count);

@@ -289,9 +289,11 @@ void read_experts(Config& config, DecoderNumbers* n) {
   const int64_t own = config.integer("intermediate_size", n->layers[0].hidden, 1, 1 << 24);
   e.hidden = is_beside ? config.need("moe_intermediate_size", 1 << 24)
                        : config.integer("moe_intermediate_size", own, 1, 1 << 24);
-  e.shared_hidden =
-      config.integer("shared_expert_intermediate_size",
-                     config.integer("shared_intermediate_size", 0, 1, 1 << 24), 1, 1 << 24);
+  e.shared_hidden = config.integer(
+      "shared_expert_intermediate_size",
+      config.integer("shared_intermediate_size",
+                     e.hidden * config.integer("n_shared_experts", 0, 0, e.count), 1, 1 << 24),
+      1, 1 << 24);
   if (n->row->experts == Experts::kOfChosen) return;
   if (n->row->experts == Experts::kSigmoid) {
     e.scale = config.number("routed_scaling_factor", 1);
@@ -302,7 +304,9 @@ void read_experts(Config& config, DecoderNumbers* n) {
   e.is_normalized = config.flag("norm_topk_prob", is_beside || n->row->rope == Rope::kNeighbors ||
                                                       n->row->experts == Experts::kSigmoid ||
                                                       n->row->mixer == Mixer::kDeltaNet);
-  for (const char* key : {"decoder_sparse_step", "mlp_only_layers"}) (void)config.find(key);
+  for (const char* key : {"decoder_sparse_step", "mlp_only_layers", "moe_layer_start_index",
+                          "moe_layer_end_index", "moe_layer_interval", "moe_norm_min"})
+    (void)config.find(key);
 }
 
 /// None: the architecture's. Two ways to compute GELU are known of each that has one.

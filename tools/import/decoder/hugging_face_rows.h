@@ -43,6 +43,17 @@ inline constexpr OwnName kFalconKeys[] = {{"num_kv_heads", "num_key_value_heads"
                                           {"layer_norm_epsilon", "layer_norm_eps"},
                                           {}};
 
+inline constexpr OwnName kErnieKeys[] = {{"moe_num_experts", "num_experts"},
+                                         {"moe_k", "num_experts_per_tok"},
+                                         {"moe_num_shared_experts", "n_shared_experts"},
+                                         {}};
+// layers that only propose tokens
+inline constexpr OwnName kErnieNames[] = {{"mtp_block.", nullptr},
+                                          {"mtp_emb_norm.", nullptr},
+                                          {"mtp_hidden_norm.", nullptr},
+                                          {"mtp_linear_proj.", nullptr},
+                                          {}};
+
 inline constexpr OwnName kGemma4Keys[] = {{"top_k_experts", "num_experts_per_tok"}, {}};
 
 inline constexpr HuggingFaceRow kBigCode = {.model_type = "gpt_bigcode",
@@ -264,6 +275,16 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
     {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
     {.model_type = "ernie4_5", .architecture = "ernie4_5", .order = Rope::kNeighbors},
+    {.model_type = "ernie4_5_moe",
+     .architecture = "ernie4_5-moe",
+     .router = "mlp.gate",
+     .experts = "mlp.experts.",
+     .shared_parts = {"mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj",
+                      "mlp.shared_experts.down_proj"},
+     .expert_choice = "mlp.moe_statics.e_score_correction",
+     .order = Rope::kNeighbors,
+     .renamed = kErnieNames,
+     .keys = kErnieKeys},
     {.model_type = "glm",
      .architecture = "chatglm",
      .up = "mlp.gate_up_proj",
