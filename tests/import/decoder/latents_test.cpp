@@ -187,8 +187,8 @@ TEST_CASE("decoder: a latent that does not fit is refused by its name") {
        says(kAt + "rope.scaling.yarn_log_multiplier", real(1e30f)),
        {"4 ", "yarn_log_multiplier' is ", "expected 0 to 100"}},
       {"layers that propose",
-       says(kAt + "nextn_predict_layers", whole(1)),
-       {"4 ", "'deepseek2.nextn_predict_layers' is not known"}},
+       says(kAt + "nextn_predict_layers", whole(1000)),
+       {"4 ", "'deepseek2.nextn_predict_layers' is 1000, expected 0 to "}},
   };
   check_refusals(deepseek2(), cases);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`MIXTURES`: the rows of random_models.py that are mixtures of experts."""
 
+import numpy as np
 from random_hybrids import mamba_parts
 from random_models import Row, lfm2
 
@@ -99,6 +100,43 @@ def choice(name, array):
     return {"exp_probs_b.bias": array.reshape(-1)} if last == "e_score_correction_bias" else None
 
 
+def glm4_moe(has_norms, drafts=0):
+    """`drafts`: layers behind the others of the file, which only propose tokens."""
+    draft = {f"blk.{3 + i}.nextn.enorm.weight": np.ones(64, np.float32) for i in range(drafts)}
+    return Row(
+        "glm4moe",
+        "Glm4Moe",
+        {
+            "head_dim": 16,
+            "attention_bias": True,
+            "use_qk_norm": has_norms,
+            "n_routed_experts": 6,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "routed_scaling_factor": 2.5,
+            "num_nextn_predict_layers": 0,
+        },
+        layer={**SHARED_LAYER, "post_attention_layernorm": "post_attention_norm"},
+        metadata={
+            "attention.key_length": 16,
+            "attention.value_length": 16,
+            "rope.dimension_count": 8,
+            "expert_count": 6,
+            "expert_used_count": 2,
+            "expert_feed_forward_length": 32,
+            "expert_shared_count": 1,
+            "expert_gating_func": 2,
+            "expert_weights_scale": 2.5,
+            "expert_weights_norm": True,
+            "leading_dense_block_count": 1,
+            "block_count": 3 + drafts,
+            "nextn_predict_layers": drafts,
+        },
+        split=choice,
+        tensors=draft,
+    )
+
+
 MIXTURES = {
     "mixtral": Row(
         "llama",
@@ -168,6 +206,8 @@ MIXTURES = {
         },
         split=choice,
     ),
+    "glm4moe": glm4_moe(False),
+    "glm4moe, norms of heads, a draft": glm4_moe(True, 1),
     "gpt-oss": Row(
         "gpt-oss",
         "GptOss",

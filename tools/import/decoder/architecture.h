@@ -59,6 +59,7 @@ struct Architecture {
   Parallel parallel = Parallel::kNever;
   uint8_t biases = kNoBias;
   Experts experts = Experts::kNone;
+  bool may_lack_head_norm = false;             // where a source has none
   bool norms_turned = false;                   // head_norm is behind the rotation
   const char* feed_forward_norm = "ffn_norm";  // what GGUF calls it
   const char* final_norm = "output_norm";      // likewise
@@ -92,6 +93,7 @@ struct Architecture {
   bool norms_values = false;     // each head of v by itself, without a scale
   bool scales_scores = true;     // by the root of a head's width
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
+  bool groups_experts = false;   // as DeepSeek does: they are chosen from those of the best groups
   bool has_experts_beside = false;  // a dense part: feed_forward.h
   bool has_latent = false;          // keys and values come from a latent: latent_attention.h
 };
@@ -233,6 +235,7 @@ struct DecoderNumbers {
   bool has_convolution_bias = false;          // it must be there; else it may
   std::optional<Activation> activation;       // where it is not the architecture's
   bool is_parallel = false;
+  std::optional<bool> norms_heads;  // where the architecture may lack it; none: where it is there
   bool norms_twice = false;  // a parallel feed-forward part has a norm of its own; else it may
   Pooling pooling = Pooling::kNone;
   bool is_normalized = false;             // the vector has the length 1

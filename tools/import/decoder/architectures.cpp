@@ -15,7 +15,8 @@ constexpr Architecture nemotron_h(const char* name) {
           .activation = Activation::kReluSquared,
           .experts = Experts::kSigmoid,
           .mixer = Mixer::kMamba2,
-          .has_one_part = true};
+          .has_one_part = true,
+          .groups_experts = true};
 }
 
 constexpr Architecture kArchitectures[] = {
@@ -55,6 +56,12 @@ constexpr Architecture kArchitectures[] = {
      .places = NormPlaces::kBoth,
      .rope = Rope::kNeighbors,
      .feed_forward = FeedForward::kGatedInOne},
+    {.name = "glm4moe",
+     .head_norm = HeadNorm::kEachHead,
+     .experts = Experts::kSigmoid,
+     .may_lack_head_norm = true,
+     .feed_forward_norm = "post_attention_norm",
+     .groups_experts = true},
     {.name = "arcee",
      .rope = Rope::kNeighbors,
      .feed_forward = FeedForward::kPlain,
@@ -105,6 +112,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "deepseek2",
      .rope = Rope::kNeighbors,
      .experts = Experts::kAsTheyAre,
+     .groups_experts = true,
      .has_latent = true},
     {.name = "minicpm3",
      .embedding_scale = 12,

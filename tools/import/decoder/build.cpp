@@ -275,7 +275,9 @@ class Decoder : LayerInputs {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const int64_t width = n_.key_width_of(at), row = heads * width;
     if (row_.norms_turned) x = rotated(x, at, heads, width);
-    if (row_.head_norm == HeadNorm::kEachHead) {
+    const bool may_norm = n_.norms_heads.value_or(!row_.may_lack_head_norm ||
+                                                  weights_.has(head_norm, Part::kWeight, i));
+    if (row_.head_norm == HeadNorm::kEachHead && may_norm) {
       const ValueId split = b_.reshape(x, {length_, Dim(heads), Dim(width)});
       x = b_.reshape(norm(split, head_norm, i, width, turned(at, 0, 1)), {length_, Dim(row)});
     }

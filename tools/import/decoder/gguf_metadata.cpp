@@ -367,7 +367,7 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
   if (n->row->has_latent && keys.integer("expert_gating_func", 0, 0, kSigmoid) == kSigmoid)
     e.kind = Experts::kSigmoid;
   if (n->row->has_one_part) e.latent = keys.integer("moe_latent_size", 0, 1, kMaxWidth);
-  if (n->row->has_latent || n->row->has_one_part) {
+  if (n->row->groups_experts) {
     e.groups = keys.integer("expert_group_count", 1, 0, e.count);
     e.used_groups = keys.integer("expert_group_used_count", e.groups, 0, e.count);
     e.added_sum = kLeastSum;
@@ -449,10 +449,8 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   n.context = context > 0 ? context : std::min(n.trained_context, kUsualContext);
   int64_t layers = keys.need("block_count", kMaxLayers);
   // last layers that only propose tokens
-  if (n.row->mixer == Mixer::kDeltaNet || (n.row->has_one_part && !n.row->only_mixes)) {
-    n.draft_layers = keys.integer("nextn_predict_layers", 0, 0, layers - 1);
-    layers -= n.draft_layers;
-  }
+  n.draft_layers = keys.integer("nextn_predict_layers", 0, 0, layers - 1);
+  layers -= n.draft_layers;
   if (size_t(layers) > file.tensors().size())
     keys.refuse("block_count", "is " + std::to_string(layers),
                 "at most the " + std::to_string(file.tensors().size()) + " tensors of the file");

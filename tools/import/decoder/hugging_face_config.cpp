@@ -380,7 +380,9 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
       n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
-  if (row.experts && (n.row->has_latent || n.row->has_one_part))
+  n.draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
+  if (n.row->may_lack_head_norm) n.norms_heads = config.flag(kHeadNorm, false);
+  if (row.experts && n.row->groups_experts)
     read_grouped_experts(config, &n);
   else if (row.experts)
     read_experts(config, &n);

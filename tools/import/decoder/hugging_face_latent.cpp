@@ -17,7 +17,6 @@ void read_latent(Config& config, DecoderNumbers* n) {
                 : config.need("v_head_dim", kMaxHeadWidth);
   n->order = config.flag("rope_interleave", n->order == Rope::kNeighbors) ? Rope::kNeighbors
                                                                           : Rope::kHalves;
-  n->draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
   for (const LayerNumbers& layer : n->layers)
     if (layer.kv_heads != layer.heads)
       config.refuse("num_key_value_heads", "the " + std::to_string(layer.heads) + " heads");

@@ -135,6 +135,12 @@ constexpr HuggingFaceRow with_latent(const char* model_type) {
           .both = "gate_up_proj"};
 }
 
+constexpr HuggingFaceRow glm4_moe() {
+  HuggingFaceRow row = with_latent("glm4_moe");
+  row.architecture = "glm4moe", row.order = Rope::kHalves, row.rotated_part = 0.5;
+  return row;
+}
+
 inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     {.model_type = "llama", .architecture = "llama"},
     {.model_type = "mistral", .architecture = "llama"},
@@ -241,6 +247,7 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     with_latent("deepseek_v2"),
     with_latent("deepseek_v3"),
     with_latent("glm4_moe_lite"),
+    glm4_moe(),
     {.model_type = "minicpm3", .architecture = "minicpm3"},
     {.model_type = "olmo2", .architecture = "olmo2"},
     {.model_type = "olmo3", .architecture = "olmo2", .defaults = R"({"rope_theta": 5e5})"},
