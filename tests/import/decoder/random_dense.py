@@ -80,6 +80,35 @@ def hunyuan(rope, base):
     )
 
 
+def ministral3():
+    yarn = {**YARN, "factor": 16.0, "original_max_position_embeddings": 8}
+    all_equal = {"mscale": 1.0, "mscale_all_dim": 1.0}
+    rope = {**yarn, **all_equal, "llama_4_scaling_beta": 0.3}
+    return Row(
+        "mistral3",
+        "Ministral3",
+        {"head_dim": 16, "rope_parameters": rope},
+        metadata={
+            **YARN_METADATA,
+            "rope.scaling.factor": 16.0,
+            "rope.scaling.original_context_length": 8,
+            "rope.scaling.yarn_log_multiplier": 1.0,
+            "attention.temperature_scale": 0.3,
+        },
+        permuted=True,
+    )
+
+
+def as_part(tensors, config):
+    """As the text's part of a model that sees, too."""
+    for name in list(tensors):
+        tensors["language_model." + name] = tensors.pop(name)
+    tensors["multi_modal_projector.linear_1.weight"] = tensors["language_model.model.norm.weight"].clone()
+    whole = {"model_type": "mistral3", "text_config": dict(config)}
+    config.clear()
+    config.update(whole)
+
+
 ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 1.0, "alpha": 1000.0}
 
 DENSE = {
@@ -90,8 +119,11 @@ DENSE = {
     "olmo3, as published": olmo3(YARN),
     "exaone4": exaone4(LLAMA3, False),
     "exaone4, windows": exaone4(LLAMA3, True),
+    "ministral3": ministral3(),
+    "ministral3, a part": ministral3(),
     "hunyuan": hunyuan(ALPHA, 10000.0 * 1000.0 ** (16 / 14)),
     "hunyuan, plain": hunyuan({"rope_type": "default", "rope_theta": 10000.0}, 10000.0),
 }
+DENSE["ministral3, a part"].stored, DENSE["ministral3, a part"].folder = as_part, True
 DENSE["olmo3, as published"].stored = olmo3_as_published
 DENSE["olmo3, as published"].folder = True

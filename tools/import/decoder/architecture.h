@@ -245,6 +245,9 @@ struct DecoderNumbers {
   RecurrenceNumbers recurrence;
   LatentNumbers latent;
   MixerScales scales;
+  // Queries at position p are scaled by 1 + temperature * log(1 + p / temperature_length), a whole
+  // quotient.
+  double temperature = 0, temperature_length = 0;
   RopeNumbers rope;
   std::optional<RopeNumbers> window_rope;  // of layers with a window; none: as others
   ExpertNumbers experts;

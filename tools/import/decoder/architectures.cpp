@@ -22,6 +22,7 @@ constexpr Architecture nemotron_h(const char* name) {
 constexpr Architecture kArchitectures[] = {
     // Llama, Mistral, Mixtral, SmolLM2
     {.name = "llama", .rope = Rope::kNeighbors, .experts = Experts::kNormalized},
+    {.name = "mistral3", .rope = Rope::kNeighbors},  // Ministral 3
     {.name = "smollm3", .rope = Rope::kNeighbors, .plain_period = 4},
     {.name = "granite", .rope = Rope::kNeighbors, .divides_logits = true},
     {.name = "granitemoe",

@@ -172,7 +172,7 @@ class Decoder : LayerInputs {
     choose_layer_inputs(only_last);
     length_ = Dim(1);
     for (Angles& angles : angles_) angles = {};
-    masks_.clear();
+    masks_.clear(), temperatures_ = kAbsent;
     return x;
   }
 
@@ -406,7 +406,7 @@ class Decoder : LayerInputs {
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
     const int64_t ring = ring_of(at.window);
     const ValueId counts = ring ? b_.emit(op::Min, {keys_, whole(DType::kI64, ring)}) : keys_;
-    std::vector<ValueId> operands = {b_.reshape(in.q, dims), keys, values, mask, counts};
+    std::vector<ValueId> operands = {b_.reshape(tempered(in.q), dims), keys, values, mask, counts};
     if (options_.slots) operands.push_back(slots_);
     if (row_.has_sinks) {
       operands.resize(attention::kSinks, kAbsent);
@@ -421,6 +421,16 @@ class Decoder : LayerInputs {
                                {attr::causal, std::string(sees_all ? "none" : "bottom_right")}});
     const ValueId flat = b_.reshape(y, {length_, Dim(at.heads * n_.value_width_of(at))});
     return in.gate == kAbsent ? flat : b_.emit(op::Mul, {flat, b_.emit(op::Sigmoid, {in.gate})});
+  }
+
+  /// By what grows with the position.
+  ValueId tempered(ValueId q) {
+    if (n_.temperature == 0 || double(n_.context) <= n_.temperature_length) return q;
+    if (temperatures_ == kAbsent) {
+      host::charge_memory(sizeof(float) * uint64_t(n_.context));
+      temperatures_ = taken(net_.constant(temperatures(n_), {n_.context, 1}), rows_);
+    }
+    return b_.emit(op::Mul, {q, temperatures_});
   }
 
   void describe() {
@@ -465,6 +475,7 @@ class Decoder : LayerInputs {
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
   ValueId slots_ = kAbsent, chosen_ = kAbsent;  // of each token; rows that the head computes
   Angles angles_[2];
+  ValueId temperatures_ = kAbsent;  // [T, 1]
   std::map<int64_t, ValueId> masks_;
   std::map<int64_t, Caches> caches_;  // of layers
   int64_t cache_bytes_ = 0;

@@ -139,9 +139,8 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   if (keys.number("rope.scaling.yarn_ext_factor", 1) != 1)
     keys.refuse("rope.scaling.yarn_ext_factor", "is not 1", "1");
   const double of_scores = keys.number("rope.scaling.yarn_log_multiplier", 0);
-  if (n->row->has_latent ? !(of_scores >= 0 && of_scores <= kMaxLogMultiplier) : of_scores != 0)
-    keys.refuse("rope.scaling.yarn_log_multiplier", "is " + std::to_string(of_scores),
-                n->row->has_latent ? "0 to 100" : "0");
+  if (!(of_scores >= 0 && of_scores <= kMaxLogMultiplier))
+    keys.refuse("rope.scaling.yarn_log_multiplier", "is " + std::to_string(of_scores), "0 to 100");
   keys.pass_over({"rope.scaling.finetuned"});
   // of places in images, which are those of the text in a text
   if (n->row->mixer == Mixer::kDeltaNet) keys.pass_over({"rope.dimension_sections"});
@@ -149,9 +148,17 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
   if (r.is_yarn && factor > 1) {
     // of whole heads, or of what turns
-    if (of_scores == 0) r.magnitude *= of_yarn > 0 ? of_yarn : 0.1 * std::log(factor) + 1;
-    n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
+    const double of_turned = 0.1 * std::log(factor) + 1;
+    if (!n->row->has_latent)
+      r.magnitude *= of_yarn > 0 ? of_yarn : of_turned / (0.1 * of_scores * std::log(factor) + 1);
+    else if (of_scores == 0)
+      r.magnitude *= of_turned;
+    else
+      n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
   }
+  n->temperature = keys.number("attention.temperature_scale", 0);
+  n->temperature_length = double(
+      keys.integer("attention.temperature_length", int64_t(r.original_context), 1, kMaxContext));
   if (kind == "longrope") r.divisor = 1;
   const double base =
       keys.number("rope.freq_base_swa", n->row->plain_windows ? r.base : n->row->window_rope_base);

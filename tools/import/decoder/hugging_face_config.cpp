@@ -134,6 +134,9 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     return;
   }
   read(scaling ? *scaling : none, &n->rope, of_all);
+  n->temperature =
+      Config(scaling ? *scaling : none, config.file()).number("llama_4_scaling_beta", 0);
+  n->temperature_length = n->rope.original_context;
   if (local_base == 0) return;
   n->window_rope = RopeNumbers();
   n->window_rope->base = local_base;

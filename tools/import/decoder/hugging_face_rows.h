@@ -143,7 +143,8 @@ constexpr HuggingFaceRow glm4_moe() {
 
 inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     {.model_type = "llama", .architecture = "llama"},
-    {.model_type = "mistral", .architecture = "llama"},
+    {.model_type = "mistral", .architecture = "llama", .renamed = kOtherParts},
+    {.model_type = "ministral3", .architecture = "mistral3", .renamed = kOtherParts},
     {.model_type = "mixtral",
      .architecture = "llama",
      .router = "block_sparse_moe.gate",

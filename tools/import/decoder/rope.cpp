@@ -50,6 +50,15 @@ RopeTables rope_tables(const RopeNumbers& numbers, int64_t context) {
   return tables;
 }
 
+std::vector<float> temperatures(const DecoderNumbers& n) {
+  std::vector<float> all;
+  all.reserve(size_t(n.context));
+  for (int64_t p = 0; p < n.context; p++)
+    all.push_back(
+        float(1 + n.temperature * std::log1p(std::floor(double(p) / n.temperature_length))));
+  return all;
+}
+
 std::vector<int64_t> halves_of_neighbors(int64_t begin, int64_t heads, int64_t width,
                                          int64_t turned) {
   std::vector<int64_t> order;

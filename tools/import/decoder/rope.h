@@ -19,4 +19,7 @@ RopeTables rope_tables(const RopeNumbers& numbers, int64_t context);
 std::vector<int64_t> halves_of_neighbors(int64_t begin, int64_t heads, int64_t width,
                                          int64_t turned);
 
+/// What scales queries, of each position.
+std::vector<float> temperatures(const DecoderNumbers& numbers);
+
 }  // namespace ingot::decoder
