@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`DENSE`: rows of random_models.py of newer families, each dense and with a table of rotations."""
 
-from random_models import AFTER, LLAMA3, Row
+from random_models import AFTER, LAYER_NORM, LLAMA3, NO_RMS, Row
 
 WINDOWS = [True, True, True, False, True]  # which layers have one
 YARN = {
@@ -52,7 +52,8 @@ def olmo3_as_published(tensors, config):
 
 
 def exaone4(rope, has_windows):
-    options, pattern = windowed() if has_windows else ({"sliding_window": None}, {})
+    none = {"sliding_window": None, "layer_types": ["full_attention"] * 3}
+    options, pattern = windowed() if has_windows else (none, {})
     return Row(
         "exaone4",
         "Exaone4",
@@ -111,7 +112,21 @@ def as_part(tensors, config):
 
 ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 1.0, "alpha": 1000.0}
 
+def olmo(**options):
+    clip = {"attention.clamp_kqv": options["clip_qkv"]} if "clip_qkv" in options else {}
+    return Row(
+        "olmo",
+        "Olmo",
+        options,
+        metadata={**LAYER_NORM, **clip},
+        permuted=True,
+        drop=NO_RMS,
+    )
+
+
 DENSE = {
+    "olmo": olmo(),
+    "olmo, limits": olmo(clip_qkv=0.5),
     "olmo3": olmo3(YARN),
     "olmo3, a factor of attention": olmo3(
         {**YARN, "attention_factor": 1.3}, **{"rope.scaling.yarn_attn_factor": 1.3}

@@ -90,6 +90,8 @@ struct Architecture {
   bool has_one_part = false;     // a layer is a mixer, attention or feed-forward
   bool only_mixes = false;       // each is a mixer
   bool tiles_heads = false;      // head h of GGUF's recurrences has key head h % their number
+  bool clips_qkv = false;        // as metadata say
+  bool has_plain_norms = false;  // without weights
   bool norms_values = false;     // each head of v by itself, without a scale
   bool scales_scores = true;     // by the root of a head's width
   bool gates_attention = false;  // behind rows of q of each head are those of a gate of its output
@@ -228,6 +230,7 @@ struct DecoderNumbers {
   int64_t width = 0, vocabulary = 0, key_width = 0, value_width = 0;
   int64_t trained_context = 0, context = 0;
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
+  double qkv_limit = 0;  // of q, k and v on both sides; 0: none
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   int64_t layer_input = 0;                    // layer_inputs.h; 0: none
   double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish

@@ -380,6 +380,9 @@ class Decoder : LayerInputs {
   Projected compared(ValueId x, int64_t i) {
     const LayerNumbers& at = n_.layers[size_t(i)];
     Projected in = project(x, i);
+    const graph::Attributes limits = {{attr::min, -n_.qkv_limit}, {attr::max, n_.qkv_limit}};
+    for (ValueId* part : {&in.q, &in.k, &in.v})
+      if (n_.qkv_limit != 0) *part = b_.emit(op::Clip, {*part}, limits);
     in.q = positioned(in.q, Role::kQNorm, i, at.heads);
     if (at.caches_of >= 0) return in;
     in.k = positioned(scaled(in.k, n_.scales.key), Role::kKNorm, i, at.kv_heads);

@@ -391,9 +391,11 @@ void read_experts(Keys& keys, DecoderNumbers* n) {
 }
 
 /// What is not built, where a model has it.
-void refuse_others(Keys& keys) {
-  if (keys.number("attention.clamp_kqv", 0) != 0)
-    keys.refuse("attention.clamp_kqv", "is not 0", "0");
+void refuse_others(Keys& keys, DecoderNumbers* n) {
+  n->qkv_limit = keys.number("attention.clamp_kqv", 0);
+  if (n->row->clips_qkv ? n->qkv_limit < 0 : n->qkv_limit != 0)
+    keys.refuse("attention.clamp_kqv", "is " + std::to_string(n->qkv_limit),
+                n->row->clips_qkv ? "0 or more" : "0");
   if (keys.number("attention.max_alibi_bias", 0) != 0)
     keys.refuse("attention.max_alibi_bias", "is not 0", "0");
   keys.pass_over({"vocab_size", "tensor_data_layout"});
@@ -468,7 +470,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   read_shared_caches(keys, &n);
   read_experts(keys, &n);
   read_pooling(keys, &n);
-  refuse_others(keys);
+  refuse_others(keys, &n);
   n.is_parallel =
       n.row->parallel == Parallel::kAlways ||
       (n.row->parallel == Parallel::kByMetadata && keys.flag("use_parallel_residual", true));

@@ -92,6 +92,7 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   n->rope.width = of_all;
   n->rope.original_context = double(
       config.integer("original_max_position_embeddings", n->trained_context, 1, kMaxContext));
+  const int64_t turned = config.integer("rotary_dim", 0, 2, of_all);
   double part = config.number("partial_rotary_factor", row.rotated_part);
   const double local_base = config.number(
       "rope_local_base_freq", n->row->plain_windows ? n->rope.base : n->row->window_rope_base);
@@ -107,7 +108,7 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     rope->base = own.number("rope_theta", rope->base);
     const bool turns_all = own.text("rope_type", "") == "proportional";
     const double turning = own.number("partial_rotary_factor", part);
-    rope->width = turns_all ? width : int64_t(double(width) * turning);
+    rope->width = turns_all ? width : turned ? turned : int64_t(double(width) * turning);
     if (!(rope->base > 1)) own.refuse("rope_theta", "more than 1");
     if (rope->width < 2 || rope->width % 2 || rope->width > width ||
         !(turning >= 0 && turning <= 1))
@@ -344,7 +345,8 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
 
 DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
-  constexpr const char *kBidirectional = "use_bidirectional_attention", *kHeadNorm = "use_qk_norm";
+  constexpr const char *kBidirectional = "use_bidirectional_attention", *kHeadNorm = "use_qk_norm",
+                       *kClip = "clip_qkv";
   const HuggingFaceRow& row = hugging_face_row(json, file);
   if (find_architecture(row.architecture)->is_encoder && !row.is_bidirectional)
     return read_encoder_config(row, json, file, context, notes);
@@ -362,13 +364,14 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = config.flag("use_parallel_residual", may_be_parallel);
   if (n.is_parallel != may_be_parallel && n.row->parallel != Parallel::kByMetadata)
     config.refuse("use_parallel_residual", may_be_parallel ? "true" : "false");
-  for (const char* key : {"clip_qkv", kHeadNorm, "qk_layernorm", kBidirectional, "alibi",
+  for (const char* key : {kClip, kHeadNorm, "qk_layernorm", kBidirectional, "alibi",
                           "apply_residual_connection_post_layernorm",
                           "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
     const Json* value = config.find(key);
     // of images alone, where it says so
     const bool is_known =
         (key == kBidirectional && value && (row.is_bidirectional || (*value == "vision"))) ||
+        (key == kClip && n.row->clips_qkv) ||
         (key == kHeadNorm && n.row->head_norm == HeadNorm::kEachHead);
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
@@ -384,6 +387,8 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   n.draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
+  n.qkv_limit = n.row->clips_qkv ? config.number(kClip, 0) : 0;
+  if (n.qkv_limit < 0) config.refuse(kClip, "a number above 0");
   if (n.row->may_lack_head_norm) n.norms_heads = config.flag(kHeadNorm, false);
   if (row.experts && n.row->groups_experts)
     read_grouped_experts(config, &n);

@@ -45,6 +45,11 @@ class Parts {
                                             : graph::make_constant(dtype, {}, &value));
   }
 
+  ValueId same(int64_t count, double value) {
+    host::charge_memory(sizeof(float) * uint64_t(count));
+    return net_.constant(std::vector<float>(size_t(count), float(value)), {count});
+  }
+
   /// Of so many rows, none of which is in it yet.
   static Order empty_order(int64_t rows) {
     host::charge_memory(uint64_t(rows) * sizeof(int64_t));
@@ -125,7 +130,9 @@ class Parts {
     return product(x, matrix, weights_.bias(role, layer, out, (row_.biases & bias) != 0, order));
   }
   ValueId norm(ValueId x, Role role, int64_t layer, int64_t length, const Order& order = {}) {
-    const ValueId scale = weights_.vector(role, Part::kWeight, layer, length, order, n_.norm_shift);
+    const ValueId scale = row_.has_plain_norms ? same(length, 1)
+                                               : weights_.vector(role, Part::kWeight, layer, length,
+                                                                 order, n_.norm_shift);
     graph::Attributes how = {{attr::axis, int64_t(-1)}, {attr::epsilon, n_.epsilon}};
     if (row_.norm == NormKind::kRms) return b_.emit(op::RMSNormalization, {x, scale}, how);
     std::vector<ValueId> operands = {x, scale};

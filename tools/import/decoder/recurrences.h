@@ -44,10 +44,6 @@ class Recurrences : protected Convolutions {
     return b_.emit(op::RMSNormalization, {x, scale},
                    {{attr::axis, int64_t(-1)}, {attr::epsilon, epsilon}});
   }
-  ValueId same(int64_t count, double value) {
-    host::charge_memory(sizeof(float) * uint64_t(count));
-    return net_.constant(std::vector<float>(size_t(count), float(value)), {count});
-  }
 
  private:
   const RecurrenceNumbers& r() const { return n_.recurrence; }
