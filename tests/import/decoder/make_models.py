@@ -84,6 +84,8 @@ def as_gguf(row, model):
     parameters = dict(model.named_parameters())
     parameters.update((n, v) for n, v in model.named_buffers() if n.endswith(BUFFERS))
     for name, value in parameters.items():
+        if ".act_fn." in name:  # in `shared` of the row
+            continue
         array = value.detach().numpy()
         if row.quantized and array.ndim == 2:
             array = quantize_q8_0(array)[1].copy()
@@ -117,6 +119,8 @@ def as_gguf(row, model):
     if row.options.get("rope_parameters") is LLAMA3:
         tensors["rope_freqs.weight"] = llama3_divisors(config)
     metadata = {f"{row.architecture}.{key}": value for key, value in metadata.items()}
+    if row.shared:
+        metadata.update(row.shared(model))
     return {"general.architecture": row.architecture, **metadata}, tensors
 
 

@@ -124,7 +124,21 @@ def olmo(**options):
     )
 
 
+def xielu(model):
+    """Numbers of its activation, of each layer."""
+    parts = [layer.mlp.act_fn for layer in model.model.layers]
+    names = ("alpha_p", "alpha_n", "beta", "eps")
+    return {f"xielu.{name}": [float(getattr(part, name)) for part in parts] for name in names}
+
+
 DENSE = {
+    "apertus": Row(
+        "apertus",
+        "Apertus",
+        {"rope_parameters": LLAMA3, "head_dim": 16},
+        layer={"attention_layernorm": "attn_norm", "feedforward_layernorm": "ffn_norm"},
+        shared=xielu,
+    ),
     "olmo": olmo(),
     "olmo, limits": olmo(clip_qkv=0.5),
     "olmo3": olmo3(YARN),

@@ -71,6 +71,7 @@ class Row:
     change: typing.Callable = None  # (name, array, configuration) -> array
     split: typing.Callable = None  # (name, array) -> tensors of the layer; None: as its name is
     tensors: dict = dataclasses.field(default_factory=dict)  # that only the file has
+    shared: typing.Callable = None  # (model): metadata without the architecture in front
     drop: tuple = ()  # metadata that the file does not have
     saved_whole: bool = False  # its folder has experts in one tensor, as the model does
     quantized: bool = False  # matrices as Q8_0, which the model then has too

@@ -27,7 +27,8 @@ enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 /// the choice alone, of these and of kNormalized. kNone: mixtures of experts are not known for this architecture.
 enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
-enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish };
+/// kXielu: of numbers that each layer has, of feed-forward parts that are plain.
+enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish, kXielu };
 /// What layers have in place of attention, or beside it, that keeps less than keys and values: a
 /// gated short convolution; or one in front of a linear recurrence, as Mamba, Mamba-2 or a gated
 /// delta net has it.
@@ -204,6 +205,17 @@ struct MixerScales {
   std::vector<double> parts;  // of z, x, B, C and the step; empty: 1
 };
 
+/// linear * x, and above 0 square * x^2, below it exponential * (e^x - 1 - x).
+struct Xielu {
+  double square = 0, exponential = 0, linear = 0;
+};
+/// Sources have what a softplus makes of them, and a bound of x below 0 that is next to nothing.
+inline Xielu xielu_of(double positive, double negative, double linear) {
+  const auto softplus = [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); };
+  return {softplus(positive), linear + softplus(negative), linear};
+}
+constexpr double kLeastXielu = -1e-3;  // that bound, at least
+
 struct LayerNumbers {
   int64_t heads = 0, kv_heads = 0, hidden = 0;  // kv_heads 0: no attention
   // keys that a query sees, itself included, and of an encoder so many on each side; 0: all
@@ -212,7 +224,8 @@ struct LayerNumbers {
   bool mixes = false;        // as the architecture has it
   bool has_experts = false;  // it must; else where it has a router
   int64_t head_width = 0;    // of keys and values; 0: as the others
-  int64_t caches_of = -1;    // the layer before it whose keys and values it reads; -1: its own
+  Xielu xielu = {};
+  int64_t caches_of = -1;  // the layer before it whose keys and values it reads; -1: its own
   bool attends() const { return kv_heads != 0; }
 };
 

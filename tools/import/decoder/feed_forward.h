@@ -62,7 +62,7 @@ class FeedForwardParts : protected Parts {
  private:
   bool has_gates() const { return row_.feed_forward != FeedForward::kPlain; }
   ValueId plain(ValueId x, Role up, int64_t i, int64_t hidden) {
-    return activated(linear(x, up, i, hidden, n_.width, kFeedForwardBias));
+    return activated_of(n_.layers[size_t(i)], linear(x, up, i, hidden, n_.width, kFeedForwardBias));
   }
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
   struct Routing {

@@ -8,6 +8,7 @@
 
 #include "tools/files/suggest.h"
 #include "tools/graph/graph.h"
+#include "tools/import/decoder/gguf_xielu.h"
 
 namespace ingot::decoder {
 namespace {
@@ -471,6 +472,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   read_experts(keys, &n);
   read_pooling(keys, &n);
   refuse_others(keys, &n);
+  if (n.row->activation == Activation::kXielu) read_xielu(file, &n);
   n.is_parallel =
       n.row->parallel == Parallel::kAlways ||
       (n.row->parallel == Parallel::kByMetadata && keys.flag("use_parallel_residual", true));

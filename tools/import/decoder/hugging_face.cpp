@@ -133,6 +133,29 @@ class CheckpointTensors : public TensorSource {
     return all;
   }
   std::string float8_note() const { return float8_.note(); }
+  /// Numbers of an activation, which lie among the weights.
+  void take_xielu(DecoderNumbers* n) {
+    for (size_t i = 0; i < n->layers.size(); i++) {
+      const std::string stem = row_.layers + std::to_string(i) + ".mlp.act_fn.";
+      const auto number = [&](const char* last) {
+        const std::string own = stem + last;
+        const auto found = tensors_.find(own);
+        if (found == tensors_.end() || found->second->elements() != 1)
+          graph::fail_mismatch(file_, "'" + own + "' is missing, expected one number");
+        const SourceTensor tensor = load(own);
+        check_numbers(*this, tensor);
+        float value = 0;
+        widen_row(tensor, 1, 0, &value);
+        tensors_.erase(found);
+        return double(value);
+      };
+      const double positive = number("alpha_p"), negative = number("alpha_n");
+      n->layers[i].xielu = xielu_of(positive, negative, number("beta"));
+      if (const double least = number("eps"); !(least >= kLeastXielu && least <= 0))
+        graph::fail_unsupported(file_, "'" + stem + "eps' is " + std::to_string(least) +
+                                           ", expected a number next to 0");
+    }
+  }
   /// Parts of names of tensors that the text does without, in a sentence; empty: none.
   std::string left_out() const {
     std::string list;
@@ -309,9 +332,10 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     std::vector<Checkpoint> dense;
     for (const SentenceModel::Dense& one : sentence.dense)
       dense.push_back(checkpoint::read_checkpoint(one.weights));
-    const CheckpointTensors tensors(
-        file.path, hugging_face_row(config, file.path), checkpoint::read_checkpoint(weights),
-        read_quantized(config, whole, file.path), std::move(dense), numbers);
+    CheckpointTensors tensors(file.path, hugging_face_row(config, file.path),
+                              checkpoint::read_checkpoint(weights),
+                              read_quantized(config, whole, file.path), std::move(dense), numbers);
+    if (numbers.row->activation == Activation::kXielu) tensors.take_xielu(&numbers);
     numbers.vocabulary = vocabulary_of(config, tensors);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);

@@ -328,7 +328,8 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
       {"silu", Activation::kSilu},         {"swish", Activation::kSilu},
       {"silu", Activation::kClampedSwish}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
       {"gelu_new", Activation::kGeluTanh}, {"gelu_fast", Activation::kGeluTanh},
-      {"gelu", Activation::kGelu},         {"relu2", Activation::kReluSquared}};
+      {"gelu", Activation::kGelu},         {"relu2", Activation::kReluSquared},
+      {"xielu", Activation::kXielu}};
   const auto is_gelu = [](Activation a) {
     return a == Activation::kGelu || a == Activation::kGeluTanh;
   };

@@ -165,10 +165,19 @@ class Parts {
       case Activation::kClampedSwish:
         x = b_.emit(op::Clip, {x}, {{attr::max, n_.gate_limit}});
         return b_.emit(op::Swish, {x}, {{attr::alpha, n_.gate_slope}});
+      case Activation::kXielu:
       case Activation::kReluSquared: break;
     }
     const ValueId y = b_.emit(op::Relu, {x});
     return b_.emit(op::Mul, {y, y});
+  }
+  ValueId activated_of(const LayerNumbers& at, ValueId x) {
+    const ValueId y = activated(x);
+    if (row_.activation != Activation::kXielu) return y;
+    const ValueId below = b_.emit(op::Sub, {b_.emit(op::Elu, {x}, {{attr::alpha, 1.0}}), x}),
+                  parts = b_.emit(
+                      op::Add, {scaled(y, at.xielu.square), scaled(below, at.xielu.exponential)});
+    return b_.emit(op::Add, {scaled(x, at.xielu.linear), parts});
   }
 
   DecoderNumbers n_;
