@@ -104,7 +104,8 @@ def as_part(tensors, config):
     """As the text's part of a model that sees, too."""
     for name in list(tensors):
         tensors["language_model." + name] = tensors.pop(name)
-    tensors["multi_modal_projector.linear_1.weight"] = tensors["language_model.model.norm.weight"].clone()
+    other = tensors["language_model.model.norm.weight"].clone()
+    tensors["multi_modal_projector.linear_1.weight"] = other
     whole = {"model_type": "mistral3", "text_config": dict(config)}
     config.clear()
     config.update(whole)
@@ -128,7 +129,7 @@ def xielu(model):
     """Numbers of its activation, of each layer."""
     parts = [layer.mlp.act_fn for layer in model.model.layers]
     names = ("alpha_p", "alpha_n", "beta", "eps")
-    return {f"xielu.{name}": [float(getattr(part, name)) for part in parts] for name in names}
+    return {f"xielu.{name}": [float(getattr(part, name).detach()) for part in parts] for name in names}
 
 
 DENSE = {

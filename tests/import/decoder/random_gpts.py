@@ -51,7 +51,31 @@ def neox_qkv(name, array, config):
     return np.concatenate([parts[:, i].reshape(-1, *array.shape[1:]) for i in range(3)])
 
 
+def bloom(heads):
+    width = 16 * heads
+    sizes = {"hidden_size": width, "intermediate_size": 4 * width}
+    return Row(
+        "bloom",
+        "Bloom",
+        {**sizes, "num_attention_heads": heads, "num_key_value_heads": heads},
+        layer=NEOX_LAYER,
+        names={
+            "transformer.word_embeddings.weight": "token_embd.weight",
+            "transformer.word_embeddings_layernorm.weight": "token_embd_norm.weight",
+            "transformer.word_embeddings_layernorm.bias": "token_embd_norm.bias",
+            "transformer.ln_f.weight": "output_norm.weight",
+            "transformer.ln_f.bias": "output_norm.bias",
+        },
+        layers="transformer.h.",
+        metadata={**LAYER_NORM, "attention.head_count_kv": heads},
+        drop=(*NO_RMS, "rope.freq_base"),
+        change=neox_qkv,
+    )
+
+
 GPTS = {
+    "bloom": bloom(4),
+    "bloom, 6 heads": bloom(6),
     "starcoder": Row(
         "starcoder",
         "GPTBigCode",

@@ -24,7 +24,8 @@ enum class HeadNorm : uint8_t { kNone, kEachHead, kWholeRow };
 enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 /// How the shares of a token's experts come from a softmax over all: as they are, or divided by
 /// their sum; or from one over the chosen. kSigmoid: each is a sigmoid. A bias may be added for
-/// the choice alone, of these and of kNormalized. kNone: mixtures of experts are not known for this architecture.
+/// the choice alone, of these and of kNormalized. kNone: mixtures of experts are not known for this
+/// architecture.
 enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 /// kXielu: of numbers that each layer has, of feed-forward parts that are plain.
@@ -82,6 +83,7 @@ struct Architecture {
   int64_t plain_period = 0;    // layer i does not rotate where i % plain_period == plain_period - 1
   // A model of so many layers scales scores by the width divided by the heads, not by the head's.
   int64_t odd_scale_layers = 0;
+  double alibi = 0;             // where the metadata have none; 0: scores have no slopes
   bool is_encoder = false;      // each token sees all; a window reaches as far behind as before
   bool is_whole_first = false;  // of a period the first layer has no window; else the last
   bool norms_embedding = false;
@@ -243,6 +245,9 @@ struct DecoderNumbers {
   int64_t width = 0, vocabulary = 0, key_width = 0, value_width = 0;
   int64_t trained_context = 0, context = 0;
   double epsilon = 0, attention_scale = 0, attention_cap = 0, logit_cap = 0;
+  // Of a score the slope of its head times the key's position is a part: of n heads, a power of
+  // two, head i has 2 ^ (-alibi * (i + 1) / n).
+  double alibi = 0;
   double qkv_limit = 0;  // of q, k and v on both sides; 0: none
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   int64_t layer_input = 0;                    // layer_inputs.h; 0: none

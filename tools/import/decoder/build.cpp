@@ -76,19 +76,6 @@ class Decoder : LayerInputs {
     return not_from_end(b_.reshape(all, {length_}), whole(DType::kI64, INT64_MAX));
   }
   ValueId column(ValueId x) { return b_.reshape(x, {length_, Dim(1)}); }
-  /// Of frequencies, which some models have as tensors; which of two depends on the context.
-  void read_divisors() {
-    const int64_t pairs = n_.rope.width / 2;
-    const Role by_context = double(n_.context) > n_.rope.original_context
-                                ? Role::kRopeDivisorsLong
-                                : Role::kRopeDivisorsShort;
-    for (const Role role : {Role::kRopeDivisors, Role::kRopeDivisorsShort, Role::kRopeDivisorsLong})
-      if (weights_.has(role, Part::kWeight, 0)) {
-        if (role == Role::kRopeDivisors || role == by_context)
-          n_.rope.divisors = weights_.numbers(role, pairs);
-        weights_.pass_over(role);
-      }
-  }
   bool has_rings() const {
     return std::any_of(n_.layers.begin(), n_.layers.end(),
                        [&](const auto& at) { return ring_of(at.window) != 0; });
@@ -403,7 +390,9 @@ class Decoder : LayerInputs {
     const LayerNumbers& at = n_.layers[size_t(i)];
     const auto [keys, values] = at.caches_of >= 0 ? caches_[at.caches_of] : kept(in, i);
     // a window as long as the context hides nothing
-    const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window) : kAbsent;
+    const ValueId mask = at.window && at.window < n_.context ? window_mask(at.window)
+                         : n_.alibi != 0                     ? sloped(at.heads)
+                                                             : kAbsent;
     Dims dims = {Dim(1), length_, Dim(at.heads * n_.key_width_of(at))};
     if (options_.slots)
       std::swap(dims[0], dims[1]);  // each token is a batch: its slot has its keys
@@ -426,6 +415,14 @@ class Decoder : LayerInputs {
     return in.gate == kAbsent ? flat : b_.emit(op::Mul, {flat, b_.emit(op::Sigmoid, {in.gate})});
   }
 
+  /// What is added to scores [1, heads, 1, keys].
+  ValueId sloped(int64_t heads) {
+    const auto [made, is_new] = slopes_.try_emplace(heads, kAbsent);
+    if (!is_new) return made->second;
+    host::charge_memory(sizeof(float) * uint64_t(n_.context) * uint64_t(heads));
+    const ValueId all = net_.constant(slopes(n_, heads), {1, heads, 1, n_.context});
+    return made->second = is_pooled() ? b_.slice(all, 3, Dim(0), length_) : all;
+  }
   /// By what grows with the position.
   ValueId tempered(ValueId q) {
     if (n_.temperature == 0 || double(n_.context) <= n_.temperature_length) return q;
@@ -478,9 +475,9 @@ class Decoder : LayerInputs {
   ValueId ids_ = kAbsent, rows_ = kAbsent, places_ = kAbsent, keys_ = kAbsent;
   ValueId slots_ = kAbsent, chosen_ = kAbsent;  // of each token; rows that the head computes
   Angles angles_[2];
-  ValueId temperatures_ = kAbsent;  // [T, 1]
-  std::map<int64_t, ValueId> masks_;
-  std::map<int64_t, Caches> caches_;  // of layers
+  ValueId temperatures_ = kAbsent;             // [T, 1]
+  std::map<int64_t, ValueId> masks_, slopes_;  // of windows; of heads
+  std::map<int64_t, Caches> caches_;           // of layers
   int64_t cache_bytes_ = 0;
 };
 

@@ -397,8 +397,10 @@ void refuse_others(Keys& keys, DecoderNumbers* n) {
   if (n->row->clips_qkv ? n->qkv_limit < 0 : n->qkv_limit != 0)
     keys.refuse("attention.clamp_kqv", "is " + std::to_string(n->qkv_limit),
                 n->row->clips_qkv ? "0 or more" : "0");
-  if (keys.number("attention.max_alibi_bias", 0) != 0)
-    keys.refuse("attention.max_alibi_bias", "is not 0", "0");
+  n->alibi = keys.number("attention.max_alibi_bias", n->row->alibi);
+  if (n->row->alibi != 0 ? !(n->alibi > 0) : n->alibi != 0)
+    keys.refuse("attention.max_alibi_bias", "is " + std::to_string(n->alibi),
+                n->row->alibi != 0 ? "above 0" : "0");
   keys.pass_over({"vocab_size", "tensor_data_layout"});
 }
 

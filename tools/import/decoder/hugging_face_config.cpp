@@ -388,6 +388,7 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   n.draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
+  n.alibi = n.row->alibi;
   n.qkv_limit = n.row->clips_qkv ? config.number(kClip, 0) : 0;
   if (n.qkv_limit < 0) config.refuse(kClip, "a number above 0");
   if (n.row->may_lack_head_norm) n.norms_heads = config.flag(kHeadNorm, false);

@@ -53,6 +53,7 @@ struct HuggingFaceRow {
   double rotated_part = 1;  // of a head, where the configuration has none
   const char* embedding = "model.embed_tokens";
   const char* positions = "model.positions";
+  const char* embedding_norm = "model.embedding_norm";
   const char* layers = "model.layers.";
   const char* attention = "self_attn";
   const char* mixer = nullptr;  // in place of attention, or beside it

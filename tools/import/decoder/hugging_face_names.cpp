@@ -69,7 +69,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kEmbedding: return row.embedding;
       case Role::kPositions: return row.positions;
       case Role::kTypes: return "model.types";
-      case Role::kEmbeddingNorm: return "model.embedding_norm";
+      case Role::kEmbeddingNorm: return row.embedding_norm;
       case Role::kFinalNorm: return row.final_norm;
       case Role::kHead: return "lm_head";
       case Role::kRopeDivisors: return "model.rope_divisors";

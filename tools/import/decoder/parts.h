@@ -50,6 +50,20 @@ class Parts {
     return net_.constant(std::vector<float>(size_t(count), float(value)), {count});
   }
 
+  /// Of frequencies, which some models have as tensors; which of two depends on the context.
+  void read_divisors() {
+    const int64_t pairs = n_.rope.width / 2;
+    const Role by_context = double(n_.context) > n_.rope.original_context
+                                ? Role::kRopeDivisorsLong
+                                : Role::kRopeDivisorsShort;
+    for (const Role role : {Role::kRopeDivisors, Role::kRopeDivisorsShort, Role::kRopeDivisorsLong})
+      if (weights_.has(role, Part::kWeight, 0)) {
+        if (role == Role::kRopeDivisors || role == by_context)
+          n_.rope.divisors = weights_.numbers(role, pairs);
+        weights_.pass_over(role);
+      }
+  }
+
   /// Of so many rows, none of which is in it yet.
   static Order empty_order(int64_t rows) {
     host::charge_memory(uint64_t(rows) * sizeof(int64_t));

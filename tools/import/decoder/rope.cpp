@@ -50,6 +50,19 @@ RopeTables rope_tables(const RopeNumbers& numbers, int64_t context) {
   return tables;
 }
 
+std::vector<float> slopes(const DecoderNumbers& n, int64_t heads) {
+  int64_t whole = 1;  // the greatest power of two of them; the others are between theirs
+  while (2 * whole <= heads) whole *= 2;
+  std::vector<float> all;
+  all.reserve(size_t(heads * n.context));
+  for (int64_t h = 0; h < heads; h++) {
+    const double step = h < whole ? double(h + 1) : double(h - whole) + 0.5,
+                 slope = std::exp2(-n.alibi * step / double(whole));
+    for (int64_t p = 0; p < n.context; p++) all.push_back(float(slope * double(p)));
+  }
+  return all;
+}
+
 std::vector<float> temperatures(const DecoderNumbers& n) {
   std::vector<float> all;
   all.reserve(size_t(n.context));

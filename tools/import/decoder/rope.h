@@ -19,6 +19,8 @@ RopeTables rope_tables(const RopeNumbers& numbers, int64_t context);
 std::vector<int64_t> halves_of_neighbors(int64_t begin, int64_t heads, int64_t width,
                                          int64_t turned);
 
+/// Slopes of `heads` times each position [heads, context].
+std::vector<float> slopes(const DecoderNumbers& numbers, int64_t heads);
 /// What scales queries, of each position.
 std::vector<float> temperatures(const DecoderNumbers& numbers);
 
