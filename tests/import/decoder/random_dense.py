@@ -129,7 +129,7 @@ def xielu(model):
     """Numbers of its activation, of each layer."""
     parts = [layer.mlp.act_fn for layer in model.model.layers]
     names = ("alpha_p", "alpha_n", "beta", "eps")
-    return {f"xielu.{name}": [float(getattr(part, name).detach()) for part in parts] for name in names}
+    return {f"xielu.{n}": [float(getattr(part, n).detach()) for part in parts] for n in names}
 
 
 DENSE = {
