@@ -224,7 +224,7 @@ stage_models() {
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
   local scripts=(hybrids lfm2 quantize experts gpt_oss decoder packed_int4 encoders gemma4 windows folders chat)
-  scripts+=(latents conversation perplexity)
+  scripts+=(latents float8 conversation perplexity)
   scripts=("${scripts[@]/#/tests/import/decoder/}")
   scripts=("tests/compile/stream/streaming.py --work build/streaming" "${scripts[@]/%/_test.py}")
   scripts=("${scripts[@]/#/$python }")
