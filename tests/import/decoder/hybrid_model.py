@@ -269,38 +269,32 @@ def reference(kind, tensors):
 
 def config_of(kind):
     """Of a folder of Hugging Face."""
-    if kind == MAMBA:
+    if kind in ALONE:
+        own = {
+            MAMBA: {
+                "model_type": "mamba2",
+                "num_heads": STATE_HEADS,
+                "n_groups": GROUPS,
+                "head_dim": VALUE,
+                "expand": 2,
+                "time_step_limit": [0.0, float("inf")],
+            },
+            FIRST: {
+                "model_type": "falcon_mamba",
+                "intermediate_size": INNER,
+                "time_step_rank": RANK,
+                "mixer_rms_eps": EPSILON,
+            },
+        }[kind]
         return {
-            "model_type": "mamba2",
+            **own,
             "hidden_size": WIDTH,
             "num_hidden_layers": LAYERS,
-            "num_heads": STATE_HEADS,
-            "n_groups": GROUPS,
             "state_size": KEY,
-            "head_dim": VALUE,
-            "expand": 2,
             "conv_kernel": LENGTH,
             "use_conv_bias": True,
             "use_bias": False,
             "layer_norm_epsilon": EPSILON,
-            "vocab_size": VOCABULARY,
-            "tie_word_embeddings": True,
-            "hidden_act": "silu",
-            "time_step_limit": [0.0, float("inf")],
-        }
-    if kind == FIRST:
-        return {
-            "model_type": "falcon_mamba",
-            "hidden_size": WIDTH,
-            "intermediate_size": INNER,
-            "num_hidden_layers": LAYERS,
-            "state_size": KEY,
-            "conv_kernel": LENGTH,
-            "time_step_rank": RANK,
-            "use_conv_bias": True,
-            "use_bias": False,
-            "layer_norm_epsilon": EPSILON,
-            "mixer_rms_eps": EPSILON,
             "vocab_size": VOCABULARY,
             "tie_word_embeddings": True,
             "hidden_act": "silu",

@@ -113,6 +113,7 @@ def as_part(tensors, config):
 
 ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 1.0, "alpha": 1000.0}
 
+
 def olmo(**options):
     clip = {"attention.clamp_kqv": options["clip_qkv"]} if "clip_qkv" in options else {}
     return Row(

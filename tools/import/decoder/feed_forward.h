@@ -32,7 +32,7 @@ class FeedForwardParts : protected Parts {
       y = plain(x, Role::kUp, i, hidden);
     } else if (row_.feed_forward == FeedForward::kGatedInOne) {
       const ValueId both = linear(x, Role::kUp, i, 2 * hidden, n_.width, kFeedForwardBias);
-      y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden))),
+      y = b_.emit(op::Mul, {activated(b_.slice(both, 1, Dim(0), Dim(hidden)), i),
                             b_.slice(both, 1, Dim(hidden), Dim(2 * hidden))});
     } else {
       y = gated(x, Role::kGate, Role::kUp, i, hidden);
@@ -62,7 +62,7 @@ class FeedForwardParts : protected Parts {
  private:
   bool has_gates() const { return row_.feed_forward != FeedForward::kPlain; }
   ValueId plain(ValueId x, Role up, int64_t i, int64_t hidden) {
-    return activated_of(n_.layers[size_t(i)], linear(x, up, i, hidden, n_.width, kFeedForwardBias));
+    return activated(linear(x, up, i, hidden, n_.width, kFeedForwardBias), i);
   }
   /// Where the rows of x go: pairs of a token and an expert, those of the first expert first.
   struct Routing {
@@ -158,8 +158,8 @@ class FeedForwardParts : protected Parts {
     const ValueId in = e.latent ? linear(x, Role::kExpertsIn, i, width, n_.width, kNoBias) : x;
     const auto part = [&](Role role) { return product(in, r.rows, role, e.hidden, width); };
     const ValueId open = has_gates()
-                             ? opened(activated(part(Role::kExpertGate)), part(Role::kExpertUp))
-                             : activated(part(Role::kExpertUp));
+                             ? opened(activated(part(Role::kExpertGate), i), part(Role::kExpertUp))
+                             : activated(part(Role::kExpertUp), i);
     const ValueId down = product(open, kAbsent, Role::kExpertDown, width, e.hidden),
                   parts = b_.reshape(taken(down, r.back), {tokens, Dim(e.used), Dim(width)});
     ValueId y = b_.reshape(b_.emit(op::MatMul, {r.shares, parts}), {tokens, Dim(width)});

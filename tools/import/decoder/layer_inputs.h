@@ -41,7 +41,7 @@ class LayerInputs : protected LatentAttention {
     const int64_t width = n_.layer_input;
     if (width) {
       const ValueId part = b_.slice(inputs_, 1, Dim(i * width), Dim((i + 1) * width)),
-                    gate = activated(linear(x, Role::kLayerGate, i, width, n_.width, kNoBias)),
+                    gate = activated(linear(x, Role::kLayerGate, i, width, n_.width, kNoBias), i),
                     y = linear(b_.emit(op::Mul, {gate, part}), Role::kLayerOut, i, n_.width, width,
                                kNoBias);
       x = b_.emit(op::Add, {x, norm(y, Role::kLayerOutNorm, i, n_.width)});

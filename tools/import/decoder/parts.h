@@ -157,7 +157,7 @@ class Parts {
 
   ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
     const ValueId in = linear(x, gate, i, hidden, n_.width, kFeedForwardBias),
-                  open = activated(scaled(in, n_.scales.gate));
+                  open = activated(scaled(in, n_.scales.gate), i);
     return opened(open, linear(x, up, i, hidden, n_.width, kFeedForwardBias));
   }
   /// `up` times what its gate lets through.
@@ -169,7 +169,7 @@ class Parts {
     return b_.emit(op::Mul, {open, up});
   }
 
-  ValueId activated(ValueId x) {
+  ValueId activated(ValueId x, int64_t i) {
     switch (n_.activation.value_or(row_.activation)) {
       case Activation::kSilu: return b_.emit(op::Swish, {x}, {{attr::alpha, 1.0}});
       case Activation::kGelu:
@@ -179,19 +179,21 @@ class Parts {
       case Activation::kClampedSwish:
         x = b_.emit(op::Clip, {x}, {{attr::max, n_.gate_limit}});
         return b_.emit(op::Swish, {x}, {{attr::alpha, n_.gate_slope}});
-      case Activation::kXielu:
+      case Activation::kXielu: return xielu(x, n_.layers[size_t(i)].xielu);
       case Activation::kReluSquared: break;
     }
+    return relu_squared(x);
+  }
+  ValueId relu_squared(ValueId x) {
     const ValueId y = b_.emit(op::Relu, {x});
     return b_.emit(op::Mul, {y, y});
   }
-  ValueId activated_of(const LayerNumbers& at, ValueId x) {
-    const ValueId y = activated(x);
-    if (row_.activation != Activation::kXielu) return y;
-    const ValueId below = b_.emit(op::Sub, {b_.emit(op::Elu, {x}, {{attr::alpha, 1.0}}), x}),
-                  parts = b_.emit(
-                      op::Add, {scaled(y, at.xielu.square), scaled(below, at.xielu.exponential)});
-    return b_.emit(op::Add, {scaled(x, at.xielu.linear), parts});
+  ValueId xielu(ValueId x, const Xielu& of) {
+    const ValueId above = relu_squared(x),
+                  below = b_.emit(op::Sub, {b_.emit(op::Elu, {x}, {{attr::alpha, 1.0}}), x}),
+                  parts =
+                      b_.emit(op::Add, {scaled(above, of.square), scaled(below, of.exponential)});
+    return b_.emit(op::Add, {scaled(x, of.linear), parts});
   }
 
   DecoderNumbers n_;
