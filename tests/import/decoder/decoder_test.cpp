@@ -239,6 +239,9 @@ TEST_CASE("decoder: what does not fit is refused by its name") {
       {"an unknown rope",
        says("llama.rope.scaling.type", word("spiral")),
        {"4 ", "'spiral'", "longrope"}},
+      {"a temperature that is no number of f32",
+       says("llama.attention.temperature_scale", real(3e38f)),
+       {"4 ", "'llama.attention.temperature_scale' is ", "expected 0 to 1000"}},
       {"a vocabulary beyond the embedding",
        [](Source& s) {
          std::string tokens =

@@ -147,6 +147,11 @@ REFUSALS = {
         ("no flag", ["'multi_query' is 1", "true or false"], {"multi_query": 1}),
         ("other keys", ["add_cross_attention", "not built"], {"add_cross_attention": True}),
     ),
+    "ministral3": (
+        ("a temperature beyond f32", ["'llama_4_scaling_beta' is 1e+308", "0 to 1000"],
+         {"rope_scaling": {"rope_type": "default", "llama_4_scaling_beta": 1e308}}),
+        ("half a pair turned", ["'rotary_dim' is 3", "that is even"], {"rotary_dim": 3}),
+    ),
 }  # fmt: skip
 
 

@@ -126,6 +126,7 @@ constexpr int64_t kMixersContext = 1 << 20;  // of models without attention, whi
 constexpr int64_t kMaxLayers = 1024, kMaxHeads = 1 << 16, kMaxWidth = 1 << 24;
 constexpr int64_t kMaxHeadWidth = 4096;  // that attention takes
 constexpr int64_t kMaxStateWidth = 4096, kMaxStateRow = int64_t(1) << 31;
+constexpr double kMaxTemperature = 1000;
 
 /// Of layers that have a router; others are dense.
 struct ExpertNumbers {

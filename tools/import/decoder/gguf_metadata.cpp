@@ -158,6 +158,8 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
       n->attention_scale *= std::pow(of_scores * std::log(factor) + 1, 2);
   }
   n->temperature = keys.number("attention.temperature_scale", 0);
+  if (!(n->temperature >= 0 && n->temperature <= kMaxTemperature))
+    keys.refuse("attention.temperature_scale", "is " + std::to_string(n->temperature), "0 to 1000");
   n->temperature_length = double(
       keys.integer("attention.temperature_length", int64_t(r.original_context), 1, kMaxContext));
   if (kind == "longrope") r.divisor = 1;

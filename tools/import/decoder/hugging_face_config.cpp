@@ -112,7 +112,7 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     if (!(rope->base > 1)) own.refuse("rope_theta", "more than 1");
     if (rope->width < 2 || rope->width % 2 || rope->width > width ||
         !(turning >= 0 && turning <= 1))
-      config.refuse("partial_rotary_factor",
+      config.refuse(turned ? "rotary_dim" : "partial_rotary_factor",
                     "a part of " + std::to_string(width) + " elements that is even");
     if (row.has_alpha && own.find("alpha") &&
         own.text("rope_type", own.text("type", "")) == "dynamic") {
@@ -135,8 +135,11 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
     return;
   }
   read(scaling ? *scaling : none, &n->rope, of_all);
-  n->temperature =
-      Config(scaling ? *scaling : none, config.file()).number("llama_4_scaling_beta", 0);
+  constexpr const char* kTemperature = "llama_4_scaling_beta";
+  Config of_positions(scaling ? *scaling : none, config.file());
+  n->temperature = of_positions.number(kTemperature, 0);
+  if (!(n->temperature >= 0 && n->temperature <= kMaxTemperature))
+    of_positions.refuse(kTemperature, "0 to 1000");
   n->temperature_length = n->rope.original_context;
   if (local_base == 0) return;
   n->window_rope = RopeNumbers();
