@@ -14,15 +14,20 @@ set_target_properties(ingot_shared PROPERTIES OUTPUT_NAME ingot VERSION ${PROJEC
 if(NOT PROJECT_IS_TOP_LEVEL)
   set_target_properties(ingot_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
-target_link_options(ingot_shared PRIVATE -Wl,--whole-archive $<TARGET_FILE:ingot_runtime>
-  $<TARGET_FILE:ingot_cpu>
-  $<TARGET_FILE:ingot_cuda> $<TARGET_FILE:ingot_cuda_kernels>
-  -Wl,--no-whole-archive -Wl,--gc-sections
-    -Wl,--version-script=${PROJECT_SOURCE_DIR}/packaging/exports.map)
-add_dependencies(ingot_shared ingot_runtime ingot_cpu ingot_cuda ingot_cuda_kernels)
+# The interface is what begins with ingot_, but for what a back end is found by.
+foreach(name ${INGOT_BACKENDS})
+  string(APPEND INGOT_BACKEND_SYMBOLS "ingot_${name}_backend; ingot_${name}_kernel_set; ")
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/packaging/exports.map.in ${PROJECT_BINARY_DIR}/exports.map
+  @ONLY)
+get_property(archives GLOBAL PROPERTY INGOT_BACKEND_ARCHIVES)
+list(PREPEND archives ingot_runtime ingot_cpu)
+list(TRANSFORM archives REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+target_link_options(ingot_shared PRIVATE -Wl,--whole-archive ${files} -Wl,--no-whole-archive
+  -Wl,--gc-sections -Wl,--version-script=${PROJECT_BINARY_DIR}/exports.map)
+add_dependencies(ingot_shared ${archives})
 # An archive among options is no input: without these a changed kernel is not linked again.
-set_target_properties(ingot_shared PROPERTIES LINK_DEPENDS "$<TARGET_FILE:ingot_runtime>;\
-$<TARGET_FILE:ingot_cpu>;$<TARGET_FILE:ingot_cuda>;$<TARGET_FILE:ingot_cuda_kernels>")
+set_target_properties(ingot_shared PROPERTIES LINK_DEPENDS "${files}")
 target_include_directories(ingot_shared PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(ingot_shared PUBLIC Threads::Threads ${INGOT_DL_LIBRARIES} PRIVATE

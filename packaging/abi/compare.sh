@@ -23,7 +23,10 @@ while read -r source; do
   compile "${flags[@]}" -c -o "$object" "$source"
   objects+=("$object")
 done < <(find "$root/runtime" -name '*.cpp' | sort)
-"${CXX:-g++}" -shared -o "$work/libingot.so" "${objects[@]}" -pthread -Wl,--version-script="$root/packaging/exports.map"
+rows=$(sed -nE 's/^INGOT_BACKEND.([a-z0-9_]+),.*/\1/p' "$root/runtime/device/backends.def")
+symbols=$(for row in $rows; do echo -n "ingot_${row}_backend; ingot_${row}_kernel_set; "; done)
+sed "s/@INGOT_BACKEND_SYMBOLS@/$symbols/" "$root/packaging/exports.map.in" >"$work/exports.map"
+"${CXX:-g++}" -shared -o "$work/libingot.so" "${objects[@]}" -pthread -Wl,--version-script="$work/exports.map"
 describe() {
   abidw --exported-interfaces-only --no-show-locs --headers-dir "$root/runtime/include" --drop-private-types \
     --no-comp-dir-path --no-corpus-path --out-file "$1" "$work/libingot.so"
