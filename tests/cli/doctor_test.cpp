@@ -199,6 +199,12 @@ TEST_CASE(
   CHECK(good["devices"][1]["usable"] == true);
   CHECK(good["devices"][1]["total_bytes"] == 512 << 20);
   CHECK(good["devices"][1]["free_bytes"].get<int64_t>() > 0);
+  const Json offers = Json::parse(two.out)["devices"];
+  REQUIRE(offers.size() >= 2);
+  CHECK(offers[1]["name"] == "cuda:1");
+  CHECK(offers[1]["exists"] == true);
+  CHECK(ask({{"FAKE_CUDA_DEVICES", "2"}}, {"--require", "cuda:1"}).exit == 0);
+  CHECK(ask({{"FAKE_CUDA_DEVICES", "2"}}, {"--require", "cuda:2"}).exit == 7);
 
   const Ran pascal = ask({{"FAKE_CUDA_SM", "61"}}, {"--require", "cuda"});
   CHECK(pascal.exit == 7);

@@ -101,6 +101,12 @@ std::vector<std::string> device_kinds() {
   return kinds;
 }
 
+std::string device_names() {
+  std::string list, last;
+  for (const std::string& kind : device_kinds()) list += (list.empty() ? "" : ", ") + (last = kind);
+  return list + " or " + last + ":N";
+}
+
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
   std::map<std::string, int64_t> dims;
   for (const std::string& text : texts) {

@@ -25,6 +25,8 @@ std::string parse_choice(const std::string& option, const std::string& text,
                          const std::vector<std::string>& choices);
 /// What --device may name, before ":": auto, cpu and the back ends (runtime/device/backends.def).
 std::vector<std::string> device_kinds();
+/// The same for help: "auto, cpu, cuda or cuda:N".
+std::string device_names();
 
 /// "NAME=VALUE", split at the last '='. The same name twice is refused.
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts);

@@ -17,6 +17,7 @@
 #endif
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "runtime/device/device.h"
 #include "tools/cli/options/command.h"
 #include "tools/cli/output/json_text.h"
 #include "tools/cli/output/terminal.h"
@@ -37,15 +38,44 @@ struct Diagnosis {
   MachineFacts machine;
   std::vector<std::string> built, usable;  // instruction sets
   GpusReport gpus;
+  std::vector<DeviceOffer> devices;  // of back ends
   std::vector<Finding> findings;
 };
 
-/// Why no GPU can be used; "" when one can.
+/// Of every back end that this program knows, linked or not.
+std::vector<DeviceOffer> offers_of_backends() {
+  std::vector<DeviceOffer> out;
+  DeviceOffer offer;
+  for (uint32_t i = 0; device_offer(i, &offer); i++)
+    if (find_backend(offer.name)) {
+      constexpr char kSubject[] = "device: ";  // of an error
+      if (std::string(offer.why).rfind(kSubject, 0) == 0) offer.why += sizeof kSubject - 1;
+      out.push_back(offer);
+    }
+  return out;
+}
+
+/// Why no GPU of CUDA can be used; "" when one can.
 std::string why_no_gpu(const GpusReport& report) {
   if (!report.problem.empty()) return report.problem;
   for (const GpuReport& gpu : report.gpus)
     if (gpu.problem.empty()) return "";
   return report.gpus.empty() ? "no such device" : report.gpus[0].problem;
+}
+
+/// Why the back end `name`, or its device `name`, cannot be used; "" when it can.
+std::string why_no_device(const Diagnosis& found, const std::string& name) {
+  if (name == "cuda") return why_no_gpu(found.gpus);
+  const bool is_any = name.find(':') == std::string::npos;
+  std::string why = "no such device";
+  for (const DeviceOffer& offer : found.devices) {
+    if (find_backend(offer.name) != find_backend(name.c_str())) continue;
+    if (!offer.exists)
+      why = offer.why;
+    else if (is_any || name == offer.name)
+      return "";
+  }
+  return why;
 }
 
 /// "glibc 2.36"; of musl, which has no version to ask for, the name.
@@ -68,6 +98,7 @@ Diagnosis diagnose(const std::string& root) {
   if (root == "/") {  // what can be used is asked of this machine, not of a copy's files
     out.usable = runnable_isas();
     out.gpus = examine_gpus();
+    out.devices = offers_of_backends();
   }
   out.findings = machine_findings(out.machine);
   for (const Finding& finding : processor_findings(out.machine, out.usable))
@@ -80,6 +111,7 @@ Diagnosis diagnose(const std::string& root) {
 Json as_json(const Diagnosis& found) {
   const MachineFacts& m = found.machine;
   Json clocks = Json::array(), devices = Json::array(), findings = Json::array();
+  Json offers = Json::array();
   for (const Clock& clock : m.clocks)
     clocks.push_back({{"name", clock.name},
                       {"governor", clock.governor},
@@ -99,6 +131,8 @@ Json as_json(const Diagnosis& found) {
                        {"graphs", gpu.graphs},
                        {"usable", gpu.problem.empty()},
                        {"why", gpu.problem}});
+  for (const DeviceOffer& offer : found.devices)
+    offers.push_back({{"name", offer.name}, {"exists", offer.exists}, {"why", offer.why}});
   for (const Finding& finding : found.findings)
     findings.push_back({{"kind", finding.is_problem ? "problem" : "note"},
                         {"what", finding.what},
@@ -130,6 +164,7 @@ Json as_json(const Diagnosis& found) {
             {"power_mode_name", m.power_mode_name},
             {"kernel_driver", m.kernel_driver}}},
           {"clocks", clocks},
+          {"devices", offers},
           {"cuda",
            {{"driver_version", found.gpus.driver_version},
             {"library", found.gpus.library},
@@ -202,10 +237,19 @@ void print(const Diagnosis& found) {
              (gpu.problem.empty() ? "" : ", not usable: " + gpu.problem));
   for (const GpuReport& gpu : found.gpus.gpus)
     if (gpu.problem.empty()) line("graphs", gpu.name + ": " + gpu.graphs);
+  for (const DeviceOffer& offer : found.devices)  // those of CUDA are told above
+    if (std::string(find_backend(offer.name)->name) != "cuda")
+      line(offer.name, (offer.exists ? "" : "not usable: ") + std::string(offer.why));
   for (const Finding& finding : found.findings)
     printf("%s %s\n        do: %s\n", finding.is_problem ? "problem" : "note   ",
            one_line(finding.what).c_str(), one_line(finding.fix).c_str());
   if (found.findings.empty()) printf("nothing to do\n");
+}
+
+std::string backend_names() {
+  std::vector<std::string> names;
+  for (const BackendRow* row = kBackends; row->name; row++) names.push_back(row->name);
+  return words(names, ", ");
 }
 
 /// What was asked for and is not there.
@@ -213,10 +257,13 @@ std::string missing(const DoctorArguments& a, const Diagnosis& found) {
   for (const std::string& name : a.require) {
     const bool is_isa =
         std::find(found.built.begin(), found.built.end(), name) != found.built.end();
-    if (!is_isa && name != "cuda")
-      host::fail(host::Exit::kUsage, "doctor: --require takes cuda or an instruction set (" +
-                                         words(found.built) + "), not '" + name + "'");
-    if (name == "cuda" && !why_no_gpu(found.gpus).empty()) return "cuda: " + why_no_gpu(found.gpus);
+    const bool is_device = find_backend(name.c_str()) != nullptr;
+    if (!is_isa && !is_device)
+      host::fail(host::Exit::kUsage, "doctor: --require takes " + backend_names() +
+                                         " or an instruction set (" + words(found.built) +
+                                         "), not '" + name + "'");
+    const std::string why = is_device ? why_no_device(found, name) : "";
+    if (!why.empty()) return name + ": " + why;
     if (is_isa && std::find(found.usable.begin(), found.usable.end(), name) == found.usable.end())
       return name + ": this processor cannot run it";
   }
@@ -259,8 +306,9 @@ void add_doctor(CLI::App& app, Action* chosen) {
       [a] { return doctor(*a); });
   command->add_flag("--json", a->json, "everything as JSON");
   command
-      ->add_option("--require", a->require,
-                   "exit code 7 when it cannot be used: cuda, or an instruction set")
+      ->add_option(
+          "--require", a->require,
+          "exit code 7 when it cannot be used: " + backend_names() + ", or an instruction set")
       ->type_name("NAME");
   command
       ->add_option(

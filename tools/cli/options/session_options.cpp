@@ -7,7 +7,7 @@
 namespace ingot::cli {
 
 void SessionArguments::declare(CLI::App* command, bool memory, const char* run_limit) {
-  command->add_option("--device", device, "auto, cpu, cuda or cuda:N")
+  command->add_option("--device", device, device_names())
       ->type_name("DEVICE")
       ->capture_default_str();
   command->add_flag(
