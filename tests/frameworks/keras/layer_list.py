@@ -121,6 +121,7 @@ LAYERS = {
     "RNN": (lambda: L.RNN([L.LSTMCell(5), L.LSTMCell(4), L.GRUCell(3)]), SIGNAL),
     "ReLU": (lambda: L.ReLU(max_value=1.0), SIGNAL),
     "RepeatVector": (lambda: L.RepeatVector(3), ROW),
+    "ReversibleEmbedding": (lambda: L.ReversibleEmbedding(9, 4), ("int32", (5,))),
     "Rescaling": (lambda: L.Rescaling(2.0, 0.5), SIGNAL),
     "Reshape": (lambda: L.Reshape((6, -1)), SIGNAL),
     "Resizing": (lambda: L.Resizing(13, 5), IMAGE),
@@ -141,6 +142,10 @@ LAYERS = {
         ("int32", (1,)),
     ),
     "ConvLSTM2D, valid": (lambda: L.ConvLSTM2D(3, 3, strides=2), (4,) + IMAGE),
+    "ReversibleEmbedding, two tables": (
+        lambda: L.ReversibleEmbedding(9, 4, tie_weights=False, logit_soft_cap=3.0),
+        ("int32", (5,)),
+    ),
     "Dot, rows": (lambda: L.Dot(axes=1), [ROW, ROW]),
     "EinsumDense, heads": (
         lambda: L.EinsumDense("abc,cde->abde", (None, 2, 5), bias_axes="de"),
@@ -188,7 +193,6 @@ REFUSED = {
     "RandomCrop": "versions of Keras differ in what it does in inference",
     "Conv3DTranspose": "transposed convolutions over 3 dimensions are not built",
     "RandAugment": "an augmentation that its batch and labels feed",
-    "ReversibleEmbedding": "is not built",
     "STFTSpectrogram": "is not built",
     "Solarization": "is not built",
     "StringLookup": "is of text",

@@ -22,11 +22,13 @@ void dense(LayerCall& call) {
   call.give(call.net.activation(x, activation, call.b.rank(x) - 1));
 }
 
-void embedding(LayerCall& call) {
+/// `count` weights, the first of them the table.
+void look_up(LayerCall& call, size_t count) {
   const int64_t rows = call.integer("input_dim", 0), width = call.integer("output_dim", 0);
   const bool masks_zero = call.truth("mask_zero", false);
-  const std::vector<Weight> w = call.weights(1);
+  const std::vector<Weight> w = call.weights(count);
   call.expect_dims(w[0], {rows, width}, "table");
+  if (count > 1) call.expect_dims(w[1], {width, rows}, "reverse table");
   const ValueId indices = call.b.cast(call.input(), DType::kI32);
   call.give(
       call.b.emit(op::Gather, {call.net.constant(w[0]), indices}, {{attr::axis, int64_t(0)}}));
@@ -35,6 +37,13 @@ void embedding(LayerCall& call) {
     call.refuse("mask_zero", "of other than [batch, steps] is not built");
   const aten::Term number = {&call.b, indices};
   call.output_masks = {(!equal(number, 0)).id};
+}
+
+void embedding(LayerCall& call) { look_up(call, 1); }
+
+/// An Embedding: calls with reverse=True are refused in import.cpp.
+void reversible_embedding(LayerCall& call) {
+  look_up(call, call.truth("tie_weights", true) ? 1 : 2);
 }
 
 /// Steps that are one number everywhere are left out, and are zeros.
@@ -54,6 +63,7 @@ void masking(LayerCall& call) {
 void add_dense(TranslateTable& table) {
   table["Dense"] = dense;
   table["Embedding"] = embedding;
+  table["ReversibleEmbedding"] = reversible_embedding;
   table["Masking"] = masking;
 }
 

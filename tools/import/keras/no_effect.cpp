@@ -30,6 +30,8 @@ const std::vector<NoEffect>& fields_without_effect() {
       {"*", "unroll", kHow},
       {"Embedding", "input_length", kShape},
       {"Embedding", "weights", kTraining},
+      {"ReversibleEmbedding", "reverse_dtype", "of calls in reverse alone, which are refused"},
+      {"ReversibleEmbedding", "logit_soft_cap", "of calls in reverse alone, which are refused"},
       {"BatchNormalization*", "momentum", kTraining},
       {"BatchNormalization*", "renorm", kTraining},
       {"BatchNormalization*", "renorm_clipping", kTraining},
