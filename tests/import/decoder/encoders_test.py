@@ -288,6 +288,8 @@ def check_refusals(checks, ingot, folder, weights):
     dense = [{"idx": 0, "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]
     write = lambda: (source / "modules.json").write_text(json.dumps(dense))
     refused("a dense layer before a pooling", 4, "models.Dense", change=write)
+    dense[0]["path"] = "../refused/2_Dense"
+    refused("a module outside of the folder", 3, "../refused/2_Dense", "beside", change=write)
     refused("a dense layer of another width", 5, "takes 40", dense=DENSE[1:])
     refused("three dense layers", 4, "expected 2 at most", dense=[DENSE[0]] * 3)
     refused("positions", 4, "relative", config=BERT | {"position_embedding_type": "relative_key"})

@@ -153,6 +153,9 @@ SentenceModel read_sentence_model(const std::string& folder) {
   for (const Json& module : modules) {
     const std::string type = text_of(module, "type"), own = type.substr(type.rfind('.') + 1),
                       path = text_of(module, "path");
+    if (path.find_first_of("/\\") != std::string::npos || path == "..")
+      graph::fail_unsafe(file, "its module '" + type + "' lies in '" + path +
+                                   "', expected the name of a folder beside it");
     if (own == "Pooling")
       model.pooling = read_pooling((beside / path / "config.json").string());
     else if (own == "Normalize")
