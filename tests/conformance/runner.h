@@ -30,6 +30,7 @@ class Tensor {
   bool present() const { return view_.present(); }
   /// Number of the element at row-major position n, in elements from the start.
   int64_t offset(int64_t n) const;
+  /// Of the element at row-major position n. @pre 0 <= n < view().elements()
   double at(int64_t n) const;
   void set(int64_t n, double x);
   /// Name of what is wrong with the guards, or empty.

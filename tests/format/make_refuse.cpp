@@ -2,7 +2,7 @@
 // Writes what tests/format/refuse_table.h says to a folder: the files of tests/golden/refuse and
 // rules.tsv, which names for each the rule that refuses it. A second folder gets the files that
 // they are changes of, which open: tests/golden/accept/v1, once a release.
-//   rm -r tests/golden/refuse; build/tests/format/make_refuse tests/golden/refuse
+//   rm -r tests/golden/refuse; build/gcc/tests/format/make_refuse tests/golden/refuse
 //   [tests/golden/accept/v1]
 #include <cstdio>
 #include <filesystem>

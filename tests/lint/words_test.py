@@ -75,6 +75,8 @@ def main():
     checks.check(not found, "tests/golden/x.md is a sample and was refused")
     pages = {"docs/x.md": "one two\nthree", "README.md": "four | five", "runtime/base/x.h": "six"}
     checks.check(not words.too_many(pages, 6), "six words were refused, and six are the limit")
+    facts = {"tools/x/README.md": "# tools/x\n\n- **Owns** a\n- **Start at** b\n\none two"}
+    checks.check(words.words_of(facts) == {"tools/x/README.md": 4}, "facts of a folder count")
     found = words.too_many(pages, 5)
     checks.check("6 words, limit 5" in "".join(found), f"a word too many was not found: {found}")
     checks.report("the tree itself", run(sys.executable, ROOT / "tools/lint/words.py").error)

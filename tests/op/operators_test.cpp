@@ -58,6 +58,20 @@ const std::map<std::string, std::string> kNoPass = {
     {"Copy", "lowering makes it where bytes must move"},
 };
 
+// Of the evaluator; what these compute is compared with the oracle, and with what is named here.
+const std::map<std::string, std::string> kNoReference = {
+    {"Chain", "its instructions are compared apart"},
+    {"QuantizedChain", "its instructions are compared apart"},
+    {"Copy", "lowering makes it where bytes must move"},
+    {"Custom", "the application's own"},
+    {"Random", "tests/conformance/random_test.cpp"},
+    {"NonMaxSuppression", "tests/frameworks/random_graphs/images.py"},
+    {"Unique", "tests/frameworks/random_graphs/draw.py"},
+    {"GridSample", "tests/frameworks/random_graphs/images.py"},
+    {"RoiAlign", "tests/frameworks/random_graphs/images.py"},
+    {"TreeEnsemble", "tests/frameworks/onnxruntime/ml_operators.py"},
+};
+
 bool has_row(const KernelTable* table, OpCode op) {
   for (const KernelTable* t = table; t; t = t->fallback)
     for (uint32_t i = 0; i < t->entry_count; i++)
@@ -107,7 +121,8 @@ TEST_CASE("operators: every row has its parts") {
   const std::string cases = text_of("tests/conformance", "_test.cpp");
   const std::string lowered = text_of("tools/compile", ".cpp"),
                     made = text_of("tools/compile/passes", ".cpp");
-  const std::string plain = text_of("runtime/op", "attributes.def");
+  const std::string plain = text_of("runtime/op", "attributes.def"),
+                    judged = text_of("tools/diagnose/reference", ".cpp");
   const auto* scalar = reinterpret_cast<const KernelTable*>(ingot_cpu_kernels("scalar"));
   REQUIRE(scalar != nullptr);
   std::set<std::string> texts;
@@ -131,6 +146,8 @@ TEST_CASE("operators: every row has its parts") {
                names(lowered, "OpCode::k" + row.name) || names(lowered, row.name + "Attributes") ||
                    names(plain, "INGOT_ATTRIBUTES(" + row.name),
                {});
+    check_part(row, "an evaluation in tools/diagnose/reference/evaluate_<family>.cpp",
+               names(judged, "op::" + row.name), kNoReference);
     const auto form = graph::row_of(graph::find_operator(row.name)).form;
     check_part(row, "a pass that makes it, or the form Both in tools/graph/operators.def",
                names(made, "op::" + row.name) || form == graph::OperatorForm::kBoth, kNoPass);

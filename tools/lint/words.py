@@ -13,7 +13,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENT_WORDS = 60000  # of all Markdown, as `wc -w` counts
+# Of all Markdown but the facts that layers.py wants of each folder, as `wc -w` counts.
+DOCUMENT_WORDS = 51100
+FACTS = ("- **Owns**", "- **Checks**")
 # What lists the words themselves, and samples of the tests.
 LEFT_OUT = (
     "tools/lint/words.py",
@@ -136,7 +138,13 @@ def suspected(names):
 
 
 def words_of(texts):
-    return {name: len(text.split()) for name, text in texts.items() if name.endswith(".md")}
+    def counted(name, text):
+        paragraphs = text.split("\n\n")
+        if name.endswith("README.md"):
+            paragraphs = [one for one in paragraphs if not one.startswith(FACTS)]
+        return sum(len(one.split()) for one in paragraphs)
+
+    return {name: counted(name, text) for name, text in texts.items() if name.endswith(".md")}
 
 
 def too_many(texts, limit=DOCUMENT_WORDS):
@@ -147,8 +155,8 @@ def too_many(texts, limit=DOCUMENT_WORDS):
     longest = sorted(words, key=words.get, reverse=True)[:3]
     pages = ", ".join(f"{name} {words[name]}" for name in longest)
     return [
-        f"Markdown: {sum(words.values())} words, limit {limit} (tools/lint/words.py): shorten the "
-        f"pages that grew; the longest are {pages}"
+        f"Markdown: {sum(words.values())} words, limit {limit} (tools/lint/words.py): shorten what "
+        f"your change added, or another page; the longest are {pages}"
     ]
 
 
