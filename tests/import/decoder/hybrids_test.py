@@ -172,6 +172,54 @@ REFUSALS = {
 }  # fmt: skip
 
 
+JAMBA = {
+    "model_type": "jamba",
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-6,
+    "num_experts": 1,
+    "attn_layer_period": 2,
+    "attn_layer_offset": 1,
+    "mamba_d_state": 8,
+}
+NO_JAMBA = (
+    ("a period of 0", 4, ["attn_layer_period", "1 to 1024"], {"attn_layer_period": 0}),
+    ("attention behind its period", 4, ["attn_layer_offset", "0 to 1"], {"attn_layer_offset": 2}),
+    ("no attention", 4, ["one layer of attention"],
+     {"attn_layer_period": 1000, "attn_layer_offset": 999}),
+    ("no state", 4, ["mamba_d_state", "missing"], {"mamba_d_state": None}),
+    ("a rank of 0", 4, ["mamba_dt_rank"], {"mamba_dt_rank": 0}),
+    ("columns beyond heads", 4, ["hidden_size", "at most 65536"], {"hidden_size": 65536}),
+    ("one expert of none", 4, ["num_experts"], {"num_experts": -1}),
+    ("more than all experts", 4, ["num_experts_per_tok"],
+     {"num_experts": 4, "num_experts_per_tok": 5}),
+    ("no norms of parts", 5, ["layers.0.mamba.dt_layernorm.weight' is missing"], {}),
+)  # fmt: skip
+
+
+def check_jamba(checks, ingot):
+    """What its configurations are refused for, and a layer without a norm."""
+    shapes = {
+        "model.embed_tokens": (9, 32),
+        "model.layers.0.input_layernorm": (32,),
+        "model.layers.0.mamba.in_proj": (128, 32),
+        "model.layers.0.mamba.conv1d": (64, 1, 4),
+        "model.layers.0.mamba.x_proj": (18, 64),
+        "model.layers.0.mamba.dt_proj": (64, 2),
+    }
+    tensors = {f"{name}.weight": np.ones(dims, np.float32) for name, dims in shapes.items()}
+    tensors["model.layers.0.mamba.conv1d.bias"] = np.ones(64, np.float32)
+    folder = Folder(ingot, tensors, JAMBA)
+    for name, code, words, keys in NO_JAMBA:
+        checks.report(f"jamba: {name}", folder.convert(**keys).refusal(code, *words))
+    keys = {"model_type": "minicpm", "num_experts": None, "dim_model_base": 0}
+    done = folder.convert(**keys)
+    checks.report("minicpm: a width of 0", done.refusal(4, "dim_model_base", "above 0"))
+
+
 def check_model(checks, ingot, kind):
     tensors = random_tensors(kind)
     source = pathlib.Path(ingot.folder) / f"{kind}.gguf"
@@ -202,6 +250,8 @@ def main():
     for kind in (GRANITE, QWEN, MAMBA, FIRST, NEMOTRON):
         with work_folder() as work:
             check_model(checks, Ingot(args.ingot, work), kind)
+    with work_folder() as work:
+        check_jamba(checks, Ingot(args.ingot, work))
     return checks.finish()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`DENSE`: rows of random_models.py of newer families, each dense and with a table of rotations."""
 
+import numpy as np
 from random_models import AFTER, LAYER_NORM, LLAMA3, NO_RMS, Row
 
 WINDOWS = [True, True, True, False, True]  # which layers have one
@@ -111,6 +112,38 @@ def as_part(tensors, config):
     config.update(whole)
 
 
+def minicpm(embedding=12.0, depth=1.4, width=256.0, given=False):
+    """Granite with numbers of its own, which `given` says."""
+    residual, logits = float(depth / np.sqrt(3)), 64 / width
+    metadata = {
+        "embedding_scale": embedding,
+        "residual_scale": residual,
+        "logit_scale": logits,
+    }
+
+    def stored(tensors, config):
+        for key in ("embedding", "residual", "attention"):
+            del config[f"{key}_multiplier"]
+        del config["logits_scaling"]
+        config["model_type"] = "minicpm"
+        if given:
+            config.update(scale_emb=embedding, scale_depth=depth, dim_model_base=width)
+
+    return Row(
+        "minicpm",
+        "Granite",
+        {
+            "embedding_multiplier": embedding,
+            "residual_multiplier": residual,
+            "attention_multiplier": 0.25,
+            "logits_scaling": logits,
+        },
+        metadata=metadata if given else {},
+        permuted=True,
+        stored=stored,
+    )
+
+
 ALPHA = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 1.0, "alpha": 1000.0}
 
 
@@ -152,6 +185,8 @@ DENSE = {
     "exaone4, windows": exaone4(LLAMA3, True),
     "ministral3": ministral3(),
     "ministral3, a part": ministral3(),
+    "minicpm": minicpm(),
+    "minicpm, other numbers": minicpm(6.0, 0.4, 24.0, True),
     "hunyuan": hunyuan(ALPHA, 10000.0 * 1000.0 ** (16 / 14)),
     "hunyuan, plain": hunyuan({"rope_type": "default", "rope_theta": 10000.0}, 10000.0),
 }

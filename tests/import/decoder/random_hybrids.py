@@ -345,3 +345,61 @@ HYBRIDS.update(
         "falcon-h1, a norm of all": falcon_folder(groups=1, mamba_rms_norm=True),
     }
 )
+
+
+JAMBA_LAYER = {
+    **FALCON_LAYER,
+    "pre_ff_layernorm": "ffn_norm",
+    "feed_forward.router": "ffn_gate_inp",
+    "feed_forward.experts.down_proj": "ffn_down_exps",
+    "mamba.x_proj": "ssm_x",
+    "mamba.dt_proj": "ssm_dt",
+    "mamba.dt_layernorm": "ssm_dt_norm",
+    "mamba.b_layernorm": "ssm_b_norm",
+    "mamba.c_layernorm": "ssm_c_norm",
+}
+
+
+def jamba_parts(name, array):
+    """As Mamba has them."""
+    last = name.rpartition(".mamba.")[2]
+    if last == "A_log":
+        return {"ssm_a": -np.exp(array)}
+    if last == "D":
+        return {"ssm_d": array}
+    return {"ssm_conv1d.weight": array[:, 0]} if last == "conv1d.weight" else None
+
+
+def jamba(experts=1, **options):
+    """Attention in each third layer; experts, where there is more than one, in each second."""
+    metadata = {"expert_count": experts, "expert_used_count": 2} if experts > 1 else {}
+    return Row(
+        "jamba",
+        "Jamba",
+        {
+            "num_hidden_layers": 5,
+            "attn_layer_period": 3,
+            "attn_layer_offset": 1,
+            "num_experts": experts,
+            "num_experts_per_tok": 2,
+            "mamba_d_state": 16,
+            **options,
+        },
+        layer=JAMBA_LAYER,
+        names={"model.final_layernorm.weight": "output_norm.weight"},
+        metadata={
+            "attention.head_count_kv": [0, 2, 0, 0, 2],
+            "ssm.conv_kernel": 4,
+            "ssm.inner_size": 128,
+            "ssm.state_size": 16,
+            "ssm.time_step_rank": options.get("mamba_dt_rank", 4),
+            **metadata,
+        },
+        drop=("rope.freq_base",),
+        split=jamba_parts,
+    )
+
+
+HYBRIDS["jamba"] = jamba()
+HYBRIDS["jamba, experts"] = jamba(6, mamba_dt_rank=12)
+HYBRIDS["jamba, biases"] = jamba(mamba_proj_bias=True, mamba_conv_bias=False)

@@ -175,9 +175,9 @@ struct RecurrenceNumbers {
   bool has_norm = true;       // likewise
   bool gates_norm = false;    // the gate stands behind the norm; else in front of it
   // Of Mamba, whose heads are columns: of steps, which are a product so wide; and of norms of these
-  // and of keys, 0: as others.
+  // and of keys, 0: as others. They may have weights.
   int64_t step_rank = 0;
-  bool norms_parts = false;
+  bool norms_parts = false, weighs_parts = false;
   double part_epsilon = 0;
   double least_step = 0, most_step = 0;  // of time; most 0: no bounds
   int64_t keys() const { return key_heads * key_width; }
@@ -300,8 +300,12 @@ inline double usual_embedding_scale(const DecoderNumbers& n) {
 inline double usual_residual_scale(const DecoderNumbers& n) {
   return n.row->depth_scale != 0 ? n.row->depth_scale / std::sqrt(double(n.layers.size())) : 1;
 }
+/// Of logits of a model whose width was `width` where they are as they are. @pre width > 0
+inline double logit_scale_of(const DecoderNumbers& n, double width) {
+  return n.row->divides_logits ? double(n.width) / width : width / double(n.width);
+}
 inline double usual_logit_scale(const DecoderNumbers& n) {
-  return n.row->logit_width != 0 ? n.row->logit_width / double(n.width) : 1;
+  return n.row->logit_width != 0 ? logit_scale_of(n, n.row->logit_width) : 1;
 }
 
 }  // namespace ingot::decoder

@@ -32,6 +32,7 @@ inline const std::set<std::string>& keys_without_effect() {
       "rope_interleaved router_aux_loss_coef scale_attention_softmax_in_fp32 "
       "_sliding_window_pattern sliding_window_pattern summary_activation summary_first_dropout "
       "summary_proj_to_labels summary_type summary_use_proj task_specific_params tie_embedding "
+      "use_associative_scan use_mamba_kernels use_mambapy "
       "tie_word_embeddings torch_dtype transformers.js_config transformers_version unk_token_id "
       "use_bias use_cache use_qkv_bias vocab_size");
   return kKeys;

@@ -235,7 +235,8 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   const bool is_mamba = row.mixer == Mixer::kMamba;  // whose heads are columns
   const int64_t inner = keys.need("ssm.inner_size", is_mamba ? kMaxHeads : kMaxWidth);
   if (is_mamba) r.step_rank = keys.need("ssm.time_step_rank", kMaxWidth);
-  r.norms_parts = is_mamba && keys.flag("ssm.dt_b_c_rms", false);
+  r.weighs_parts = is_mamba && !row.only_mixes;
+  r.norms_parts = is_mamba && keys.flag("ssm.dt_b_c_rms", r.weighs_parts);
   r.heads = is_mamba ? inner : keys.need("ssm.time_step_rank", inner);
   r.key_heads = is_mamba ? 1 : keys.need("ssm.group_count", r.heads);
   r.key_width = keys.need("ssm.state_size", kMaxStateWidth);

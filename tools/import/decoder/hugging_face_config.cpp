@@ -285,11 +285,15 @@ void read_experts(Config& config, DecoderNumbers* n) {
       (void)config.find(key);
     return;
   }
-  const bool may_lack = n->row->mixer == Mixer::kMamba2;  // then the shared one is all there is
+  const bool may_lack = n->row->mixer == Mixer::kMamba2,  // then the shared one is all there is
+      is_dense = n->row->mixer == Mixer::kMamba &&        // one needs no router
+                 config.integer("num_experts", 16, 0, kMaxExperts) < 2;
+  for (const char* key : {"num_experts_per_tok", "expert_layer_period", "expert_layer_offset"})
+    (void)config.find(key);
+  if (is_dense) return;
   e.count = config.integer("num_experts",
                            config.integer("num_local_experts", 0, may_lack ? 0 : 1, kMaxExperts), 1,
                            kMaxExperts);
-  (void)config.find("num_experts_per_tok");
   if (e.count == 0 && may_lack) return;
   if (e.count == 0) config.refuse("num_experts", "a number, and it is missing");
   e.used = config.need("num_experts_per_tok", e.count);

@@ -29,7 +29,9 @@ void read_depth_scales(Config& config, DecoderNumbers* n) {
   n->embedding_scale = config.number("scale_emb", row.embedding_scale);
   n->residual_scale =
       config.number("scale_depth", row.depth_scale) / std::sqrt(double(n->layers.size()));
-  n->logit_scale = config.number("dim_model_base", row.logit_width) / double(n->width);
+  const double width = config.number("dim_model_base", row.logit_width);
+  if (!(width > 0)) config.refuse("dim_model_base", "a number above 0");
+  n->logit_scale = logit_scale_of(*n, width);
 }
 
 void read_grouped_experts(Config& config, DecoderNumbers* n) {

@@ -79,20 +79,28 @@ int64_t read_mamba(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   return n->row->has_one_part && !n->row->only_mixes ? r.values() : inner;
 }
 
-int64_t read_mamba_alone(Config& config, DecoderNumbers* n) {
+/// Of columns, alone or between layers of attention.
+int64_t read_columns(Config& config, const MambaKeys& keys, DecoderNumbers* n) {
   RecurrenceNumbers& r = n->recurrence;
-  const int64_t expanded = n->width * config.integer("expand", 2, 1, 64),
-                inner = config.integer("intermediate_size", expanded, 1, kMaxHeads);
+  const bool is_alone = n->row->only_mixes;
+  const char* const kRank = is_alone ? "time_step_rank" : "mamba_dt_rank";
+  const int64_t expanded =
+                    n->width * config.integer(is_alone ? "expand" : "mamba_expand", 2, 1, 64),
+                inner = is_alone ? config.integer("intermediate_size", expanded, 1, kMaxHeads)
+                                 : expanded;
   if (inner > kMaxHeads)
     config.refuse("hidden_size", "at most " + std::to_string(kMaxHeads) + " with its expansion");
   r.heads = inner, r.key_heads = 1, r.value_width = 1;
-  r.key_width = config.need("state_size", kMaxStateWidth);
-  const Json* const rank = config.find("time_step_rank");
-  r.step_rank =
-      rank && *rank != "auto" ? config.need("time_step_rank", kMaxWidth) : (n->width + 15) / 16;
-  n->convolution = config.integer("conv_kernel", 4, 2, kMaxConvolution);
-  n->has_convolution_bias = config.flag("use_conv_bias", true);
-  r.has_bias = config.flag("use_bias", false);
+  r.key_width = config.need(keys.state, kMaxStateWidth);
+  const Json* const rank = config.find(kRank);
+  r.step_rank = rank && *rank != "auto" ? config.need(kRank, kMaxWidth) : (n->width + 15) / 16;
+  n->convolution = config.integer(keys.length, 4, 2, kMaxConvolution);
+  n->has_convolution_bias = config.flag(keys.conv_bias, true);
+  r.has_bias = config.flag(keys.bias, false);
+  if (!is_alone) {
+    r.norms_parts = r.weighs_parts = true;
+    return inner;
+  }
   r.norms_parts = config.text("model_type", "") == "falcon_mamba";
   if (r.norms_parts) r.part_epsilon = config.number("mixer_rms_eps", 1e-6);
   if (r.norms_parts && !(r.part_epsilon > 0))
@@ -154,6 +162,11 @@ std::vector<std::string> read_kinds(Config& config, DecoderNumbers* n) {
     if (kinds.size() != count)
       config.refuse("hybrid_override_pattern",
                     "a letter for each of " + std::to_string(count) + " layers");
+  } else if (n->row->mixer == Mixer::kMamba) {
+    const int64_t period = config.integer("attn_layer_period", 8, 1, kMaxLayers),
+                  own = config.integer("attn_layer_offset", period / 2, 0, period - 1);
+    for (size_t i = 0; i < count; i++)
+      kinds.push_back(int64_t(i) % period == own ? "attention" : "mamba");
   } else if (n->row->mixer == Mixer::kDeltaNet) {
     for (size_t i = 1; i <= count; i++)
       kinds.push_back(int64_t(i) % every ? "linear_attention" : "full_attention");
@@ -210,7 +223,7 @@ void read_mixers(Config& config, DecoderNumbers* n) {
     read_recurrent_layers(config, n);
   const MambaKeys& keys = row.only_mixes ? kAlone : row.has_one_part ? kNemotron : kMamba;
   const int64_t inner = row.mixer == Mixer::kDeltaNet ? read_delta_net(config, n)
-                        : row.mixer == Mixer::kMamba  ? read_mamba_alone(config, n)
+                        : row.mixer == Mixer::kMamba  ? read_columns(config, keys, n)
                                                       : read_mamba(config, keys, n);
   n->recurrence.is_logarithm = true;
   const auto refuse = [&](const char* key, int64_t found, const std::string& expected) {

@@ -110,6 +110,9 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kRecurrenceTaps: return mixer("conv1d");
       case Role::kStepIn: return mixer("x_proj");
       case Role::kStep: return mixer(is_mamba ? "dt_proj" : "dt");
+      case Role::kStepNorm: return mixer("dt_layernorm");
+      case Role::kKeyNorm: return mixer("b_layernorm");
+      case Role::kQueryNorm: return mixer("c_layernorm");
       case Role::kDecay: return mixer("A_log");
       case Role::kSkip: return mixer("D");
       case Role::kRecurrenceNorm: return mixer("norm");

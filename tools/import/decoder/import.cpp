@@ -64,6 +64,9 @@ const char* role_name(Role role) {
     case Role::kRecurrenceTaps: return "ssm_conv1d";
     case Role::kStepIn: return "ssm_x";
     case Role::kStep: return "ssm_dt";
+    case Role::kStepNorm: return "ssm_dt_norm";
+    case Role::kKeyNorm: return "ssm_b_norm";
+    case Role::kQueryNorm: return "ssm_c_norm";
     case Role::kDecay: return "ssm_a";
     case Role::kSkip: return "ssm_d";
     case Role::kRecurrenceNorm: return "ssm_norm";

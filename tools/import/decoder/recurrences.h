@@ -76,19 +76,25 @@ class Recurrences : protected Convolutions {
                   read = silu(convolved(columns(in, 0, inner), Role::kRecurrenceTaps, i, inner));
     const ValueId parts =
         product(read, weights_.matrix(Role::kStepIn, i, rank + 2 * keys, inner), kAbsent);
-    const auto part = [&](int64_t begin, int64_t width) {
+    const auto part = [&](Role of_norm, int64_t begin, int64_t width) {
       const ValueId own = columns(parts, begin, width);
       const double epsilon = r().part_epsilon != 0 ? r().part_epsilon : n_.epsilon;
-      return r().norms_parts ? rms(own, same(width, 1), epsilon) : own;
+      if (!r().norms_parts) return own;
+      return rms(
+          own,
+          r().weighs_parts ? weights_.vector(of_norm, Part::kWeight, i, width) : same(width, 1),
+          epsilon);
     };
-    const ValueId step =
-        b_.emit(op::Softplus, {product(part(0, rank), weights_.matrix(Role::kStep, i, inner, rank),
-                                       weights_.vector(Role::kStep, Part::kBias, i, inner))});
+    const ValueId step = b_.emit(
+        op::Softplus,
+        {product(part(Role::kStepNorm, 0, rank), weights_.matrix(Role::kStep, i, inner, rank),
+                 weights_.vector(Role::kStep, Part::kBias, i, inner))});
     const ValueId a = weights_.decays(i, {inner, keys}, r().is_logarithm, {}),
                   decay = b_.emit(op::Exp, {b_.emit(op::Mul, {of_heads(step, inner, 1), a})});
-    const ValueId y = recur({part(rank + keys, keys), part(rank, keys),
-                             b_.emit(op::Mul, {read, step}), in_rows(decay, inner * keys)},
-                            i);
+    const ValueId y =
+        recur({part(Role::kQueryNorm, rank + keys, keys), part(Role::kKeyNorm, rank, keys),
+               b_.emit(op::Mul, {read, step}), in_rows(decay, inner * keys)},
+              i);
     const ValueId skip = weights_.vector(Role::kSkip, Part::kWeight, i, inner),
                   sum = b_.emit(op::Add, {y, b_.emit(op::Mul, {read, skip})});
     return b_.emit(op::Mul, {sum, gate});

@@ -56,10 +56,13 @@ enum class Role : uint8_t {
   kBeta,
   kAlpha,
   kRecurrenceTaps,
-  kStepIn,  // of Mamba, in one matrix: rows of what steps are made of, B, C
-  kStep,    // a bias alone, of Mamba a matrix too
-  kDecay,   // A, or log(-A)
-  kSkip,    // D
+  kStepIn,    // of Mamba, in one matrix: rows of what steps are made of, B, C
+  kStep,      // a bias alone, of Mamba a matrix too
+  kStepNorm,  // of Mamba: of what steps are made of, of B and of C
+  kKeyNorm,
+  kQueryNorm,
+  kDecay,  // A, or log(-A)
+  kSkip,   // D
   kRecurrenceNorm,
   kRecurrenceOut,
   kFeedForwardNorm,
