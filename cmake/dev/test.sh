@@ -223,7 +223,7 @@ stage_models() {
   "$python" tests/micro/streams.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   tflite_operators || failed=1
-  local scripts=(hybrids lfm2 quantize experts gpt_oss decoder packed_int4 encoders gemma4 windows folders chat)
+  local scripts=(hybrids lfm2 quantize experts gpt_oss decoder packed_int4 encoders gemma3n gemma4 windows folders chat)
   scripts+=(latents float8 conversation perplexity)
   scripts=("${scripts[@]/#/tests/import/decoder/}")
   scripts=("tests/compile/stream/streaming.py --work build/streaming" "${scripts[@]/%/_test.py}")

@@ -2,6 +2,7 @@
 // tests/fuzz/operator_mutants/gguf_mutants.cpp - a small language model of every architecture in
 // GGUF: right, then wrong in one to three of its numbers, texts, types, counts and offsets.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/operator_mutants/mutation.h"
@@ -23,7 +24,8 @@ constexpr int64_t kWidth = 32, kHeads = 2, kHead = kWidth / kHeads, kHidden = 64
                   kTokens = 12, kExperts = 4, kTaps = 3, kState = 4,
                   kChannels = kWidth + 2 * kState,  // of a recurrence of kHeads heads, one of keys
     kLatent = 8,                                    // which keys and values come from
-    kInput = 8;                                     // of each layer
+    kInput = 8,                                     // of each layer
+    kStreams = 3, kRank = 4;                        // of Gemma 3n
 
 struct Value {
   std::string key, bytes;  // the type, then the value
@@ -108,6 +110,10 @@ class Form {
       own("embedding_length_per_layer_input", whole(kInput));
       own("attention.shared_kv_layers", whole(1));
     }
+    if (row_.has_streams) {
+      own("altup.num_inputs", whole(kStreams)), own("altup.active_idx", whole(1));
+      own("activation_sparsity_scale", list(std::vector<float>{1.6f, -INFINITY}));
+    }
     if (has_experts_) own("expert_count", whole(kExperts)), own("expert_used_count", whole(2));
   }
   void vocabulary(uint64_t kind) {
@@ -152,6 +158,9 @@ class Form {
       add("per_layer_model_proj.weight", {2 * kInput, kWidth});
       add("per_layer_proj_norm.weight", {kInput});
     }
+    if (row_.has_streams)
+      for (const char* matrices : {"altup_proj.weight", "altup_unembd_proj.weight"})
+        add(matrices, {kStreams - 1, kWidth, kWidth});
     if (!sums) norm(row_.final_norm);
     if (row_.biases & kHeadBias) linear("output", kTokens, kWidth, kHeadBias);
     for (const int i : {0, 1}) {
@@ -169,8 +178,20 @@ class Form {
       if (!has_layer_inputs()) continue;
       add(layer + "inp_gate.weight", {kInput, kWidth}),
           add(layer + "proj.weight", {kWidth, kInput});
-      norm(layer + "post_norm"), add(layer + "layer_output_scale.weight", {1});
+      norm(layer + "post_norm");
+      if (row_.has_streams)
+        streams(layer);
+      else
+        add(layer + "layer_output_scale.weight", {1});
     }
+  }
+  void streams(const std::string& layer) {
+    add(layer + "altup_router.weight", {kStreams, kWidth}), norm(layer + "altup_router_norm");
+    add(layer + "altup_predict_coef.weight", {kStreams * kStreams, kStreams});
+    add(layer + "altup_correct_coef.weight", {kStreams, kStreams});
+    norm(layer + "altup_correct_scale"), norm(layer + "laurel_post_norm");
+    add(layer + "laurel_l.weight", {kRank, kWidth}),
+        add(layer + "laurel_r.weight", {kWidth, kRank});
   }
   bool attends(int layer) const {
     return row_.mixer == decoder::Mixer::kNone || row_.mixes_beside ||
@@ -346,6 +367,9 @@ void add_value(File* f, Dice* dice) {
                                       "attention.value_length_swa",
                                       "attention.shared_kv_layers",
                                       "embedding_length_per_layer_input",
+                                      "altup.num_inputs",
+                                      "altup.active_idx",
+                                      "activation_sparsity_scale",
                                       "rope.dimension_count_swa",
                                       "dense_2_feat_in",
                                       "dense_2_feat_out",

@@ -6,7 +6,7 @@ import torch
 import transformers
 from random_models import LLAMA, LLAMA3, LLAMA_LAYER, nemotron_norm, SIZES
 
-TIED = ("Gemma", "Gemma2", "Gemma3", "Gemma4", "Cohere", "Cohere2")
+TIED = ("Gemma", "Gemma2", "Gemma3", "Gemma3n", "Gemma4", "Cohere", "Cohere2")
 BUFFERS = (".expert_bias", ".e_score_correction_bias", ".layer_scalar")  # that are weights
 
 
@@ -14,7 +14,7 @@ def configuration(row):
     is_larger = "text_config" in row.options
     options = {**({} if is_larger else SIZES), **row.options}
     options.setdefault("tie_word_embeddings", row.kind in TIED)
-    has_text = row.kind in ("Gemma3", "Gemma4") and not is_larger
+    has_text = row.kind in ("Gemma3", "Gemma3n", "Gemma4") and not is_larger
     config = row.kind + "Text" if has_text else row.kind
     return getattr(transformers, f"{config}Config")(**options, attn_implementation="eager")
 
@@ -116,6 +116,8 @@ def as_gguf(row, model):
         in_blocks = row.quantized and array.ndim == 2 and array.shape[1] % 32 == 0
         tensors[to] = ("Q8_0", array) if in_blocks else array
     tensors.update(row.tensors)
+    if row.joined:
+        row.joined(tensors)
     if row.options.get("rope_parameters") is LLAMA3:
         tensors["rope_freqs.weight"] = llama3_divisors(config)
     metadata = {f"{row.architecture}.{key}": value for key, value in metadata.items()}

@@ -2,7 +2,10 @@
 """`FOLDERS`: rows of random_models.py whose folders are stored as other versions do it, or whose
 variant no GGUF file has. `stored` of a row changes tensors and configuration as saved."""
 
+import dataclasses
+
 import torch
+from random_gemma3n import gemma3n
 from random_gpts import GPTS
 from random_models import SIZES, Row
 
@@ -67,6 +70,31 @@ def gemma3_as_of_now(tensors, config):
         tensors["model." + to] = tensors.pop(name)
 
 
+def gemma3n_as_published(tensors, config):
+    """A part of a larger model, whose last layers have keys and values that nothing reads."""
+    rope = config.pop("rope_parameters")
+    config["rope_theta"] = rope["full_attention"]["rope_theta"]
+    config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+    config.update({"rope_scaling": None, "query_pre_attn_scalar": 256, "altup_lr_multiplier": 1.0})
+    own = dict(config)
+    config.clear()
+    config.update({"model_type": "gemma3n", "text_config": own, "vision_config": {}})
+    for name in list(tensors):
+        tensors[name.replace("model.", "model.language_model.", 1)] = tensors.pop(name)
+    for layer in range(own["num_hidden_layers"] - own["num_kv_shared_layers"], 6):
+        for part, dims in (("k_proj", (64, 64)), ("v_proj", (64, 64)), ("k_norm", (32,))):
+            name = f"model.language_model.layers.{layer}.self_attn.{part}.weight"
+            tensors[name] = torch.ones(dims)
+    for part in ("vision_tower.timm_model", "audio_tower", "embed_vision", "embed_audio"):
+        tensors[f"model.{part}.x.weight"] = torch.ones(3)
+
+
+def gemma3n_by_default(tensors, config):
+    without(config, "activation_sparsity_pattern", "final_logit_softcapping", "rope_parameters")
+    without(config, "altup_num_inputs", "altup_active_idx", "altup_correct_scale", "rms_norm_eps")
+    config["intermediate_size"] = config["intermediate_size"][0]
+
+
 def variant(name, stored=None, **options):
     """A row whose configuration has other numbers."""
     row = GPTS[name]
@@ -117,6 +145,24 @@ FOLDERS = {
     "falcon, all heads, biases": variant("falcon", multi_query=False, bias=True),
     "starcoder, all heads": variant(
         "starcoder", multi_query=False, num_key_value_heads=4, activation_function="gelu"
+    ),
+    "gemma3n, as published": dataclasses.replace(
+        gemma3n(
+            "sfsfsf",
+            2,
+            [0.95, 0.0] * 3,
+            altup_correct_scale=False,
+            altup_active_idx=2,
+            vocab_size_per_layer_input=80,
+        ),
+        stored=gemma3n_as_published,
+        folder=True,
+    ),
+    "gemma3n, by default": dataclasses.replace(
+        # rounding is made much of by scores of wide heads, which nothing scales, and by few gates
+        gemma3n("ssssf" * 2 + "s", 5, [0.95] * 10 + [0.0], intermediate_size=768, head_dim=8),
+        stored=gemma3n_by_default,
+        folder=True,
     ),
     "gemma3 4B, as published": gemma3(gemma3_as_published),
     "gemma3 4B": gemma3(gemma3_as_of_now),

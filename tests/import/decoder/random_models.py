@@ -70,6 +70,7 @@ class Row:
     norm_shift: float = 0  # added to weights of norms
     change: typing.Callable = None  # (name, array, configuration) -> array
     split: typing.Callable = None  # (name, array) -> tensors of the layer; None: as its name is
+    joined: typing.Callable = None  # (tensors): changes those of the file
     tensors: dict = dataclasses.field(default_factory=dict)  # that only the file has
     shared: typing.Callable = None  # (model): metadata without the architecture in front
     drop: tuple = ()  # metadata that the file does not have

@@ -25,8 +25,8 @@ TOLERANCE = 2e-5  # of the largest logit; f32 on both sides
 RUNS = [9, 1, 1, 1, 1, 7, 1, 1]  # tokens of each; windows of 8 wrap
 
 
-# whose masks or queries depend on positions as no other test's do
-AMONG_SLOTS = ("bloom", "ministral3")
+# whose masks or queries depend on positions, or whose rows are several, as no other test's do
+AMONG_SLOTS = ("bloom", "ministral3", "gemma3n")
 NO_FOLDER = ("internlm2",)  # whose folder would be one of Llama
 
 
@@ -66,6 +66,7 @@ def main():
         from random_dense import DENSE
         from random_float8 import FLOAT8
         from random_folders import FOLDERS
+        from random_gemma3n import GEMMA3N
         from random_gpts import GPTS
         from random_hybrids import HYBRIDS
         from random_latents import LATENTS
@@ -79,7 +80,7 @@ def main():
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
         all_of = {**MODELS, **DENSE, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **MIXERS, **LATENTS}
-        all_of.update(FLOAT8)
+        all_of.update({**FLOAT8, **GEMMA3N})
         for name, row in all_of.items():
             if args.only not in name:
                 continue

@@ -101,6 +101,9 @@ struct Architecture {
   bool groups_experts = false;   // as DeepSeek does: they are chosen from those of the best groups
   bool has_experts_beside = false;  // a dense part: feed_forward.h
   bool has_latent = false;          // keys and values come from a latent: latent_attention.h
+  bool widens_heads = false;        // of layers without a window: they have a width of their own
+  bool has_streams = false;         // streams.h
+  double logit_cap = 0;             // where the metadata have none; 0: none
 };
 
 /// Null where there is none of that name.
@@ -166,6 +169,15 @@ struct LatentNumbers {
   double epsilon = 0;                // of norms of both
 };
 
+/// Of a token's rows, where it has several: streams.h.
+struct StreamNumbers {
+  int64_t count = 0, active = 0;  // rows, and the one that layers read; count 0: there is one
+  int64_t rank = 0;               // of the product that attention has beside it
+  bool scales_active = true;      // in front of the product with a layer's input
+};
+constexpr int64_t kMaxStreams = 64;
+constexpr double kMaxDeviations = 40;  // beyond which f64 has no share of normal numbers
+
 /// A state of each head [key width, value width]; heads share keys in groups of neighbors.
 struct RecurrenceNumbers {
   int64_t heads = 0, key_heads = 0, key_width = 0, value_width = 0;
@@ -229,6 +241,8 @@ struct LayerNumbers {
   int64_t head_width = 0;    // of keys and values; 0: as the others
   Xielu xielu = {};
   int64_t caches_of = -1;  // the layer before it whose keys and values it reads; -1: its own
+  // deviations from the mean of its gates, above which they are open; none: the activation says
+  std::optional<double> threshold = {};
   bool attends() const { return kv_heads != 0; }
 };
 
@@ -251,7 +265,9 @@ struct DecoderNumbers {
   double alibi = 0;
   double qkv_limit = 0;  // of q, k and v on both sides; 0: none
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
-  int64_t layer_input = 0;                    // layer_inputs.h; 0: none
+  int64_t layer_input = 0;       // layer_inputs.h; 0: none
+  int64_t layer_vocabulary = 0;  // rows of its table; 0: as the embedding
+  StreamNumbers streams;
   double gate_limit = 7, gate_slope = 1.702;  // of kClampedSwish
   int64_t convolution = 0;                    // tokens that one sees, the newest included
   bool has_convolution_bias = false;          // it must be there; else it may

@@ -6,16 +6,16 @@
 
 #include "runtime/op/attention_blocks.h"
 #include "tools/files/work_budget.h"
-#include "tools/import/decoder/layer_inputs.h"
 #include "tools/import/decoder/rope.h"
 #include "tools/import/decoder/run_bounds.h"
+#include "tools/import/decoder/streams.h"
 
 namespace ingot::decoder {
 namespace {
 
-class Decoder : LayerInputs {
+class Decoder : Streams {
  public:
-  using LayerInputs::LayerInputs;
+  using Streams::Streams;
 
   importer::Program run() {
     begin("ports", "tokens");
@@ -25,6 +25,7 @@ class Decoder : LayerInputs {
     begin("embedding", "embedding");
     ValueId x = embed();
     read_layer_inputs(x, ids_);
+    x = in_streams(x);
     if (!has_whole_caches()) keep_text();
     for (size_t i = 0; i < n_.layers.size(); i++) {
       if (n_.layers[i].caches_of >= 0) x = without_others(x);
@@ -32,6 +33,7 @@ class Decoder : LayerInputs {
     }
     const char* const output = is_pooled() ? "embedding" : "logits";
     begin("head", output);
+    x = out_of_streams(x);
     if (row_.places != NormPlaces::kOfSum) x = norm(x, Role::kFinalNorm, 0, n_.width);
     x = is_pooled() ? pooled(x) : head(x);
     weights_.check(row_.name);
@@ -197,15 +199,17 @@ class Decoder : LayerInputs {
                                : row_.mixer == Mixer::kConvolution ? ".convolution"
                                                                    : ".recurrence"));
     if (row_.has_one_part) return one_part(x, i);
+    const auto going_on = [&](ValueId all) { return is_last(i) ? chosen(all) : all; };
+    if (row_.has_streams)
+      return streamed_layer(
+          x, i, [&](ValueId z) { return mixed(z, i); }, going_on);
     const bool is_raw = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kOfSum;
     ValueId in = is_raw || (i == 0 && row_.skips_first_norm)
                      ? x
                      : norm(x, Role::kAttentionNorm, i, n_.width);
     ValueId a = mixed(in, i);
-    if (is_last(i)) {
-      in = chosen(in), x = chosen(x);
-      choose_layer_inputs([&](ValueId all) { return chosen(all); });
-    }
+    in = going_on(in), x = going_on(x);
+    choose_layer_inputs(going_on);
     const bool has_out_norm = row_.places == NormPlaces::kAfter || row_.places == NormPlaces::kBoth;
     if (has_out_norm) a = norm(a, Role::kAttentionOutNorm, i, n_.width);
     a = scaled(a, n_.residual_scale);
@@ -246,7 +250,10 @@ class Decoder : LayerInputs {
     } else {
       of_q = linear(x, Role::kQ, i, q, n_.width, kQkvBias, turned(at, 0, at.heads));
     }
-    if (at.caches_of >= 0) return {of_q, kAbsent, kAbsent, gate};
+    if (at.caches_of >= 0) {  // of its own, which files may have all the same, nothing is read
+      for (const Role own : {Role::kK, Role::kV, Role::kKNorm}) weights_.pass_over(own, i);
+      return {of_q, kAbsent, kAbsent, gate};
+    }
     const ValueId of_k = linear(x, Role::kK, i, k, n_.width, kQkvBias, turned(at, 0, at.kv_heads));
     if (row_.norms_values && k == v && !weights_.has(Role::kV, Part::kWeight, i))
       return {of_q, of_k, of_k, gate};  // one product for both

@@ -8,6 +8,7 @@
 #include "tools/files/suggest.h"
 #include "tools/graph/graph.h"
 #include "tools/import/decoder/gguf_keys.h"
+#include "tools/import/decoder/gguf_streams.h"
 #include "tools/import/decoder/gguf_xielu.h"
 
 namespace ingot::decoder {
@@ -162,7 +163,7 @@ void read_mixers(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
 /// Layers with a window may have heads of another width; the last layers may have no keys and
 /// values of their own, but those of the last one before them of their kind.
 void read_shared_caches(Keys& keys, DecoderNumbers* n) {
-  if (!n->row->norms_values) return;  // Gemma 4: others are refused with such keys
+  if (!n->row->norms_values) return;  // Gemma 3n and 4: others are refused with such keys
   const int64_t of_windows = keys.integer("attention.key_length_swa", n->key_width, 1, 4096);
   if (keys.integer("attention.value_length_swa", of_windows, 1, 4096) != of_windows)
     keys.refuse("attention.value_length_swa", "is another number", "that of keys");
@@ -247,7 +248,7 @@ void read_scales(Keys& keys, DecoderNumbers* n, int64_t layers) {
   if (n->attention_scale == 0)
     n->attention_scale = n->row->scales_scores ? 1 / std::sqrt(width) : 1;
   n->attention_cap = keys.number("attn_logit_softcapping", 0);
-  n->logit_cap = keys.number("final_logit_softcapping", 0);
+  n->logit_cap = keys.number("final_logit_softcapping", n->row->logit_cap);
   n->embedding_scale = keys.number("embedding_scale", 0);
   if (n->embedding_scale == 0) n->embedding_scale = usual_embedding_scale(*n);
   n->residual_scale = keys.number("residual_scale", 0);
@@ -385,6 +386,7 @@ DecoderNumbers read_numbers(const GgufFile& file, int64_t context) {
   if (!n.row->only_mixes) read_rope(keys, &n);
   read_windows(keys, file, &n);
   read_shared_caches(keys, &n);
+  read_streams(keys, file, &n);
   read_experts(keys, &n);
   read_pooling(keys, &n);
   refuse_others(keys, &n);

@@ -246,9 +246,7 @@ class CheckpointTensors : public TensorSource {
 int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors) {
   const auto said = config.find("vocab_size");
   const std::string name = tensors.name(Role::kEmbedding, Part::kWeight, 0);
-  if (!tensors.has(name)) return 1;  // which the builder reports
-  const std::vector<int64_t> dims = tensors.load(name).dims;
-  const int64_t rows = dims.empty() ? 1 : dims[0];
+  const int64_t rows = rows_of(tensors, Role::kEmbedding);
   if (said != config.end() && said->is_number_integer() && said->get<int64_t>() > rows)
     graph::fail_mismatch(tensors.file(), "its vocab_size is " + said->dump() + " and '" + name +
                                              "' has " + std::to_string(rows) +
@@ -337,6 +335,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
                               read_quantized(config, whole, file.path), std::move(dense), numbers);
     if (numbers.row->activation == Activation::kXielu) tensors.take_xielu(&numbers);
     numbers.vocabulary = vocabulary_of(config, tensors);
+    if (!numbers.layer_vocabulary) numbers.layer_vocabulary = rows_of(tensors, Role::kLayerTable);
     const auto is_untied = [&](const char* key) {
       const auto tied = whole.find(key);
       return tied != whole.end() && *tied == false;

@@ -7,6 +7,7 @@
 #include "tools/import/decoder/config_reader.h"
 #include "tools/import/decoder/hugging_face_latent.h"
 #include "tools/import/decoder/hugging_face_mixers.h"
+#include "tools/import/decoder/hugging_face_streams.h"
 
 namespace ingot::decoder {
 namespace {
@@ -80,7 +81,7 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
 
 /// Of heads of layers with a window, where others have another.
 int64_t width_of_windows(Config& config, const DecoderNumbers& n) {
-  return n.row->norms_values ? config.need("head_dim", n.key_width) : n.key_width;
+  return n.row->widens_heads ? config.need("head_dim", n.key_width) : n.key_width;
 }
 
 void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
@@ -168,7 +169,8 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   }
 }
 
-/// Gemma 4: heads of two widths, layers that read the caches of others, and layer_inputs.h.
+/// Gemma 3n and 4: layers that read the caches of others, and layer_inputs.h; of the latter heads
+/// of two widths.
 void read_shared_caches(Config& config, DecoderNumbers* n) {
   if (!n->row->norms_values) return;
   const int64_t count = int64_t(n->layers.size()),
@@ -177,6 +179,8 @@ void read_shared_caches(Config& config, DecoderNumbers* n) {
   if (config.flag("attention_bias", false)) config.refuse("attention_bias", "false");
   if (!share_caches(n, shared, of_windows == n->key_width ? 0 : of_windows))
     config.refuse("num_kv_shared_layers", "fewer: a layer of each kind has keys and values");
+  n->layer_vocabulary = config.integer("vocab_size_per_layer_input", 0, 1, INT32_MAX);
+  if (n->row->has_streams) return read_streams(config, n);
   const int64_t factor = config.flag("use_double_wide_mlp", false) ? 2 : 1,
                 of_all = config.integer("num_global_key_value_heads", 0, 1, kMaxHeads);
   const bool has_own = config.flag("attention_k_eq_v", false) && of_all != 0;
@@ -195,7 +199,6 @@ void read_shared_caches(Config& config, DecoderNumbers* n) {
       numbers.refuse("num_key_value_heads", "a divisor of " + std::to_string(layer.heads));
   }
   n->layer_input = config.integer("hidden_size_per_layer_input", 256, 0, 1 << 24);
-  (void)config.find("vocab_size_per_layer_input");
 }
 
 /// Of heads of layers without a window.
@@ -250,8 +253,10 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
                     n->row->mixer == Mixer::kConvolution  // whose default is a number of its own
                         ? config.need("num_key_value_heads", heads)
                         : config.integer("num_key_value_heads", heads, 1, heads),
-                kv_heads = has_one_key_head(config, row) ? 1 : given_kv_heads,
-                hidden = read_hidden(config, row, *n);
+                kv_heads = has_one_key_head(config, row) ? 1 : given_kv_heads;
+  const std::vector<int64_t> hidden =
+      n->row->has_streams ? read_widths(config, row.hidden, layers)
+                          : std::vector<int64_t>(size_t(layers), read_hidden(config, row, *n));
   if (heads % kv_heads)
     config.refuse("num_key_value_heads", "a divisor of the " + std::to_string(heads) + " heads");
   n->key_width = n->value_width =
@@ -259,7 +264,7 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
           ? config.need("head_dim", 4096)  // whose default is one too
           : config.integer(config.find("attention_head_dim") ? "attention_head_dim" : "head_dim",
                            n->width / heads, 1, 4096);
-  if (n->row->norms_values) n->key_width = n->value_width = width_of_others(config);
+  if (n->row->widens_heads) n->key_width = n->value_width = width_of_others(config);
   if (n->key_width < 1) config.refuse("num_attention_heads", "at most the width");
   const std::vector<double> rotates = config.numbers("no_rope_layers");
   config.find("no_rope_layer_interval");
@@ -268,8 +273,8 @@ void read_layers(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   for (int64_t i = 0; i < layers; i++) {
     const int64_t period = n->row->plain_period;
     const bool is_plain = period != 0 && i % period == period - 1;
-    n->layers.push_back(
-        {heads, kv_heads, hidden, 0, rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
+    n->layers.push_back({heads, kv_heads, hidden[size_t(i)], 0,
+                         rotates.empty() ? !is_plain : rotates[size_t(i)] != 0});
   }
   read_mixers(config, n);
   if (n->row->has_latent) read_latent(config, n);

@@ -80,6 +80,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kLayerTable: return "model.embed_tokens_per_layer";
       case Role::kLayerProduct: return "model.per_layer_model_projection";
       case Role::kLayerNorm: return "model.per_layer_projection_norm";
+      case Role::kStreamIn: return "model.altup_projections." + std::to_string(layer);
+      case Role::kStreamOut: return "model.altup_unembed_projections." + std::to_string(layer);
       case Role::kAttentionNorm: return row.attention_norm;
       case Role::kQ: return row.attention + std::string(".q_proj");
       case Role::kK: return row.attention + std::string(".k_proj");
@@ -131,6 +133,14 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kLayerOut: return "per_layer_projection";
       case Role::kLayerOutNorm: return "post_per_layer_input_norm";
       case Role::kLayerScale: return "layer_scalar";
+      case Role::kStreamRouter: return "altup.modality_router";
+      case Role::kStreamRouterNorm: return "altup.router_norm";
+      case Role::kPredictions: return "altup.prediction_coefs";
+      case Role::kCorrections: return "altup.correction_coefs";
+      case Role::kActiveScale: return "altup.correct_output_scale";
+      case Role::kLowRankIn: return "laurel.linear_left";
+      case Role::kLowRankOut: return "laurel.linear_right";
+      case Role::kLowRankNorm: return "laurel.post_laurel_norm";
       case Role::kRouter: return row.router ? row.router : "mlp.gate";
       case Role::kRouterScale: return "router.scale";
       case Role::kExpertScale: return "router.per_expert_scale";
@@ -151,7 +161,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
     return experts_in_one_name(role, part, layer);
   const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip ||
                        role == Role::kLayerScale || role == Role::kRouterScale ||
-                       role == Role::kExpertScale,
+                       role == Role::kExpertScale || role == Role::kActiveScale,
              is_joined = role == Role::kExpertChoice || (role == Role::kStep && !is_mamba);
   const std::string name = own() + (is_bare                 ? ""
                                     : is_joined             ? "_bias"

@@ -34,6 +34,8 @@ const char* role_name(Role role) {
     case Role::kLayerTable: return "per_layer_token_embd";
     case Role::kLayerProduct: return "per_layer_model_proj";
     case Role::kLayerNorm: return "per_layer_proj_norm";
+    case Role::kStreamIn: return "altup_proj";
+    case Role::kStreamOut: return "altup_unembd_proj";
     case Role::kAttentionNorm: return "attn_norm";
     case Role::kQ: return "attn_q";
     case Role::kK: return "attn_k";
@@ -83,6 +85,14 @@ const char* role_name(Role role) {
     case Role::kLayerOut: return "proj";
     case Role::kLayerOutNorm: return "post_norm";
     case Role::kLayerScale: return "layer_output_scale";
+    case Role::kStreamRouter: return "altup_router";
+    case Role::kStreamRouterNorm: return "altup_router_norm";
+    case Role::kPredictions: return "altup_predict_coef";
+    case Role::kCorrections: return "altup_correct_coef";
+    case Role::kActiveScale: return "altup_correct_scale";
+    case Role::kLowRankIn: return "laurel_l";
+    case Role::kLowRankOut: return "laurel_r";
+    case Role::kLowRankNorm: return "laurel_post_norm";
     case Role::kRouter: return "ffn_gate_inp";
     case Role::kRouterScale: return "ffn_gate_inp.scale";
     case Role::kExpertScale: return "ffn_down_exps.scale";
@@ -116,6 +126,8 @@ class GgufTensors : public TensorSource {
             !tensors_.emplace(tensor.name, Held{&tensor, part.mapping()}).second)
           graph::fail_corrupt(file_, "two parts have the tensor '" + tensor.name + "'");
     split_gates();
+    if (row_.has_streams)
+      for (const Role role : {Role::kStreamIn, Role::kStreamOut}) split_streams(role);
   }
   const std::string& file() const override { return file_; }
   std::string name(Role role, Part part, int64_t layer) const override {
@@ -129,6 +141,7 @@ class GgufTensors : public TensorSource {
     const std::string own = stem + std::string(is_bare                 ? ""
                                                : part == Part::kWeight ? ".weight"
                                                                        : ".bias");
+    if (role == Role::kStreamIn || role == Role::kStreamOut) return of_expert(own, layer);
     const std::string whole =
         role < Role::kAttentionNorm ? own : "blk." + std::to_string(layer) + "." + own;
     if (role != Role::kFeedForwardNorm || has(whole)) return whole;
@@ -188,6 +201,18 @@ class GgufTensors : public TensorSource {
         }
     }
   }
+  /// Matrices of all streams in one tensor [streams - 1, rows, columns]: each in its place.
+  void split_streams(Role role) {
+    const std::string all = std::string(role_name(role)) + ".weight";
+    const auto at = tensors_.find(all);
+    if (at == tensors_.end()) return;
+    const Held held = at->second;
+    const std::vector<int64_t>& dims = held.tensor->dims;
+    if (dims.size() != 3 || dims[0] < 1 || dims[0] >= kMaxStreams || dims[1] < 1) return;
+    tensors_.erase(at);
+    for (int64_t i = 0; i < dims[0]; i++)
+      tensors_[of_expert(all, i)] = {held.tensor, held.mapping, i * dims[1], dims[1]};
+  }
   static bool is_of_draft(const DecoderNumbers& n, const std::string& name) {
     if (n.draft_layers == 0 || name.rfind("blk.", 0) != 0) return false;
     const long layer = std::strtol(name.c_str() + 4, nullptr, 10);
@@ -242,9 +267,7 @@ std::vector<GgufFile> open_parts(const std::string& path) {
 /// Rows of the embedding, which every token of the vocabulary must have.
 int64_t vocabulary_of(const GgufFile& file, const TensorSource& tensors) {
   const std::string name = tensors.name(Role::kEmbedding, Part::kWeight, 0);
-  if (!tensors.has(name)) return 1;  // which the builder reports
-  const std::vector<int64_t> dims = tensors.load(name).dims;
-  const int64_t rows = dims.empty() ? 1 : dims[0];
+  const int64_t rows = rows_of(tensors, Role::kEmbedding);
   const checkpoint::GgufValue* tokens = file.find("tokenizer.ggml.tokens");
   if (tokens && tokens->count > uint64_t(rows))
     graph::fail_mismatch(file.path(), "its vocabulary has " + std::to_string(tokens->count) +
@@ -265,6 +288,8 @@ importer::Program import_gguf(const importer::OpenedFile& file,
     DecoderNumbers numbers = read_numbers(parts[0], options.context);
     const GgufTensors tensors(parts, numbers);
     numbers.vocabulary = vocabulary_of(parts[0], tensors);
+    numbers.layer_vocabulary = rows_of(tensors, Role::kLayerTable);
+    numbers.streams.rank = rows_of(tensors, Role::kLowRankIn);
     importer::Program program = build(numbers, tensors, "gguf", options);
     if (const auto license = parts[0].text("general.license"))
       program.model.metadata["licence"] = *license;

@@ -157,8 +157,20 @@ class Parts {
 
   ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
     const ValueId in = linear(x, gate, i, hidden, n_.width, kFeedForwardBias),
-                  open = activated(scaled(in, n_.scales.gate), i);
+                  open = activated(above_threshold(scaled(in, n_.scales.gate), i), i);
     return opened(open, linear(x, up, i, hidden, n_.width, kFeedForwardBias));
+  }
+  /// What gates have above a layer's threshold, which is of the deviation of their row.
+  ValueId above_threshold(ValueId x, int64_t i) {
+    const std::optional<double> threshold = n_.layers[size_t(i)].threshold;
+    if (!threshold) return x;
+    const ValueId apart = b_.emit(op::Sub, {x, b_.reduce(op::ReduceMean, x, {1}, true)}),
+                  deviation = b_.emit(op::Sqrt, {mean_square(apart)});
+    return b_.emit(op::Relu, {b_.emit(op::Sub, {apart, scaled(deviation, *threshold)})});
+  }
+  /// Of each row [T, 1].
+  ValueId mean_square(ValueId x) {
+    return b_.reduce(op::ReduceMean, b_.emit(op::Mul, {x, x}), {1}, true);
   }
   /// `up` times what its gate lets through.
   ValueId opened(ValueId open, ValueId up) {

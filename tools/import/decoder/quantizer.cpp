@@ -43,7 +43,8 @@ Quantizer::Quantizer(const TensorSource& source, const importer::ImportOptions& 
 std::optional<BlockType> Quantizer::type_of(Role role, const SourceTensor& tensor,
                                             int64_t columns) {
   for (const Role kept : {Role::kRouter, Role::kPositions, Role::kBetaAlpha, Role::kBeta,
-                          Role::kAlpha})  // few rows, on which much depends
+                          Role::kAlpha, Role::kStreamRouter, Role::kPredictions,
+                          Role::kCorrections})  // few rows, on which much depends
     if (!wanted_ || role == kept) return std::nullopt;
   if (tensor.block)
     graph::fail_mismatch(source_.file(),

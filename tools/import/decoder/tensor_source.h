@@ -27,6 +27,8 @@ enum class Role : uint8_t {
   kLayerTable,  // layer_inputs.h
   kLayerProduct,
   kLayerNorm,
+  kStreamIn,  // streams.h; of a row behind the first, in the place of a layer
+  kStreamOut,
   // of a layer
   kAttentionNorm,
   kQ,
@@ -77,6 +79,14 @@ enum class Role : uint8_t {
   kLayerOut,
   kLayerOutNorm,
   kLayerScale,
+  kStreamRouter,
+  kStreamRouterNorm,
+  kPredictions,
+  kCorrections,
+  kActiveScale,
+  kLowRankIn,
+  kLowRankOut,
+  kLowRankNorm,
   kRouter,
   kRouterScale,  // of a norm of what it reads
   kExpertScale,  // of shares of each expert
@@ -129,6 +139,13 @@ class TensorSource {
   virtual std::vector<std::string> names() const = 0;
 };
 
+/// Rows of a matrix, of the first layer or of all; 1 where it is missing, which builders report.
+inline int64_t rows_of(const TensorSource& source, Role role) {
+  const std::string name = source.name(role, Part::kWeight, 0);
+  if (!source.has(name)) return 1;
+  const std::vector<int64_t> dims = source.load(name).dims;
+  return dims.empty() || dims[0] < 1 ? 1 : dims[0];
+}
 /// @throws graph::ConversionError for types that are no numbers of weights.
 void check_numbers(const TensorSource& source, const SourceTensor& tensor);
 /// f32 of one row of a tensor of `columns`. @pre checked

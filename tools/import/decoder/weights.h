@@ -182,7 +182,9 @@ class Weights {
     return {values.begin(), values.end()};
   }
   /// Used under a condition that does not hold: known, but not read.
-  void pass_over(Role role) { used_.insert(source_.name(role, Part::kWeight, 0)); }
+  void pass_over(Role role, int64_t layer = 0) {
+    used_.insert(source_.name(role, Part::kWeight, layer));
+  }
 
   /// What quantization lost; empty where there was none.
   std::string quantization() const { return quantizer_.report(); }
