@@ -20,23 +20,33 @@ from testing import numpy_or_skip  # noqa: E402
 np = numpy_or_skip("small Gemma 3n")
 import windows_test  # noqa: E402
 from decoder_test import CONTEXT, VOCABULARY, Run  # noqa: E402
+from gemma_model import (  # noqa: E402
+    EPSILON,
+    FOLDER,
+    HEADS,
+    INPUT,
+    KV_HEADS,
+    LAYER_TYPES,
+    LAYERS,
+    SHARED,
+    WIDTH,
+    WINDOW,
+    Reference,
+    gelu,
+    mean_square,
+)
 from gguf_writer import write_gguf  # noqa: E402
 from hybrid_model import TOKENS  # noqa: E402
 from hybrids_test import largest_difference  # noqa: E402
 from lfm2_test import Folder, check_threads, check_ways  # noqa: E402
 
-WIDTH, HEADS, KV_HEADS, HEAD, INPUT, RANK, EPSILON = 32, 4, 2, 16, 8, 6, 1e-6
-WINDOW, STREAMS, ACTIVE, ROWS = 6, 4, 1, VOCABULARY - 9  # rows of the table of layers' inputs
-LAYERS, SHARED = "ssfsf", 2  # "f": attention sees all; the last read the caches of others
+HEAD, RANK, STREAMS, ACTIVE = 16, 6, 4, 1
+ROWS = VOCABULARY - 9  # of the table of layers' inputs
 HIDDEN = [48, 64, 48, 48, 64]
 SHARES = [0.95, 0.0, 0.5, 0.3, 0.0]  # of gates that stay shut
 CAP = 5.0
 NORMS = ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm")
 STREAM_NORMS = ("altup_router_norm", "laurel_post_norm")
-
-
-def owns(layer):
-    return layer < len(LAYERS) - SHARED
 
 
 def scales(shares):
@@ -109,7 +119,7 @@ CONFIG = {
     "hidden_activation": "gelu_pytorch_tanh",
     "max_position_embeddings": 64,
     "rms_norm_eps": EPSILON,
-    "layer_types": [{"s": "sliding_attention", "f": "full_attention"}[kind] for kind in LAYERS],
+    "layer_types": LAYER_TYPES,
     "sliding_window": WINDOW,
     "rope_theta": 1e6,
     "rope_local_base_freq": 1e4,
@@ -123,30 +133,10 @@ CONFIG = {
     "tie_word_embeddings": True,
     "vocab_size": VOCABULARY,
 }
-FOLDER = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
+NAMES = {
+    **FOLDER,
     "altup_proj": "model.altup_projections",
     "altup_unembd_proj": "model.altup_unembed_projections",
-    "per_layer_token_embd": "model.embed_tokens_per_layer",
-    "per_layer_model_proj": "model.per_layer_model_projection",
-    "per_layer_proj_norm": "model.per_layer_projection_norm",
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "attn_q_norm": "self_attn.q_norm",
-    "attn_k_norm": "self_attn.k_norm",
-    "post_attention_norm": "post_attention_layernorm",
-    "ffn_norm": "pre_feedforward_layernorm",
-    "post_ffw_norm": "post_feedforward_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-    "inp_gate": "per_layer_input_gate",
-    "proj": "per_layer_projection",
-    "post_norm": "post_per_layer_input_norm",
     "altup_router": "altup.modality_router",
     "altup_router_norm": "altup.router_norm",
     "altup_predict_coef": "altup.prediction_coefs",
@@ -164,47 +154,20 @@ def as_folder(tensors):
         if stem.startswith("blk."):
             _, layer, module = stem.split(".", 2)
             bare = module == "altup_correct_scale"
-            own = "altup.correct_output_scale" if bare else FOLDER[module] + ".weight"
+            own = "altup.correct_output_scale" if bare else NAMES[module] + ".weight"
             out[f"model.layers.{layer}.{own}"] = array
         elif array.ndim == 3:
-            out.update({f"{FOLDER[stem]}.{i}.weight": each for i, each in enumerate(array)})
+            out.update({f"{NAMES[stem]}.{i}.weight": each for i, each in enumerate(array)})
         else:
-            out[FOLDER[stem] + ".weight"] = array
+            out[NAMES[stem] + ".weight"] = array
     return out
 
 
 def reference(tensors, tokens=TOKENS, active=ACTIVE):
     """Logits of every token."""
-    w = {name: array.astype(np.float64) for name, array in tensors.items()}
-    count, caches = len(tokens), {}
-    linear = lambda x, name: x @ w[name + ".weight"].T
-    mean_square = lambda x: (x * x).mean(-1, keepdims=True)
-    rms = lambda x: x / np.sqrt(mean_square(x) + EPSILON)
-    norm = lambda x, name: rms(x) * w[name + ".weight"]
-    gelu = lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    model, count = Reference(tensors), len(tokens)
+    w, linear, norm = model.w, model.linear, model.norm
     of_size = lambda x, like: x * np.sqrt(mean_square(like) / np.maximum(mean_square(x), 1e-5))
-    at, apart = np.arange(count), np.arange(count)[:, None] - np.arange(count)
-
-    def turned(x, kind):
-        half = HEAD // 2
-        angles = at[:, None, None] * (1e4 if kind == "s" else 1e6) ** (-np.arange(half) / half)
-        a, b = x[..., :half], x[..., half:]
-        cos, sin = np.cos(angles), np.sin(angles)
-        return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
-    def attend(x, layer, kind):
-        part = lambda name: linear(x, f"blk.{layer}.attn_{name}").reshape(count, -1, HEAD)
-        q = turned(norm(part("q"), f"blk.{layer}.attn_q_norm"), kind)
-        if owns(layer):
-            k = turned(norm(part("k"), f"blk.{layer}.attn_k_norm"), kind)
-            caches[kind] = [np.repeat(each, HEADS // KV_HEADS, 1) for each in (k, rms(part("v")))]
-        k, v = caches[kind]
-        scores = np.einsum("qhd,khd->hqk", q, k)
-        seen = (apart >= 0) & (apart < (WINDOW if kind == "s" else count))
-        scores = np.where(seen, scores, -np.inf)
-        e = np.exp(scores - scores.max(-1, keepdims=True))
-        y = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v)
-        return linear(y.reshape(count, -1), f"blk.{layer}.attn_output")
 
     def routed(x, b):
         return np.tanh(linear(norm(x, b + "altup_router_norm") / WIDTH, b + "altup_router"))
@@ -228,7 +191,7 @@ def reference(tensors, tokens=TOKENS, active=ACTIVE):
         shares = linear(routed(x[active], b), b + "altup_predict_coef")
         p = x + np.einsum("tjk,ktw->jtw", shares.reshape(count, streams, streams), x)
         z = norm(p[active], b + "attn_norm")
-        s = p[active] + norm(attend(z, layer, kind), b + "post_attention_norm")
+        s = p[active] + norm(model.attend(z, layer, kind, HEAD), b + "post_attention_norm")
         low = linear(linear(z, b + "laurel_l"), b + "laurel_r")
         s = (s + z + norm(low, b + "laurel_post_norm")) / 2**0.5
         y = s + norm(feed_forward(norm(s, b + "ffn_norm"), layer), b + "post_ffw_norm")

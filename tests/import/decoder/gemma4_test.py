@@ -16,20 +16,31 @@ from testing import numpy_or_skip  # noqa: E402
 
 np = numpy_or_skip("small Gemma 4")
 from decoder_test import CONTEXT, VOCABULARY, Run  # noqa: E402
+from gemma_model import (  # noqa: E402
+    EPSILON,
+    FOLDER,
+    HEADS,
+    INPUT,
+    KV_HEADS,
+    LAYER_TYPES,
+    LAYERS,
+    SHARED,
+    WIDTH,
+    WINDOW,
+    Reference,
+    gelu,
+    owns,
+    rms,
+)
 from gguf_writer import write_gguf  # noqa: E402
 from hybrid_model import TOKENS  # noqa: E402
 from hybrids_test import largest_difference  # noqa: E402
 from lfm2_test import Folder, check_threads, check_ways  # noqa: E402
 
-WIDTH, HEADS, KV_HEADS, HIDDEN, INPUT, WINDOW, EPSILON = 32, 4, 2, 48, 8, 6, 1e-6
-LAYERS, SHARED = "ssfsf", 2  # "f": attention sees all; the last read the caches of others
+HIDDEN = 48
 HEAD = {"s": 16, "f": 32}
 EXPERTS, USED, OF_EXPERT = 5, 2, 64  # in a model of their own
 TURNED = 4  # pairs of 16 that turn where attention sees all
-
-
-def owns(layer):
-    return layer < len(LAYERS) - SHARED
 
 
 def hidden(layer):
@@ -143,7 +154,7 @@ CONFIG = {
     "hidden_activation": "gelu_pytorch_tanh",
     "max_position_embeddings": 64,
     "rms_norm_eps": EPSILON,
-    "layer_types": [{"s": "sliding_attention", "f": "full_attention"}[kind] for kind in LAYERS],
+    "layer_types": LAYER_TYPES,
     "sliding_window": WINDOW,
     "rope_parameters": {
         "full_attention": {
@@ -158,28 +169,8 @@ CONFIG = {
     "use_bidirectional_attention": "vision",
     "vocab_size": VOCABULARY,
 }
-FOLDER = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
-    "per_layer_token_embd": "model.embed_tokens_per_layer",
-    "per_layer_model_proj": "model.per_layer_model_projection",
-    "per_layer_proj_norm": "model.per_layer_projection_norm",
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "attn_q_norm": "self_attn.q_norm",
-    "attn_k_norm": "self_attn.k_norm",
-    "post_attention_norm": "post_attention_layernorm",
-    "ffn_norm": "pre_feedforward_layernorm",
-    "post_ffw_norm": "post_feedforward_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-    "inp_gate": "per_layer_input_gate",
-    "proj": "per_layer_projection",
-    "post_norm": "post_per_layer_input_norm",
+NAMES = {
+    **FOLDER,
     "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
     "post_ffw_norm_1": "post_feedforward_layernorm_1",
     "post_ffw_norm_2": "post_feedforward_layernorm_2",
@@ -201,45 +192,17 @@ def as_folder(tensors):
         stem = name.removesuffix(".weight")
         if stem.startswith("blk."):
             _, layer, module = stem.split(".", 2)
-            own = BARE[module] if module in BARE else FOLDER[module] + ".weight"
+            own = BARE[module] if module in BARE else NAMES[module] + ".weight"
             out[f"model.layers.{layer}.{own}"] = array
         elif stem != "rope_freqs":
-            out[FOLDER[stem] + ".weight"] = array
+            out[NAMES[stem] + ".weight"] = array
     return out
 
 
 def reference(tensors, tokens=TOKENS, kinds=LAYERS):
     """Logits of every token. `kinds`: of attention, by layer."""
-    w = {name: array.astype(np.float64) for name, array in tensors.items()}
-    count, caches = len(tokens), {}
-    linear = lambda x, name: x @ w[name + ".weight"].T
-    rms = lambda x: x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
-    norm = lambda x, name: rms(x) * w[name + ".weight"]
-    gelu = lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-    at, apart = np.arange(count), np.arange(count)[:, None] - np.arange(count)
-
-    def turned(x, kind):
-        half = x.shape[-1] // 2
-        speeds = (1e4 if kind == "s" else 1e6) ** (-np.arange(half) / half)
-        turning = (np.arange(half) < TURNED) | (kind == "s")
-        angles = at[:, None, None] * np.where(turning, speeds, 0)
-        a, b = x[..., :half], x[..., half:]
-        cos, sin = np.cos(angles), np.sin(angles)
-        return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
-    def attend(x, layer, kind):
-        part = lambda name: linear(x, f"blk.{layer}.attn_{name}").reshape(count, -1, HEAD[kind])
-        q = turned(norm(part("q"), f"blk.{layer}.attn_q_norm"), kind)
-        if owns(layer):
-            k = turned(norm(part("k"), f"blk.{layer}.attn_k_norm"), kind)
-            caches[kind] = [np.repeat(each, HEADS // KV_HEADS, 1) for each in (k, rms(part("v")))]
-        k, v = caches[kind]
-        scores = np.einsum("qhd,khd->hqk", q, k)
-        seen = (apart >= 0) & (apart < (WINDOW if kind == "s" else count))
-        scores = np.where(seen, scores, -np.inf)
-        e = np.exp(scores - scores.max(-1, keepdims=True))
-        y = np.einsum("hqk,khd->qhd", e / e.sum(-1, keepdims=True), v)
-        return linear(y.reshape(count, -1), f"blk.{layer}.attn_output")
+    model, count = Reference(tensors, TURNED), len(tokens)
+    w, linear, norm = model.w, model.linear, model.norm
 
     def gated(x, gate, up, down):
         return (gelu(x @ gate.T) * (x @ up.T)) @ down.T
@@ -263,7 +226,7 @@ def reference(tensors, tokens=TOKENS, kinds=LAYERS):
     inputs = (inputs + own) * 0.5**0.5
     for layer, kind in enumerate(kinds):
         b = f"blk.{layer}."
-        y = attend(norm(x, b + "attn_norm"), layer, kind)
+        y = model.attend(norm(x, b + "attn_norm"), layer, kind, HEAD[kind])
         x = x + norm(y, b + "post_attention_norm")
         parts = [w[f"{b}ffn_{part}.weight"] for part in ("gate", "up", "down")]
         y = gated(norm(x, b + "ffn_norm"), *parts)

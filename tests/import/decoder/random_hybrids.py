@@ -360,14 +360,14 @@ JAMBA_LAYER = {
 }
 
 
-def jamba_parts(name, array):
-    """As Mamba has them."""
-    last = name.rpartition(".mamba.")[2]
+def column_parts(name, array):
+    """Of Mamba, whose heads are columns."""
+    last = name.rpartition(".")[2]
     if last == "A_log":
         return {"ssm_a": -np.exp(array)}
     if last == "D":
         return {"ssm_d": array}
-    return {"ssm_conv1d.weight": array[:, 0]} if last == "conv1d.weight" else None
+    return {"ssm_conv1d.weight": array[:, 0]} if name.endswith(".conv1d.weight") else None
 
 
 def jamba(experts=1, **options):
@@ -396,7 +396,7 @@ def jamba(experts=1, **options):
             **metadata,
         },
         drop=("rope.freq_base",),
-        split=jamba_parts,
+        split=column_parts,
     )
 
 

@@ -5,7 +5,7 @@ Nemotron-H, Mamba, Mamba-2."""
 import dataclasses
 
 import numpy as np
-from random_hybrids import mamba_parts
+from random_hybrids import column_parts, mamba_parts
 from random_models import Row
 
 NEMOTRON_LAYER = {
@@ -107,11 +107,6 @@ def nemotron(pattern, groups=2, expert_groups=None, latent=None):
 
 
 def mamba(kind="Mamba", **options):
-    ends = {
-        "A_log": lambda array: {"ssm_a": -np.exp(array)},
-        "D": lambda array: {"ssm_d": array},
-        "conv1d.weight": lambda array: {"ssm_conv1d.weight": array[:, 0]},
-    }
     row = mamba2(**options)
     row.architecture, row.kind = "mamba", kind
     row.layer = {**NEMOTRON_LAYER, "mixer.x_proj": "ssm_x", "mixer.dt_proj": "ssm_dt"}
@@ -122,9 +117,7 @@ def mamba(kind="Mamba", **options):
     if kind != "Mamba":
         row.metadata["ssm.dt_b_c_rms"] = True
         row.metadata["attention.layer_norm_rms_epsilon"] = 1e-6
-    row.split = lambda name, array: (
-        ends[last](array) if (last := name.rpartition(".mixer.")[2]) in ends else None
-    )
+    row.split = column_parts
     return row
 
 
