@@ -122,7 +122,7 @@ TEST_CASE("operators: every row has its parts") {
   const std::string lowered = text_of("tools/compile", ".cpp"),
                     made = text_of("tools/compile/passes", ".cpp");
   const std::string plain = text_of("runtime/op", "attributes.def"),
-                    judged = text_of("tools/diagnose/reference", ".cpp");
+                    evaluated = text_of("tools/diagnose/reference", ".cpp");
   const auto* scalar = reinterpret_cast<const KernelTable*>(ingot_cpu_kernels("scalar"));
   REQUIRE(scalar != nullptr);
   std::set<std::string> texts;
@@ -147,7 +147,7 @@ TEST_CASE("operators: every row has its parts") {
                    names(plain, "INGOT_ATTRIBUTES(" + row.name),
                {});
     check_part(row, "an evaluation in tools/diagnose/reference/evaluate_<family>.cpp",
-               names(judged, "op::" + row.name), kNoReference);
+               names(evaluated, "op::" + row.name), kNoReference);
     const auto form = graph::row_of(graph::find_operator(row.name)).form;
     check_part(row, "a pass that makes it, or the form Both in tools/graph/operators.def",
                names(made, "op::" + row.name) || form == graph::OperatorForm::kBoth, kNoPass);

@@ -55,27 +55,25 @@ std::vector<DeviceOffer> offers_of_backends() {
   return out;
 }
 
-/// Why no GPU of CUDA can be used; "" when one can.
-std::string why_no_gpu(const GpusReport& report) {
-  if (!report.problem.empty()) return report.problem;
+/// Of a device that is there; "" where it can be used, or nothing more is known of it.
+std::string problem_of(const GpusReport& report, const std::string& name) {
   for (const GpuReport& gpu : report.gpus)
-    if (gpu.problem.empty()) return "";
-  return report.gpus.empty() ? "no such device" : report.gpus[0].problem;
+    if (gpu.name == name) return gpu.problem;
+  return "";
 }
 
 /// Why the back end `name`, or its device `name`, cannot be used; "" when it can.
 std::string why_no_device(const Diagnosis& found, const std::string& name) {
-  if (name == "cuda") return why_no_gpu(found.gpus);
   const bool is_any = name.find(':') == std::string::npos;
-  std::string why = "no such device";
+  std::string first;
   for (const DeviceOffer& offer : found.devices) {
     if (find_backend(offer.name) != find_backend(name.c_str())) continue;
-    if (!offer.exists)
-      why = offer.why;
-    else if (is_any || name == offer.name)
-      return "";
+    if (offer.exists && !is_any && name != offer.name) continue;
+    const std::string why = offer.exists ? problem_of(found.gpus, offer.name) : offer.why;
+    if (why.empty()) return "";
+    if (first.empty()) first = why;
   }
-  return why;
+  return first.empty() ? "no such device" : first;
 }
 
 /// "glibc 2.36"; of musl, which has no version to ask for, the name.
