@@ -22,7 +22,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FINDING = re.compile(r"^(\S+:\d+:\d+): (?:warning|error): (.*)$", re.M)
+# One of the command line has no place.
+FINDING = re.compile(r"^(?:(\S+:\d+:\d+): )?(?:warning|error): (.*)$", re.M)
 
 
 def fingerprint(tool):
@@ -46,13 +47,14 @@ def check(tool, build, path):
             build,
             "--quiet",
             "--extra-arg=-Wno-unknown-warning-option",
+            "--extra-arg=-Wno-unused-command-line-argument",
             "--extra-arg=-std=c++17",
             str(path),
         ],
         capture_output=True,
         text=True,
     )
-    findings = sorted(set(FINDING.findall(done.stdout)))
+    findings = sorted({(place or str(path), text) for place, text in FINDING.findall(done.stdout)})
     return (
         findings
         if findings or done.returncode == 0
