@@ -42,7 +42,7 @@ convert::FileSpec finding(convert::Attributes attributes, std::vector<convert::V
 }
 
 void set_bound(RefuseTable* t, const char* name, Dim bound) {
-  t->spec(name, [bound](ProgramSpec& p) { p.symbols[0].bound = bound; });
+  t->spec_of(name, [bound](ProgramSpec& p) { p.symbols[0].bound = bound; });
 }
 
 /// A symbol of the same bound that another value resolves, in place of the operator's own.

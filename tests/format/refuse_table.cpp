@@ -26,13 +26,12 @@ std::string RefuseCase::file_name() const {
   return kind + "/e" + std::to_string(int(code)) + "_" + base + "_" + name + ".ingot";
 }
 
-void RefuseTable::base(const std::string& name, std::function<convert::FileSpec()> make) {
+void RefuseTable::base(const char* name, convert::FileSpec (*make)()) {
   const Finish finish = finish_;
-  bases.push_back({name, finish ? [make, finish] { return finish(make()); } : std::move(make)});
+  bases.push_back({name, [make, finish] { return finish ? finish(make()) : make(); }});
 }
 
-void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)> change,
-                       Code code) {
+void RefuseTable::spec_of(const char* name, std::function<void(ProgramSpec&)> change, Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
                      convert::FileSpec file = base.make();
@@ -42,15 +41,15 @@ void RefuseTable::spec(const std::string& name, std::function<void(ProgramSpec&)
                    }});
 }
 
-void RefuseTable::dims(const std::string& name, size_t value, std::vector<Dim> dims) {
-  spec(name, [value, dims](ProgramSpec& p) { p.values.at(value).dims = dims; });
+void RefuseTable::dims(const char* name, size_t value, std::initializer_list<Dim> to) {
+  spec_of(name, [value, dims = std::vector<Dim>(to)](ProgramSpec& p) { p.values.at(value).dims = dims; });
 }
 
-void RefuseTable::dtype(const std::string& name, size_t value, DType dtype) {
-  spec(name, [value, dtype](ProgramSpec& p) { p.values.at(value).dtype = dtype; });
+void RefuseTable::dtype(const char* name, size_t value, DType dtype) {
+  spec_of(name, [value, dtype](ProgramSpec& p) { p.values.at(value).dtype = dtype; });
 }
 
-void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> change, Code code) {
+void RefuseTable::bytes(const char* name, void (*change)(Bytes&), Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
                      Bytes bytes = convert::write_memory(base.make());
@@ -60,7 +59,7 @@ void RefuseTable::bytes(const std::string& name, std::function<void(Bytes&)> cha
                    }});
 }
 
-void RefuseTable::stale(const std::string& name, std::function<void(Bytes&)> change, Code code) {
+void RefuseTable::stale(const char* name, void (*change)(Bytes&), Code code) {
   const AcceptedBase base = bases.back();
   cases.push_back({kind_, base.name, name, code, [base, change] {
                      Bytes bytes = convert::write_memory(base.make());

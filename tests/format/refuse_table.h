@@ -28,6 +28,7 @@ struct AcceptedBase {
   std::function<convert::FileSpec()> make;
 };
 
+/// Changes are functions by address: a std::function for each of 600 took GCC half a minute.
 class RefuseTable {
  public:
   using Finish = std::function<convert::FileSpec(convert::FileSpec)>;
@@ -36,25 +37,28 @@ class RefuseTable {
   /// The folder of what follows.
   void kind(const std::string& name) { kind_ = name; }
   /// What follows changes this file. It must open itself.
-  void base(const std::string& name, std::function<convert::FileSpec()> make);
+  void base(const char* name, convert::FileSpec (*make)());
   /// A changed spec; refused with kMeaningInvalid unless another code is named.
-  void spec(const std::string& name, std::function<void(ProgramSpec&)> change,
-            Code code = Code::kMeaningInvalid);
+  void spec(const char* name, void (*change)(ProgramSpec&), Code code = Code::kMeaningInvalid) {
+    spec_of(name, change, code);
+  }
+  /// The same by a function that holds something.
+  void spec_of(const char* name, std::function<void(ProgramSpec&)> change,
+               Code code = Code::kMeaningInvalid);
   /// Changed attributes of instruction 0 of the main program.
   template <class A>
-  void attributes(const std::string& name, std::function<void(A&)> change) {
-    spec(name, [change](ProgramSpec& p) {
+  void attributes(const char* name, void (*change)(A&)) {
+    spec_of(name, [change](ProgramSpec& p) {
       change(std::get<A>(p.subprograms[0].instructions[0].attributes));
     });
   }
   /// Changed dims of one value; a constant gets bytes that fit.
-  void dims(const std::string& name, size_t value, std::vector<Dim> dims);
-  void dtype(const std::string& name, size_t value, DType dtype);
+  void dims(const char* name, size_t value, std::initializer_list<Dim> dims);
+  void dtype(const char* name, size_t value, DType dtype);
   /// Changed bytes of the finished file; hashes are brought up to date afterwards.
-  void bytes(const std::string& name, std::function<void(Bytes&)> change,
-             Code code = Code::kMeaningInvalid);
+  void bytes(const char* name, void (*change)(Bytes&), Code code = Code::kMeaningInvalid);
   /// The same with hashes left as they are.
-  void stale(const std::string& name, std::function<void(Bytes&)> change, Code code);
+  void stale(const char* name, void (*change)(Bytes&), Code code);
 
   std::vector<RefuseCase> cases;
   std::vector<AcceptedBase> bases;
