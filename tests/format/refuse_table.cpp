@@ -42,7 +42,8 @@ void RefuseTable::spec_of(const char* name, std::function<void(ProgramSpec&)> ch
 }
 
 void RefuseTable::dims(const char* name, size_t value, std::initializer_list<Dim> to) {
-  spec_of(name, [value, dims = std::vector<Dim>(to)](ProgramSpec& p) { p.values.at(value).dims = dims; });
+  spec_of(name,
+          [value, dims = std::vector<Dim>(to)](ProgramSpec& p) { p.values.at(value).dims = dims; });
 }
 
 void RefuseTable::dtype(const char* name, size_t value, DType dtype) {

@@ -210,8 +210,49 @@ def check_folder(checks, ingot, folder):
         checks.report("convert with generation_config.json", ingot.convert(place).error)
         found = json.loads(ingot("inspect", ingot.file, "--json").stdout)["sampling"]
         checks.check(found == expected, f"the sampling it asks for, do_sample {draws}", str(found))
+    check_merges(checks, ingot, place)
     settings.write_text("{")
     checks.report("damaged", ingot.convert(place).refusal(2, "tokenizer_config.json"))
+
+
+def check_merges(checks, ingot, place):
+    """vocab.json and merges.txt in the place of tokenizer.json."""
+    said = json.loads((place / "tokenizer.json").read_text())
+    vocabulary = {**said["model"]["vocab"], "hi": VOCABULARY - 2, "hih": VOCABULARY - 1}
+    said["model"].update(vocab=vocabulary, merges=["h i", "hi h"])
+    settings = place / "tokenizer_config.json"
+    begin = {"bos_token": {"content": "<s>"}, "eos_token": "</s>"}
+
+    def ids(**own):
+        settings.write_text(json.dumps({**begin, **own}))
+        done = ingot.convert(place, "--context", CONTEXT)
+        words = ["--prompt", "ahihb.", "--tokens", 1, "--json"]
+        said = done.error or ingot("generate", ingot.file, *words)
+        return said if done.error else said.error or json.loads(said.stdout)["prompt_ids"]
+
+    (place / "tokenizer.json").write_text(json.dumps(said))
+    wanted = ids()
+    checks.check(VOCABULARY - 1 in wanted, "pairs merge", wanted)
+    (place / "tokenizer.json").unlink()
+    (place / "vocab.json").write_text(json.dumps(vocabulary))
+    (place / "merges.txt").write_text("#version: 0.2\nh i\r\nhi h\n")
+    added = {token["content"]: token["id"] for token in said["added_tokens"]}
+    (place / "added_tokens.json").write_text(json.dumps(added))
+    checks.check(ids() == wanted, "vocab.json and merges.txt", ids())
+    first = ids(add_bos_token=True)
+    checks.check(first == [added["<s>"], *wanted], "add_bos_token", first)
+    settings.write_text(json.dumps({**begin, "add_prefix_space": True}))
+    done = ingot.convert(place)
+    checks.report("a space in front", done.refusal(4, "tokenizer_config.json", "add_prefix_space"))
+    for name in ("vocab.json", "added_tokens.json"):
+        (place / name).write_text("[1]")
+        settings.write_text("{}")
+        done = ingot.convert(place)
+        checks.report(f"{name} is a list", done.refusal(2, name, "no JSON object"))
+        (place / name).write_text("{}")
+    (place / "merges.txt").write_text("h\n")
+    done = ingot.convert(place)
+    checks.check(done.returncode in (2, 4, 5) and done.output.count("\n") < 3, done.output)
 
 
 def main():

@@ -22,7 +22,10 @@ def configuration(row):
 def make_model(row, seed=0):
     torch.manual_seed(seed)
     config = configuration(row)
-    model = transformers.AutoModelForCausalLM.from_config(config)
+    auto = transformers.AutoModelForCausalLM
+    if type(config) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
+        auto = transformers.AutoModelForImageTextToText
+    model = auto.from_config(config)
     with torch.no_grad():
         for name, value in model.named_parameters():
             is_vector = value.ndim == 1

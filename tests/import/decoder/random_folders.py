@@ -124,6 +124,9 @@ def gemma3(stored):
 
 
 FOLDERS = {
+    "gpt2, of PyTorch": dataclasses.replace(
+        variant("gpt2", tie_word_embeddings=True), pickled=True
+    ),
     "gpt2, as published": variant(
         "gpt2", gpt2_as_published, n_inner=None, tie_word_embeddings=True
     ),

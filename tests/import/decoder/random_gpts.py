@@ -3,6 +3,7 @@
 Phi, too."""
 
 import numpy as np
+import torch
 from random_models import LAYER_NORM, NO_RMS, Row
 
 GPT2_NAMES = {
@@ -71,6 +72,64 @@ def bloom(heads):
         drop=(*NO_RMS, "rope.freq_base"),
         change=neox_qkv,
     )
+
+
+def mpt(heads, **attention):
+    width = 16 * heads
+    metadata = {"attention.max_alibi_bias": 8.0}
+    if "clip_qkv" in attention:
+        metadata["attention.clamp_kqv"] = attention["clip_qkv"]
+    if "softmax_scale" in attention:
+        metadata["attention.scale"] = attention["softmax_scale"]
+    return Row(
+        "mpt",
+        "Mpt",
+        {
+            "d_model": width,
+            "n_heads": heads,
+            "n_layers": 3,
+            "max_seq_len": 128,
+            "hidden_size": width,
+            "num_attention_heads": heads,
+            "attn_config": {"attn_type": "multihead_attention", **attention},
+        },
+        layer={
+            "norm_1": "attn_norm",
+            "attn.Wqkv": "attn_qkv",
+            "attn.out_proj": "attn_output",
+            "norm_2": "ffn_norm",
+            "ffn.up_proj": "ffn_up",
+            "ffn.down_proj": "ffn_down",
+        },
+        names={
+            "transformer.wte.weight": "token_embd.weight",
+            "transformer.norm_f.weight": "output_norm.weight",
+        },
+        layers="transformer.blocks.",
+        metadata={
+            **LAYER_NORM,
+            **metadata,
+            "attention.head_count_kv": heads,
+            "feed_forward_length": 4 * width,
+        },
+        drop=(*NO_RMS, "rope.freq_base"),
+        stored=own_keys,
+    )
+
+
+def own_keys(tensors, config):
+    """Without those that the rows of other classes have."""
+    for key in ("num_key_value_heads", "intermediate_size"):
+        config.pop(key, None)
+
+
+def neo_as_published(tensors, config):
+    """With the masks that older versions stored."""
+    own_keys(tensors, config)
+    for i in range(4):
+        module = f"transformer.h.{i}.attn.attention"
+        tensors[f"{module}.bias"] = torch.ones(1, 1, 8, 8)
+        tensors[f"{module}.masked_bias"] = torch.tensor(-1e9)
 
 
 GPTS = {
@@ -205,5 +264,33 @@ GPTS = {
         layers="transformer.h.",
         metadata={**LAYER_NORM, "attention.head_count_kv": 1},
         drop=NO_RMS,
+    ),
+    "mpt": mpt(4),
+    "mpt, 6 heads, limits": mpt(6, clip_qkv=0.5, softmax_scale=0.3),
+    "gpt_neo": Row(
+        "gptneo",
+        "GPTNeo",
+        {
+            "num_hidden_layers": 4,
+            "attention_types": [[["global", "local"], 2]],
+            "window_size": 8,
+            "num_key_value_heads": 4,
+        },
+        folder=True,
+    ),
+    "gpt_neo, as published": Row(
+        "gptneo",
+        "GPTNeo",
+        {
+            "num_hidden_layers": 4,
+            "attention_types": [[["global", "local"], 2]],
+            "window_size": 8,
+            "intermediate_size": None,
+        },
+        stored=neo_as_published,
+        folder=True,
+    ),
+    "opt": Row(
+        "opt", "OPT", {"ffn_dim": 96, "word_embed_proj_dim": 64}, stored=own_keys, folder=True
     ),
 }

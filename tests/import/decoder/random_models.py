@@ -77,6 +77,7 @@ class Row:
     saved_whole: bool = False  # its folder has experts in one tensor, as the model does
     quantized: bool = False  # matrices as Q8_0, which the model then has too
     folder: bool = False  # it is a folder alone
+    pickled: bool = False  # whose weights PyTorch wrote
     stored: typing.Callable = None  # (tensors, configuration): changes what is saved of a folder
     reread: typing.Callable = None  # (folder): the model that its folder then has
 

@@ -27,7 +27,8 @@ RUNS = [9, 1, 1, 1, 1, 7, 1, 1]  # tokens of each; windows of 8 wrap
 
 # whose masks or queries depend on positions, or whose rows are several, as no other test's do
 AMONG_SLOTS = ("bloom", "ministral3", "gemma3n")
-NO_FOLDER = ("internlm2",)  # whose folder would be one of Llama
+# whose folder would be one of another
+NO_FOLDER = ("internlm2", "exaone", "qwen2vl", "qwen3vl", "qwen3vlmoe")
 
 
 def largest_difference(ingot, tokens, wanted):
@@ -43,6 +44,13 @@ def save(row, model, folder, **shard):
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder, **shard)
     weights, config = folder / "model.safetensors", folder / "config.json"
+    if row.pickled:
+        import torch
+
+        state = model.state_dict()
+        views = {n: v.t().contiguous().t() for n, v in state.items() if n.endswith("wpe.weight")}
+        torch.save({**state, **views}, folder / "pytorch_model.bin")
+        weights.unlink()
     if row.saved_whole:
         save_file(model.state_dict(), weights)
     if row.stored:
@@ -73,6 +81,7 @@ def main():
         from random_mixtures import MIXTURES
         from random_mixers import MIXERS
         from random_models import MODELS
+        from random_seeing import SEEING
     except ImportError as missing:
         checks.skip(f"no {missing.name} for Python")
         return checks.finish()
@@ -80,7 +89,7 @@ def main():
     with work_folder() as folder:
         ingot = Ingot(args.ingot, folder, suffix=".gguf")
         all_of = {**MODELS, **DENSE, **GPTS, **FOLDERS, **MIXTURES, **HYBRIDS, **MIXERS, **LATENTS}
-        all_of.update({**FLOAT8, **GEMMA3N})
+        all_of.update({**FLOAT8, **GEMMA3N, **SEEING})
         for name, row in all_of.items():
             if args.only not in name:
                 continue
@@ -89,7 +98,7 @@ def main():
             if not row.folder:
                 sources["GGUF"] = pathlib.Path(folder) / "model.gguf"
                 write_gguf(sources["GGUF"], *as_gguf(row, model))
-            if row.architecture not in NO_FOLDER:
+            if row.folder or row.architecture not in NO_FOLDER:
                 sources["folder"] = pathlib.Path(folder) / "folder"
                 # shards where there are biases, one file where there are none
                 shard = {"max_shard_size": "60KB"} if "biases" in name else {}

@@ -29,7 +29,15 @@ enum class FeedForward : uint8_t { kGated, kGatedInOne, kPlain };
 enum class Experts : uint8_t { kNone, kAsTheyAre, kNormalized, kOfChosen, kSigmoid };
 /// kClampedSwish: of a gate that a limit bounds above; up is bounded on both sides, and 1 more.
 /// kXielu: of numbers that each layer has, of feed-forward parts that are plain.
-enum class Activation : uint8_t { kSilu, kGelu, kGeluTanh, kReluSquared, kClampedSwish, kXielu };
+enum class Activation : uint8_t {
+  kSilu,
+  kGelu,
+  kGeluTanh,
+  kRelu,
+  kReluSquared,
+  kClampedSwish,
+  kXielu
+};
 /// What layers have in place of attention, or beside it, that keeps less than keys and values: a
 /// gated short convolution; or one in front of a linear recurrence, as Mamba, Mamba-2 or a gated
 /// delta net has it.

@@ -20,21 +20,24 @@ using Json = nlohmann::json;
 /// What says nothing about the computation.
 inline const std::set<std::string>& keys_without_effect() {
   static const std::set<std::string> kKeys = host::word_list(
-      "architectures attention_bias attention_dropout attention_out_bias "
-      "attention_probs_dropout_prob attention_softmax_in_fp32 attn_implementation attn_pdrop "
-      "auto_map bias bos_token_id cache_implementation chunk_size_feed_forward classifier_dropout "
-      "dtype embd_pdrop embedding_dropout eos_token_id experts_per_token gradient_checkpointing "
-      "hidden_dropout hidden_dropout_prob id2label initial_context_length initializer_range "
-      "is_decoder is_encoder_decoder is_llama_config label2id mamba_chunk_size mamba_ssm_dtype "
-      "max_window_layers mlp_bias model_type n_ctx _name_or_path norm_init norm_type "
-      "output_attentions output_hidden_states output_router_logits pad_token_id pretraining_tp "
-      "problem_type reorder_and_upcast_attn resid_pdrop residual_dropout return_dict "
-      "rope_interleaved router_aux_loss_coef scale_attention_softmax_in_fp32 "
-      "_sliding_window_pattern sliding_window_pattern summary_activation summary_first_dropout "
+      "activation_dropout architectures attention_bias attention_dropout attention_out_bias "
+      "attention_probs_dropout_prob attention_softmax_in_fp32 attn_impl attn_implementation "
+      "attn_pdrop attn_type attn_uses_sequence_id auto_map bias bos_token_id "
+      "cache_implementation chunk_size_feed_forward classifier_dropout dropout dtype emb_pdrop "
+      "embd_pdrop embed_dropout embedding_dropout embedding_fraction enable_bias eos_token_id "
+      "experts_per_token gradient_checkpointing hidden_dropout hidden_dropout_prob id2label "
+      "init_config init_device init_std initial_context_length initializer_range is_decoder "
+      "is_encoder_decoder is_llama_config label2id layer_norm_elementwise_affine layerdrop "
+      "learned_pos_emb mamba_chunk_size mamba_ssm_dtype max_window_layers mlp_bias model_type "
+      "n_ctx _name_or_path no_bias norm_init norm_type output_attentions output_hidden_states "
+      "output_router_logits pad_token_id prefix pretraining_tp problem_type "
+      "_remove_final_layer_norm reorder_and_upcast_attn resid_pdrop residual_dropout "
+      "return_dict rope_interleaved router_aux_loss_coef scale_attention_softmax_in_fp32 "
+      "sliding_window_pattern _sliding_window_pattern summary_activation summary_first_dropout "
       "summary_proj_to_labels summary_type summary_use_proj task_specific_params tie_embedding "
-      "use_associative_scan use_mamba_kernels use_mambapy "
-      "tie_word_embeddings torch_dtype transformers.js_config transformers_version unk_token_id "
-      "use_bias use_cache use_qkv_bias vocab_size");
+      "tie_word_embeddings torch_dtype transformers.js_config transformers_version "
+      "unk_token_id use_associative_scan use_bias use_cache use_mamba_kernels use_mambapy "
+      "use_qkv_bias verbose vocab_size");
   return kKeys;
 }
 
@@ -66,7 +69,7 @@ class Config {
     return int64_t(x);
   }
   int64_t need(const char* key, int64_t high) {
-    if (!find(key)) refuse(key, "a number, and it is missing");
+    if (!find(key)) refuse(key, "a number");
     return integer(key, 0, 1, high);
   }
   bool flag(const char* key, bool otherwise) {

@@ -54,9 +54,8 @@ void read_rope(Keys& keys, DecoderNumbers* n) {
   const double of_scores = keys.number("rope.scaling.yarn_log_multiplier", 0);
   if (!(of_scores >= 0 && of_scores <= kMaxLogMultiplier))
     keys.refuse("rope.scaling.yarn_log_multiplier", "is " + std::to_string(of_scores), "0 to 100");
-  keys.pass_over({"rope.scaling.finetuned"});
   // of places in images, which are those of the text in a text
-  if (n->row->mixer == Mixer::kDeltaNet) keys.pass_over({"rope.dimension_sections"});
+  keys.pass_over({"rope.scaling.finetuned", "rope.dimension_sections", "n_deepstack_layers"});
   if (kind != "none") r.divisor = factor;
   r.is_yarn = kind == "yarn" && factor != 1, r.splits_pairs = n->row->splits_pairs;
   if (r.is_yarn && factor > 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tools/import/decoder/hugging_face.cpp - a folder of Hugging Face: config.json, and its weights in
-// model.safetensors or in the shards that an index names.
+// model.safetensors, pytorch_model.bin or the shards that an index names.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -9,7 +9,6 @@
 
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/checkpoint/tensors/file_bytes.h"
-#include "tools/files/whole_file.h"
 #include "tools/files/work_budget.h"
 #include "tools/import/common/source_errors.h"
 #include "tools/import/decoder/build.h"
@@ -19,6 +18,7 @@
 #include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/hugging_face_stacked.h"
+#include "tools/import/decoder/hugging_face_tokenizer.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
 #include "tools/import/decoder/tokenizer.h"
@@ -43,6 +43,25 @@ Quantized read_quantized(const nlohmann::json& config, const nlohmann::json& who
   return {std::nullopt, read_packed_int4(own, file)};
 }
 
+/// What a view of PyTorch shows, in the order of its rows.
+class DenseStorage : public checkpoint::Storage {
+ public:
+  explicit DenseStorage(const Tensor& tensor)
+      : bytes_(std::make_shared<const std::vector<uint8_t>>(checkpoint::tensor_bytes(tensor))) {}
+  uint64_t size() const override { return bytes_->size(); }
+  checkpoint::Bytes load() const override { return {bytes_, bytes_->data(), bytes_->size()}; }
+
+ private:
+  const std::shared_ptr<const std::vector<uint8_t>> bytes_;
+};
+void make_dense(Tensor* tensor) {
+  const std::vector<int64_t> strides = checkpoint::dense_strides(tensor->dims);
+  if (tensor->strides == strides && !tensor->swapped && !tensor->negated) return;
+  tensor->storage = std::make_shared<const DenseStorage>(*tensor);
+  tensor->strides = strides, tensor->offset = 0;
+  tensor->swapped = tensor->negated = tensor->conjugated = false;
+}
+
 class CheckpointTensors : public TensorSource {
  public:
   CheckpointTensors(const std::string& config, const HuggingFaceRow& row, Checkpoint checkpoint,
@@ -54,16 +73,18 @@ class CheckpointTensors : public TensorSource {
         packing_(quantized.int4),
         float8_(file_, quantized.float8),
         experts_(file_) {
-    for (const Tensor& tensor : checkpoint_.tensors) {
+    for (Tensor& tensor : checkpoint_.tensors) {
       const std::string name = usual_name(checkpoint::path_text(tensor.path));
       if (name.empty()) continue;
       // angles that older versions kept beside the weights
       if (name.size() > 20 && name.find(".rotary_emb.inv_freq") != std::string::npos) continue;
+      make_dense(&tensor);
       if (!tensors_.emplace(name, &tensor).second)
         graph::fail_mismatch(file_, "'" + name + "' is there twice; get the folder anew");
     }
     drop_drafts(numbers);
     name_as_expected();
+    drop_tied_head();
     for (size_t i = 0; i < dense.size(); i++) add_projection(i, std::move(dense[i]));
     if (row.both)
       stacked_.take(&tensors_,
@@ -133,6 +154,7 @@ class CheckpointTensors : public TensorSource {
     return all;
   }
   std::string float8_note() const { return float8_.note(); }
+  bool has_head() const { return shares_head_ || has(name(Role::kHead, Part::kWeight, 0)); }
   /// Numbers of an activation, which lie among the weights.
   void take_xielu(DecoderNumbers* n) {
     for (size_t i = 0; i < n->layers.size(); i++) {
@@ -170,6 +192,17 @@ class CheckpointTensors : public TensorSource {
     for (const Tensor& tensor : dense_.back().tensors)
       if (checkpoint::path_text(tensor.path) == "linear.weight")
         tensors_[name(i ? Role::kLastProjection : Role::kProjection, Part::kWeight, 0)] = &tensor;
+  }
+
+  /// PyTorch's own files have it as a second name of the embedding.
+  void drop_tied_head() {
+    const auto head = tensors_.find(name(Role::kHead, Part::kWeight, 0)),
+               embedding = tensors_.find(name(Role::kEmbedding, Part::kWeight, 0));
+    if (head == tensors_.end() || embedding == tensors_.end()) return;
+    const Tensor &a = *head->second, &b = *embedding->second;
+    shares_head_ =
+        a.storage == b.storage && a.offset == b.offset && a.type == b.type && a.dims == b.dims;
+    if (shares_head_) tensors_.erase(head);
   }
 
   /// AutoGPTQ writes one for each matrix, of experts too, which have none.
@@ -231,7 +264,7 @@ class CheckpointTensors : public TensorSource {
 
   const std::string file_;
   const HuggingFaceRow& row_;
-  const Checkpoint checkpoint_;
+  Checkpoint checkpoint_;
   std::deque<Checkpoint> dense_;
   const std::optional<PackedInt4> packing_;
   std::map<std::string, const Tensor*> tensors_;
@@ -239,6 +272,7 @@ class CheckpointTensors : public TensorSource {
   Float8Matrices float8_;                      // likewise
   ExpertsInOne experts_;                       // likewise
   StackedMatrices stacked_;                    // likewise
+  bool shares_head_ = false;                   // with the embedding
   std::map<std::string, int64_t> left_out_;    // tensors, by a part of their names
 };
 
@@ -254,10 +288,14 @@ int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors)
   return rows;
 }
 
-/// The text's part of a larger model, where that is known; else all.
-const nlohmann::json& text_config(const nlohmann::json& config) {
+/// The text's part of a larger model, where that is known; else all. A part lacks what its class
+/// has by default.
+nlohmann::json text_config(const nlohmann::json& config) {
   const auto text = config.find("text_config");
-  return text != config.end() && text->is_object() && is_part_of_larger(*text) ? *text : config;
+  if (text == config.end() || !text->is_object() || !is_part_of_larger(*text)) return config;
+  nlohmann::json part = nlohmann::json::parse(hugging_face_row(*text, "config.json").part_defaults);
+  part.update(*text);
+  return part;
 }
 
 /// Python writes Infinity, which JSON has no number for: the object that later versions write.
@@ -287,10 +325,15 @@ void check_pooling(const std::string& file, const DecoderNumbers& n) {
 
 }  // namespace
 
+namespace {
+constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
+                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
+}  // namespace
+
 std::string hugging_face_weights(const std::string& config) {
   const std::filesystem::path folder = std::filesystem::path(config).parent_path();
   std::error_code unknown;
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+  for (const char* name : kWeightFiles)
     if (std::filesystem::exists(folder / name, unknown)) return (folder / name).string();
   return "";
 }
@@ -305,7 +348,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const nlohmann::json whole =
         checkpoint::parse_sorted_json(with_infinities(read_config_text(file.path)), file.path);
     if (!whole.is_object()) graph::fail_corrupt(file.path, "is no JSON object");
-    const nlohmann::json& config = text_config(whole);
+    const nlohmann::json config = text_config(whole);
     std::vector<std::string> notes;
     const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
     const SentenceModel sentence = read_sentence_model(folder.string());
@@ -324,8 +367,9 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     const std::string weights = hugging_face_weights(file.path);
     if (weights.empty())
       graph::fail_unavailable(file.path,
-                              "has no weights beside it, expected model.safetensors or "
-                              "model.safetensors.index.json; get the whole folder");
+                              "has no weights beside it, expected model.safetensors, "
+                              "pytorch_model.bin or the index of shards of these; get the whole "
+                              "folder");
     const host::WorkBudget budget(weights, checkpoint::file_bytes(weights));
     std::vector<Checkpoint> dense;
     for (const SentenceModel::Dense& one : sentence.dense)
@@ -341,8 +385,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
       return tied != whole.end() && *tied == false;
     };
     if (numbers.pooling == Pooling::kNone &&
-        (is_untied("tie_word_embeddings") || is_untied("tie_embedding")) &&
-        !tensors.has(tensors.name(Role::kHead, Part::kWeight, 0)))
+        (is_untied("tie_word_embeddings") || is_untied("tie_embedding")) && !tensors.has_head())
       graph::fail_mismatch(file.path, "its head is not tied and '" +
                                           tensors.name(Role::kHead, Part::kWeight, 0) +
                                           "' is missing; get the whole folder");
@@ -365,10 +408,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     }
     const std::string tokenizer = (folder / "tokenizer.json").string();
     add_tokenizer(&program, tokenizer, [&]() -> std::optional<vocabulary::Vocabulary> {
-      std::error_code unknown;
-      const std::string json = std::filesystem::exists(tokenizer, unknown)
-                                   ? host::read_text(tokenizer)
-                                   : tokenizer_of_words(folder.string());
+      const std::string json = tokenizer_of_folder(folder.string());
       if (json.empty()) return {};
       vocabulary::Vocabulary made = vocabulary::vocabulary_of_json(json, tokenizer);
       vocabulary::add_chat_of_folder(&made, folder.string());

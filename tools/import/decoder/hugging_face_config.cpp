@@ -36,7 +36,7 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
   if (rope.find("original_max_position_embeddings"))
     n->original_context =
         double(rope.integer("original_max_position_embeddings", 0, 1, kMaxContext));
-  if (kind == "default") return;
+  if (kind == "default" || kind == "mrope") return;  // the latter differs in images alone
   if (kind == "linear") {
     n->divisor = factor;
   } else if (kind == "llama3") {
@@ -75,7 +75,7 @@ void scale_rope(Config& rope, RopeNumbers* n, double context, double trained) {
     for (int64_t i = 0; i < n->width / 2; i++) n->divisors.push_back(i < turning ? 1 : 1e30);
   } else {
     rope.refuse(rope.find("rope_type") ? "rope_type" : "type",
-                "default, linear, llama3, yarn, longrope or proportional");
+                "default, linear, llama3, yarn, longrope, mrope or proportional");
   }
 }
 
@@ -153,10 +153,17 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   const bool counts = row.says_all || config.flag("use_sliding_window", row.has_window);
   if (n->row->mixer != Mixer::kNone) return;  // hugging_face_mixers.h
   const Json* types = find_layer_types(config, "layer_types", n->layers.size());
-  const auto is_windowed = [](const Json& type) { return type == "sliding_attention"; };
+  const auto is_windowed = [](const Json& type) {
+    return type == "sliding_attention" || type == "local";
+  };
+  const auto is_whole = [](const Json& type) {
+    return type == "full_attention" || type == "global";
+  };
   for (size_t i = 0; types && i < types->size(); i++)
-    if (!is_windowed((*types)[i]) && (*types)[i] != "full_attention")
+    if (!is_windowed((*types)[i]) && !is_whole((*types)[i]))
       config.refuse("layer_types", "full_attention or sliding_attention");
+  if (config.find("attention_types") && !types)
+    config.refuse("layer_types", "a list with a text for each layer");
   if (row.says_all && (!types || std::any_of(types->begin(), types->end(), is_windowed)))
     (void)config.need("sliding_window", kMaxContext);
   if (window == 0 || !counts) return;
@@ -212,10 +219,13 @@ int64_t width_of_others(Config& config) {
 
 /// LFM2 counts the gate's share out of it: two thirds, times a factor, in whole multiples.
 int64_t read_hidden(Config& config, const HuggingFaceRow& row, const DecoderNumbers& n) {
-  constexpr int64_t kMaxHidden = 1 << 24;
+  constexpr int64_t kMaxHidden = 1 << 24, kMaxExpansion = 64;
   const char* const key = config.find("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
   if (row.hidden_widths)
-    return config.integer(row.hidden, row.hidden_widths * n.width, 1, kMaxHidden);
+    return config.integer(
+        row.hidden,
+        config.integer("expansion_ratio", row.hidden_widths, 1, kMaxExpansion) * n.width, 1,
+        kMaxHidden);
   if (n.row->mixer != Mixer::kConvolution) return config.need(row.hidden, kMaxHidden);
   const int64_t hidden = config.need(key, kMaxHidden);
   const bool is_dense = n.row->experts == Experts::kNone;
@@ -300,7 +310,7 @@ void read_experts(Config& config, DecoderNumbers* n) {
                            config.integer("num_local_experts", 0, may_lack ? 0 : 1, kMaxExperts), 1,
                            kMaxExperts);
   if (e.count == 0 && may_lack) return;
-  if (e.count == 0) config.refuse("num_experts", "a number, and it is missing");
+  if (e.count == 0) config.refuse("num_experts", "a number");
   e.used = config.need("num_experts_per_tok", e.count);
   const int64_t own = config.integer("intermediate_size", n->layers[0].hidden, 1, 1 << 24);
   e.hidden = is_beside ? config.need("moe_intermediate_size", 1 << 24)
@@ -341,7 +351,7 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
       {"silu", Activation::kClampedSwish}, {"gelu_pytorch_tanh", Activation::kGeluTanh},
       {"gelu_new", Activation::kGeluTanh}, {"gelu_fast", Activation::kGeluTanh},
       {"gelu", Activation::kGelu},         {"relu2", Activation::kReluSquared},
-      {"xielu", Activation::kXielu}};
+      {"relu", Activation::kRelu},         {"xielu", Activation::kXielu}};
   const auto is_gelu = [](Activation a) {
     return a == Activation::kGelu || a == Activation::kGeluTanh;
   };
@@ -359,12 +369,16 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
 DecoderNumbers read_config(const Json& json, const std::string& file, const ContextBounds& context,
                            std::vector<std::string>* notes) {
   constexpr const char *kBidirectional = "use_bidirectional_attention", *kHeadNorm = "use_qk_norm",
-                       *kClip = "clip_qkv";
+                       *kClip = "clip_qkv", *kAlibi = "alibi";
   const HuggingFaceRow& row = hugging_face_row(json, file);
   if (find_architecture(row.architecture)->is_encoder && !row.is_bidirectional)
     return read_encoder_config(row, json, file, context, notes);
   Json all = Json::parse(row.defaults);
   all.update(json);
+  if (const Json own = row.nested ? all.value(row.nested, Json()) : Json(); !own.is_null()) {
+    if (!own.is_object()) Config(json, file).refuse(row.nested, "an object");
+    all.erase(row.nested), all.update(own);
+  }
   Config config(all, file, row.keys);
   const auto experts = {"num_experts", "num_local_experts", "n_routed_experts"};
   for (const char* key : experts)
@@ -377,30 +391,37 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = config.flag("use_parallel_residual", may_be_parallel);
   if (n.is_parallel != may_be_parallel && n.row->parallel != Parallel::kByMetadata)
     config.refuse("use_parallel_residual", may_be_parallel ? "true" : "false");
-  for (const char* key : {kClip, kHeadNorm, "qk_layernorm", kBidirectional, "alibi",
+  for (const char* key : {kClip, kHeadNorm, "qk_layernorm", kBidirectional, kAlibi, "prefix_lm",
                           "apply_residual_connection_post_layernorm",
                           "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
     const Json* value = config.find(key);
     // of images alone, where it says so
     const bool is_known =
         (key == kBidirectional && value && (row.is_bidirectional || (*value == "vision"))) ||
-        (key == kClip && n.row->clips_qkv) ||
+        (key == kClip && n.row->clips_qkv) || (key == kAlibi && n.row->alibi != 0) ||
         (key == kHeadNorm && n.row->head_norm == HeadNorm::kEachHead);
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
   }
-  for (const char* key : {"parallel_attn", "scale_attn_weights"})
+  for (const char* key : {"parallel_attn", "scale_attn_weights", "do_layer_norm_before"})
     if (!config.flag(key, true)) config.refuse(key, "true: nothing else is built");
   n.order = row.order, n.norm_shift = row.norm_shift, n.groups_qkv = row.groups_qkv;
   n.norms_twice = row.norms_twice || (config.flag("new_decoder_architecture", false) &&
                                       config.integer("num_ln_in_parallel_attn", 2, 1, 2) == 2);
   n.width = config.need("hidden_size", 1 << 24);
+  if (config.integer("word_embed_proj_dim", n.width, 1, kMaxWidth) != n.width)
+    config.refuse("word_embed_proj_dim", "the width, " + std::to_string(n.width));
   n.trained_context =
       n.row->only_mixes ? kMixersContext : config.need("max_position_embeddings", kMaxContext);
   n.context = context.of(n.trained_context);
   read_layers(config, row, &n);
   n.draft_layers = config.integer("num_nextn_predict_layers", 0, 0, kMaxLayers);
-  n.alibi = n.row->alibi;
+  if (n.row->alibi != 0) {
+    n.alibi = config.number("alibi_bias_max", n.row->alibi);
+    if (!config.flag(kAlibi, true)) config.refuse(kAlibi, "true: nothing else is built");
+    if (!(n.alibi > 0)) config.refuse("alibi_bias_max", "a number above 0");
+  }
+  n.first_position = row.first_position;
   n.qkv_limit = n.row->clips_qkv ? config.number(kClip, 0) : 0;
   if (n.qkv_limit < 0) config.refuse(kClip, "a number above 0");
   if (n.row->may_lack_head_norm) n.norms_heads = config.flag(kHeadNorm, false);

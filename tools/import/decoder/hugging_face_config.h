@@ -53,6 +53,7 @@ struct HuggingFaceRow {
   double rotated_part = 1;  // of a head, where the configuration has none
   const char* embedding = "model.embed_tokens";
   const char* positions = "model.positions";
+  int64_t first_position = 0;  // row of the first token in them
   const char* embedding_norm = "model.embedding_norm";
   const char* layers = "model.layers.";
   const char* attention = "self_attn";
@@ -62,11 +63,14 @@ struct HuggingFaceRow {
   // Of tensors: whole parts of a name, each with its dot; `usual` null: those are left out.
   const OwnName* renamed = nullptr;
   const OwnName* keys = nullptr;  // of the configuration
+  const char* nested = nullptr;   // an object whose members are keys like the others
   const char* defaults = "{}";    // of the configuration, in JSON
-  bool groups_qkv = false;        // as DecoderNumbers has it
-  bool has_multi_query = false;   // a flag of one head of keys, true where it is missing
-  bool norms_twice = false;       // as DecoderNumbers has it
-  bool is_transposed = false;     // matrices of layers are [inputs, outputs]
+  // more of them, of a part: a larger model's file has only what differs from its class
+  const char* part_defaults = "{}";
+  bool groups_qkv = false;       // as DecoderNumbers has it
+  bool has_multi_query = false;  // a flag of one head of keys, true where it is missing
+  bool norms_twice = false;      // as DecoderNumbers has it
+  bool is_transposed = false;    // matrices of layers are [inputs, outputs]
 };
 /// @throws graph::ConversionError kUnsupported: not known, with the nearest that is.
 const HuggingFaceRow& hugging_face_row(const nlohmann::json& config, const std::string& file);

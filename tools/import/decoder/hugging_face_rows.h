@@ -2,64 +2,9 @@
 // tools/import/decoder/hugging_face_rows.h - the table of model types. A row has what differs from
 // Llama.
 #pragma once
-#include "tools/import/decoder/hugging_face_config.h"
+#include "tools/import/decoder/hugging_face_own_names.h"
 
 namespace ingot::decoder {
-
-/// Where a text's model is a part of a larger one, or has layers that only propose tokens.
-inline constexpr OwnName kOtherParts[] = {{"mtp.", nullptr},
-                                          {"visual.", nullptr},
-                                          {"vision_tower.", nullptr},
-                                          {"audio_tower.", nullptr},
-                                          {"embed_vision.", nullptr},
-                                          {"embed_audio.", nullptr},
-                                          {"multi_modal_projector.", nullptr},
-                                          {"model.language_model.", "model."},
-                                          {"language_model.model.", "model."},
-                                          {"language_model.", ""},
-                                          {}};
-// masks, which some versions store
-inline constexpr OwnName kGpt2Names[] = {
-    {"attn.bias.", nullptr}, {"attn.masked_bias.", nullptr}, {}};
-inline constexpr OwnName kNeoXNames[] = {{"attention.bias.", nullptr},
-                                         {"attention.masked_bias.", nullptr},
-                                         {"embed_out.", "lm_head."},
-                                         {}};
-inline constexpr OwnName kFalconNames[] = {{"ln_attn.", "input_layernorm."}, {}};
-
-inline constexpr OwnName kGpt2Keys[] = {{"n_embd", "hidden_size"},
-                                        {"n_positions", "max_position_embeddings"},
-                                        {"n_layer", "num_hidden_layers"},
-                                        {"n_head", "num_attention_heads"},
-                                        {"n_inner", "intermediate_size"},
-                                        {"activation_function", "hidden_act"},
-                                        {"layer_norm_epsilon", "layer_norm_eps"},
-                                        {}};
-inline constexpr OwnName kNeoXKeys[] = {
-    {"rotary_pct", "partial_rotary_factor"}, {"rotary_emb_base", "rope_theta"}, {}};
-inline constexpr OwnName kFalconKeys[] = {{"num_kv_heads", "num_key_value_heads"},
-                                          {"ffn_hidden_size", "intermediate_size"},
-                                          {"activation", "hidden_act"},
-                                          {"layer_norm_epsilon", "layer_norm_eps"},
-                                          {}};
-
-inline constexpr OwnName kBloomKeys[] = {{"n_embed", "hidden_size"},
-                                         {"seq_length", "max_position_embeddings"},
-                                         {"n_layer", "num_hidden_layers"},
-                                         {"n_head", "num_attention_heads"},
-                                         {}};
-inline constexpr OwnName kErnieKeys[] = {{"moe_num_experts", "num_experts"},
-                                         {"moe_k", "num_experts_per_tok"},
-                                         {"moe_num_shared_experts", "n_shared_experts"},
-                                         {}};
-// layers that only propose tokens
-inline constexpr OwnName kErnieNames[] = {{"mtp_block.", nullptr},
-                                          {"mtp_emb_norm.", nullptr},
-                                          {"mtp_hidden_norm.", nullptr},
-                                          {"mtp_linear_proj.", nullptr},
-                                          {}};
-
-inline constexpr OwnName kGemma4Keys[] = {{"top_k_experts", "num_experts_per_tok"}, {}};
 
 inline constexpr HuggingFaceRow kBigCode = {.model_type = "gpt_bigcode",
                                             .architecture = "starcoder",
@@ -118,6 +63,14 @@ constexpr HuggingFaceRow granite_moe(const char* model_type) {
           .both = "input_linear"};
 }
 
+/// The first versions have keys of the text beside those of images.
+constexpr HuggingFaceRow qwen_vl(const char* model_type, const char* architecture) {
+  return {.model_type = model_type,
+          .architecture = architecture,
+          .has_window = false,
+          .renamed = kOtherParts};
+}
+
 constexpr HuggingFaceRow only_mixers(const char* model_type, const char* architecture) {
   return {.model_type = model_type,
           .architecture = architecture,
@@ -147,8 +100,20 @@ constexpr HuggingFaceRow glm4_moe() {
 }
 
 inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
-    {.model_type = "llama", .architecture = "llama"},
-    {.model_type = "mistral", .architecture = "llama", .renamed = kOtherParts},
+    {.model_type = "llama",
+     .architecture = "llama",
+     .renamed = kOtherParts,
+     .part_defaults = R"({"hidden_size": 4096, "intermediate_size": 11008,
+                          "num_hidden_layers": 32, "num_attention_heads": 32,
+                          "max_position_embeddings": 2048, "rms_norm_eps": 1e-6})"},
+    {.model_type = "helium", .architecture = "llama", .order = Rope::kNeighbors},
+    {.model_type = "mistral",
+     .architecture = "llama",
+     .renamed = kOtherParts,
+     .part_defaults = R"({"hidden_size": 4096, "intermediate_size": 14336,
+                          "num_hidden_layers": 32, "num_attention_heads": 32,
+                          "num_key_value_heads": 8, "max_position_embeddings": 131072,
+                          "rms_norm_eps": 1e-6, "sliding_window": 4096})"},
     {.model_type = "ministral3", .architecture = "mistral3", .renamed = kOtherParts},
     {.model_type = "mixtral",
      .architecture = "llama",
@@ -216,13 +181,18 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
      .attention_norm = "attention_layernorm",
      .defaults = R"({"rope_theta": 12e6})"},
     {.model_type = "arcee", .architecture = "arcee"},
-    {.model_type = "qwen2", .architecture = "qwen2", .has_window = false},
+    {.model_type = "qwen2", .architecture = "qwen2", .has_window = false, .renamed = kOtherParts},
+    qwen_vl("qwen2_vl", "qwen2vl"),
+    qwen_vl("qwen2_vl_text", "qwen2vl"),
+    qwen_vl("qwen2_5_vl", "qwen2vl"),
+    qwen_vl("qwen2_5_vl_text", "qwen2vl"),
+    qwen_vl("qwen3_vl_text", "qwen3vl"),
     {.model_type = "qwen2_moe",
      .architecture = "qwen2moe",
      .router = "mlp.gate",
      .experts = "mlp.experts.",
      .has_window = false},
-    {.model_type = "qwen3", .architecture = "qwen3", .has_window = false},
+    {.model_type = "qwen3", .architecture = "qwen3", .has_window = false, .renamed = kOtherParts},
     {.model_type = "qwen3_moe",
      .architecture = "qwen3moe",
      .router = "mlp.gate",
@@ -284,6 +254,10 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
     {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
+    {.model_type = "vaultgemma",
+     .architecture = "vaultgemma",
+     .feed_forward_norm = "pre_feedforward_layernorm",
+     .norm_shift = 1},
     {.model_type = "gemma3_text",
      .architecture = "gemma3",
      .norm_shift = 1,
@@ -343,6 +317,49 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
     {.model_type = "nemotron", .architecture = "nemotron", .norm_shift = 1},
     gpt2(),
     kBigCode,
+    {.model_type = "gpt_neo",
+     .architecture = "gptneo",
+     .up = "mlp.c_fc",
+     .down = "mlp.c_proj",
+     .feed_forward_norm = "ln_2",
+     .attention_norm = "ln_1",
+     .attention_out = "attn.attention.out_proj",
+     .final_norm = "transformer.ln_f",
+     .hidden_widths = 4,
+     .embedding = "transformer.wte",
+     .positions = "transformer.wpe",
+     .layers = "transformer.h.",
+     .attention = "attn.attention",
+     .renamed = kGptNeoNames,
+     .keys = kGptNeoKeys},
+    {.model_type = "opt",
+     .architecture = "opt",
+     .up = "fc1",
+     .down = "fc2",
+     .feed_forward_norm = "final_layer_norm",
+     .attention_norm = "self_attn_layer_norm",
+     .attention_out = "self_attn.out_proj",
+     .final_norm = "model.decoder.final_layer_norm",
+     .embedding = "model.decoder.embed_tokens",
+     .positions = "model.decoder.embed_positions",
+     .first_position = 2,
+     .layers = "model.decoder.layers.",
+     .keys = kOptKeys,
+     .defaults = R"({"layer_norm_eps": 1e-5})"},
+    {.model_type = "mpt",
+     .architecture = "mpt",
+     .up = "ffn.up_proj",
+     .down = "ffn.down_proj",
+     .feed_forward_norm = "norm_2",
+     .attention_norm = "norm_1",
+     .attention_out = "attn.out_proj",
+     .qkv = "attn.Wqkv",
+     .final_norm = "transformer.norm_f",
+     .hidden_widths = 4,
+     .embedding = "transformer.wte",
+     .layers = "transformer.blocks.",
+     .keys = kMptKeys,
+     .nested = "attn_config"},
     {.model_type = "bloom",
      .architecture = "bloom",
      .up = "mlp.dense_h_to_4h",

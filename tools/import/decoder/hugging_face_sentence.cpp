@@ -9,6 +9,7 @@
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/input_file.h"
 #include "tools/graph/graph.h"
+#include "tools/import/decoder/import.h"
 
 namespace ingot::decoder {
 namespace {
@@ -79,13 +80,18 @@ SentenceModel::Dense read_dense(const std::filesystem::path& folder) {
     graph::fail_unsupported(file, "its bias is not false, expected false");
   const auto width = [&](const char* key) {
     const auto found = json.find(key);
-    if (found == json.end() || !found->is_number_unsigned() || *found < 1 || *found > kMaxWidth)
+    const bool is_number = found != json.end() && found->is_number_unsigned();
+    const uint64_t number = is_number ? found->get<uint64_t>() : 0;
+    if (number < 1 || number > uint64_t(kMaxWidth))
       graph::fail_unsupported(file, std::string("its ") + key + " is " +
                                         (found == json.end() ? "missing" : found->dump()) +
                                         ", expected 1 to " + std::to_string(kMaxWidth));
-    return found->get<int64_t>();
+    return int64_t(number);
   };
-  return {width("in_features"), width("out_features"), (folder / "model.safetensors").string()};
+  const std::string weights = hugging_face_weights(file);
+  if (weights.empty())
+    graph::fail_unavailable(file, "has no model.safetensors beside it; get the whole folder");
+  return {width("in_features"), width("out_features"), weights};
 }
 
 }  // namespace
@@ -98,49 +104,6 @@ std::string read_config_text(const std::string& path) {
   if (text.size() > kMaxConfig)
     graph::fail_corrupt(path, "is longer than a configuration can be, expected 1 MB at most");
   return text;
-}
-
-std::string tokenizer_of_words(const std::string& folder) {
-  const std::filesystem::path beside = folder;
-  const std::string file = (beside / "vocab.txt").string();
-  if (std::error_code unknown; !std::filesystem::exists(file, unknown)) return "";
-  const std::string words = read_config_text(file);
-  Json vocabulary = Json::object(), added = Json::array(), marks = Json::object();
-  for (size_t at = 0, id = 0; at < words.size(); id++) {
-    const size_t end = std::min(words.find('\n', at), words.size());
-    std::string word = words.substr(at, end - at);
-    if (!word.empty() && word.back() == '\r') word.pop_back();
-    for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-      if (word == special) {
-        added.push_back({{"id", id}, {"content", word}, {"special", true}});
-        marks[word] = {{"id", word}, {"ids", {id}}, {"tokens", {word}}};
-      }
-    if (!vocabulary.emplace(word, id).second)
-      graph::fail_corrupt(file, "two lines are '" + word + "'; get it anew");
-    at = end + 1;
-  }
-  const Json config = read_json((beside / "tokenizer_config.json").string());
-  const bool keeps_case =
-      config.is_object() && config.contains("do_lower_case") && config["do_lower_case"] == false;
-  const auto mark = [](const char* name) {
-    return Json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
-  };
-  const Json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
-  return Json{{"added_tokens", added},
-              {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", !keeps_case}}},
-              {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
-              {"post_processor",
-               {{"type", "TemplateProcessing"},
-                {"single", {mark("[CLS]"), text, mark("[SEP]")}},
-                {"special_tokens", marks}}},
-              {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}}},
-              {"model",
-               {{"type", "WordPiece"},
-                {"unk_token", "[UNK]"},
-                {"continuing_subword_prefix", "##"},
-                {"max_input_chars_per_word", 100},
-                {"vocab", vocabulary}}}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 SentenceModel read_sentence_model(const std::string& folder) {

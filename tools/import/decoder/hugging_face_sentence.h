@@ -24,8 +24,6 @@ struct SentenceModel {
   std::map<std::string, std::string> prompts;  // what is put before a text, by what it is for
 };
 SentenceModel read_sentence_model(const std::string& folder);
-/// A tokenizer.json of what earlier folders have, vocab.txt; "" where there is none.
-std::string tokenizer_of_words(const std::string& folder);
 /// At most 1 MB.
 std::string read_config_text(const std::string& path);
 

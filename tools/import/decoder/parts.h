@@ -191,6 +191,7 @@ class Parts {
       case Activation::kClampedSwish:
         x = b_.emit(op::Clip, {x}, {{attr::max, n_.gate_limit}});
         return b_.emit(op::Swish, {x}, {{attr::alpha, n_.gate_slope}});
+      case Activation::kRelu: return b_.emit(op::Relu, {x});
       case Activation::kXielu: return xielu(x, n_.layers[size_t(i)].xielu);
       case Activation::kReluSquared: break;
     }
