@@ -4,6 +4,7 @@
 import dataclasses
 
 import torch
+from random_folders import VISION
 from random_mixtures import MIXTURES
 from random_models import GEMMA, Row, SIZES
 
@@ -18,14 +19,6 @@ QWEN_VISION = {
     "intermediate_size": 16,
     "fullatt_block_indexes": [0],
     "deepstack_visual_indexes": [0],
-}
-VISION = {
-    "hidden_size": 16,
-    "intermediate_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 1,
-    "image_size": 28,
-    "patch_size": 14,
 }
 
 
@@ -88,6 +81,31 @@ SEEING = {
     "qwen3_vl, a part": qwen("Qwen3VL", head_dim=16),
     "smolvlm, a part": seeing("SmolVLM", "llama", "idefics3_vision", image_token_id=90),
     "llava, a part": seeing("Llava", "qwen2", "clip_vision_model", image_token_index=90),
+    "lfm2_vl, a part": seeing(
+        "Lfm2Vl",
+        "lfm2",
+        "siglip2_vision_model",
+        {
+            "layer_types": ["conv", "full_attention", "conv"],
+            "block_auto_adjust_ff_dim": False,
+            "tie_word_embeddings": True,
+        },
+        image_token_id=90,
+    ),
+    "granite vision, a part": seeing(
+        "LlavaNext",
+        "granite",
+        "clip_vision_model",
+        {"embedding_multiplier": 6.0, "attention_multiplier": 0.3, "logits_scaling": 5.0},
+        image_token_index=90,
+    ),
+    "aya vision, a part": seeing(
+        "AyaVision",
+        "cohere2",
+        "siglip_vision_model",
+        {"sliding_window": 8, "tie_word_embeddings": True, "layer_norm_eps": 1e-5},
+        image_token_index=90,
+    ),
     "llava, by default": dataclasses.replace(
         seeing(
             "Llava",

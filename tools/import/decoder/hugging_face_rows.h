@@ -41,7 +41,8 @@ inline constexpr HuggingFaceRow kLfm2 = {.model_type = "lfm2",
                                          .attention_out = "self_attn.out_proj",
                                          .query_norm = "self_attn.q_layernorm",
                                          .key_norm = "self_attn.k_layernorm",
-                                         .final_norm = "model.embedding_norm"};
+                                         .final_norm = "model.embedding_norm",
+                                         .renamed = kOtherParts};
 
 constexpr HuggingFaceRow lfm2_moe() {
   HuggingFaceRow row = kLfm2;
@@ -121,7 +122,7 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
      .experts = "block_sparse_moe.experts.",
      .expert_parts = {"w1", "w3", "w2"}},
     {.model_type = "smollm3", .architecture = "smollm3", .has_window = false},
-    {.model_type = "granite", .architecture = "granite"},
+    {.model_type = "granite", .architecture = "granite", .renamed = kOtherParts},
     granite_moe("granitemoe"),
     granite_moe("granitemoeshared"),
     {.model_type = "granitemoehybrid",
@@ -251,7 +252,10 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
      .query_norm = "self_attn.query_layernorm",
      .key_norm = "self_attn.key_layernorm",
      .has_alpha = true},
-    {.model_type = "phi3", .architecture = "phi3", .up = "mlp.gate_up_proj"},
+    {.model_type = "phi3",
+     .architecture = "phi3",
+     .up = "mlp.gate_up_proj",
+     .renamed = kOtherParts},
     {.model_type = "gemma", .architecture = "gemma", .norm_shift = 1},
     {.model_type = "gemma2", .architecture = "gemma2", .norm_shift = 1},
     {.model_type = "vaultgemma",
@@ -287,7 +291,10 @@ inline constexpr HuggingFaceRow kHuggingFaceRows[] = {
      .norm_shift = 1},
     {.model_type = "stablelm", .architecture = "stablelm"},
     {.model_type = "cohere", .architecture = "command-r", .order = Rope::kNeighbors},
-    {.model_type = "cohere2", .architecture = "cohere2", .order = Rope::kNeighbors},
+    {.model_type = "cohere2",
+     .architecture = "cohere2",
+     .order = Rope::kNeighbors,
+     .renamed = kOtherParts},
     {.model_type = "ernie4_5", .architecture = "ernie4_5", .order = Rope::kNeighbors},
     {.model_type = "ernie4_5_moe",
      .architecture = "ernie4_5-moe",
