@@ -280,7 +280,7 @@ def check_folder(checks, ingot, tensors, whole, tokens):
     checks.report("no JSON", convert(text="{").refusal(2, "config.json"))
     checks.report("deep JSON", convert(text="[" * 9999).refusal(2, "config.json"))
     (folder / "model.safetensors").unlink()
-    checks.report("no weights", convert().refusal(7, "model.safetensors.index.json"))
+    checks.report("no weights", convert().refusal(7, "pytorch_model.bin or the index of shards"))
 
 
 def main():
