@@ -370,7 +370,7 @@ struct BothWeights {
   }
 };
 
-/// With weights of bf16 `op` has one kernel, which gives the bits that its f32 panels give.
+/// With weights of bf16 `op` has one kernel a table, which gives the bits that its f32 panels give.
 /// inputs[1]: the weights.
 void check_bf16_weights(OpCode op, const void* attributes, std::vector<TensorView> inputs,
                         const BothWeights& w, const Tensor& y, const Tensor& x) {
@@ -381,33 +381,40 @@ void check_bf16_weights(OpCode op, const void* attributes, std::vector<TensorVie
       CAPTURE(isa);
       CHECK((find_kernel(*table, op, in_bf16) != nullptr) == table->takes_bf16_weights);
     }
-  const KernelTable* const table = cpu_kernels("avx512bf16");
-  if (!table) return;
-  const KernelEntry* const kernel = find_kernel(*table, op, in_bf16);
-  REQUIRE(kernel != nullptr);
-  const uint64_t scratch = kernel->contract->scratch(in_bf16, 1).per_thread_bytes;
-  const Tensor found = run_alone(*kernel, attributes, inputs, y, scratch);
-  inputs[1] = w.f32.view();
-  int64_t first = 0;
-  const bool as_f32 = y.view().rows() < 16;  // with panels of f32, of which a chain decides itself
-  if (!as_f32) CHECK(found.same_bits(run_alone(*kernel, attributes, inputs, y, scratch), &first));
   const Tensor rounded = to_bf16(x);
-  inputs[0] = rounded.view(), inputs[1] = w.dense.view();
-  const OpArguments dense = {attributes, inputs.data(), &y.view(), uint16_t(inputs.size()), 1};
+  std::vector<TensorView> of_oracle = inputs;
+  of_oracle[0] = rounded.view(), of_oracle[1] = w.dense.view();
+  const OpArguments dense = {attributes, of_oracle.data(), &y.view(), uint16_t(inputs.size()), 1};
   const KernelEntry* const oracle = find_kernel(*oracle_kernels(), op, dense);
   REQUIRE(oracle != nullptr);
-  const Tensor expected = run_alone(*oracle, attributes, inputs, y, scratch);
-  double worst = 0;
-  for (int64_t i = 0; i < y.view().elements(); i++)
-    worst =
-        std::max(worst, std::fabs(found.at(i) - expected.at(i)) / (1 + std::fabs(expected.at(i))));
-  CHECK(worst < 1e-5);
+  const Tensor expected = run_alone(*oracle, attributes, of_oracle, y,
+                                    oracle->contract->scratch(dense, 1).per_thread_bytes);
+  const bool as_f32 = y.view().rows() < 16;  // with panels of f32, of which a chain decides itself
+  for (const char* isa : {"avx512bf16", "amxbf16"})
+    if (const KernelTable* const table = cpu_kernels(isa)) {
+      CAPTURE(isa);
+      inputs[1] = w.bf16.view();
+      const KernelEntry* const kernel = find_kernel(*table, op, in_bf16);
+      REQUIRE(kernel != nullptr);
+      const uint64_t scratch = kernel->contract->scratch(in_bf16, 1).per_thread_bytes;
+      const Tensor found = run_alone(*kernel, attributes, inputs, y, scratch);
+      inputs[1] = w.f32.view();
+      int64_t first = 0;
+      if (!as_f32)
+        CHECK(found.same_bits(run_alone(*kernel, attributes, inputs, y, scratch), &first));
+      double worst = 0;
+      for (int64_t i = 0; i < y.view().elements(); i++)
+        worst = std::max(worst,
+                         std::fabs(found.at(i) - expected.at(i)) / (1 + std::fabs(expected.at(i))));
+      CHECK(worst < 1e-5);
+    }
 }
 
 }  // namespace
 
 TEST_CASE("halves: weights of bf16 are read as they lie, for however few rows") {
-  if (!cpu_kernels("avx512bf16")) std::printf("[skip] no avx512bf16 kernels on this machine\n");
+  for (const char* isa : {"avx512bf16", "amxbf16"})
+    if (!cpu_kernels(isa)) std::printf("[skip] no %s kernels on this machine\n", isa);
   for (const int64_t rows : {1, 3, 8, 16, 17, 90, 300})
     for (const int64_t k : {24, 65, 128, 1100})
       for (const int64_t o : {22, 48, 250}) {

@@ -25,9 +25,9 @@ constexpr auto kAmxEntries = rows_of(kBf16KernelsOf<AmxFormat>);
 
 }  // namespace
 
-// A system may refuse tiles, so that weights are f32.
-const KernelTable kAmxBf16Kernels = {"amxbf16", kAmxEntries.rows, kAmxEntries.kCount,
-                                     &kAvx512VnniKernels, 256};
+// A system may refuse tiles: the vectors' products read the same weights.
+const KernelTable kAmxBf16Kernels = {
+    "amxbf16", kAmxEntries.rows, kAmxEntries.kCount, &kAvx512Bf16Kernels, 256, {}, true};
 #endif
 
 }  // namespace ingot::cpu
