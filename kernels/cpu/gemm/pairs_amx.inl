@@ -31,6 +31,8 @@ INGOT_INLINE void multiply_tiles() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(a), "i"(b) : "memory");
 }
 
+constexpr int kLinesAhead = 8;  // fetched with each step; what two tiles of 49 rows need is 16
+
 template <int tiles, int panels>
 void amx_tiles(const PairTile& t) {
   constexpr bool kTwo = tiles == 2, kBoth = panels == 2;
@@ -41,7 +43,11 @@ void amx_tiles(const PairTile& t) {
   if constexpr (kTwo && kBoth) load_tile<3>(t.bias + kPanel, 0);
   const uint16_t *a = t.a[0], *second = t.a[1], *b = t.b;
   const int64_t step = t.rows[0] * kPairStep, second_step = t.rows[1] * kPairStep;
+  const char* ahead = t.ahead;
   for (int64_t i = t.steps; i > 0; i--) {
+    INGOT_UNROLL
+    for (int l = 0; l < kLinesAhead; l++) _mm_prefetch(ahead + 64 * l, _MM_HINT_T1);
+    ahead += t.ahead_bytes;
     load_tile<4>(a, kLine), load_tile<6>(b, kLine), multiply_tiles<0, 4, 6>();
     if constexpr (kBoth) load_tile<7>(b + t.panel_elements, kLine), multiply_tiles<1, 4, 7>();
     if constexpr (kTwo) load_tile<5>(second, kLine), multiply_tiles<2, 5, 6>();

@@ -29,7 +29,9 @@ struct PairTile {
   int64_t steps, panels, panel_elements;
   const float* bias;  // what sums begin with
   float* to;
-  int64_t stride;  // elements
+  int64_t stride;       // elements
+  const char* ahead;    // what is packed next, fetched from memory meanwhile
+  int64_t ahead_bytes;  // of it with each step
 };
 
 /// What both formats have.
@@ -226,6 +228,7 @@ void multiply_all(const HalfJob& j, Format* format, const PairRows& rows, Range 
     const int64_t end = min_of(panels.end, p + kMaxPanels);
     for (int64_t q = p; q < end; q += 2) {
       PairTile t = rows.tiles(0);
+      t.ahead = reinterpret_cast<const char*>(b);
       t.b = b + (q - panels.begin) * t.panel_elements, t.panels = min_of(2, end - q);
       t.bias = bias_at(j.bias, q), t.to = sums + (q - p) * kPanel, t.stride = kSumStride;
       format->multiply(t);
@@ -239,16 +242,22 @@ void multiply_all(const HalfJob& j, Format* format, const PairRows& rows, Range 
 /// A block of rows times two packed panels, or one.
 template <class Format>
 void multiply_panels(const HalfJob& j, Format* format, const PairRows& rows, int64_t panel,
-                     int64_t panels, const uint16_t* b) {
+                     int64_t panels, int64_t next_panels, const uint16_t* b) {
   alignas(64) float sums[2 * kTileRows * 2 * kPanel];
   const Epilogue& e = *j.epilogue;
   const int64_t cols = min_of(panels * kPanel, j.o - panel * kPanel);
   const bool is_direct = !j.residual && !e.clamps && e.in_registers && cols == panels * kPanel;
+  const int64_t size = j.has_bf16_weights ? sizeof(uint16_t) : sizeof(float),
+                panel_bytes = j.taps * j.c * kPanel * size,
+                steps = rows.k / kPairStep * ceil_div(rows.n, 2 * rows.tile()),
+                ahead_bytes = round_up(ceil_div(next_panels * panel_bytes, steps), 64);
+  const char* ahead = static_cast<const char*>(j.weights) + (panel + panels) * panel_bytes;
   for (int64_t i = 0; i < rows.n; i += 2 * rows.tile()) {
     float* const out = j.out_at(rows.row + i) + panel * kPanel;
     PairTile t = rows.tiles(i);
     t.b = b, t.panels = panels, t.bias = bias_at(j.bias, panel);
     t.to = is_direct ? out : sums, t.stride = is_direct ? j.out_stride : 2 * kPanel;
+    t.ahead = ahead, t.ahead_bytes = ahead_bytes, ahead += t.steps * ahead_bytes;
     format->multiply(t);
     if (!is_direct)
       finish_pairs(e, sums, t.stride, t.rows[0] + t.rows[1], cols, out, j.out_stride,
@@ -283,8 +292,9 @@ void half_gemm(const HalfJob& j, Range rows, Range panels) {
   for (int64_t r = rows.begin; r < rows.end; r += step) {
     const PairRows packed = pack_pair_rows(j, r, min_of(step, rows.end - r), k, a);
     for (int64_t p = panels.begin; p < panels.end; p += 2) {
-      pack_panels(p, min_of(2, panels.end - p));
-      multiply_panels(j, &format, packed, p, min_of(2, panels.end - p), b);
+      const int64_t n = min_of(2, panels.end - p);
+      pack_panels(p, n);
+      multiply_panels(j, &format, packed, p, n, min_of(2, panels.end - p - n), b);
     }
   }
 }
