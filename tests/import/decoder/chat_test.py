@@ -241,6 +241,22 @@ def check_merges(checks, ingot, place):
     checks.check(ids() == wanted, "vocab.json and merges.txt", ids())
     first = ids(add_bos_token=True)
     checks.check(first == [added["<s>"], *wanted], "add_bos_token", first)
+    (place / "added_tokens.json").unlink()
+    fewer = {text: id for text, id in vocabulary.items() if text not in added}
+    (place / "vocab.json").write_text(json.dumps(fewer))
+    by_id = {str(id): {"content": text, "special": True} for text, id in added.items()}
+    said = ids(added_tokens_decoder=by_id)
+    checks.check(said == wanted, "added_tokens_decoder", said)
+    ends = ids(added_tokens_decoder=by_id, add_eos_token=True)
+    checks.check(ends == [*wanted, added["</s>"]], "add_eos_token", ends)
+    for own, words in (
+        ({"tokenizer_class": "Qwen2Tokenizer"}, (4, "tokenizer_class", "tokenizer.json")),
+        ({"added_tokens_decoder": {"7.5": {"content": "a"}}}, (2, "id 7.5", "whole number")),
+        ({"added_tokens_decoder": {"7": "a"}}, (2, "added token 7", "content")),
+    ):
+        settings.write_text(json.dumps({**begin, **own}))
+        done = ingot.convert(place)
+        checks.report(str(own), done.refusal(words[0], "tokenizer_config.json", *words[1:]))
     settings.write_text(json.dumps({**begin, "add_prefix_space": True}))
     done = ingot.convert(place)
     checks.report("a space in front", done.refusal(4, "tokenizer_config.json", "add_prefix_space"))

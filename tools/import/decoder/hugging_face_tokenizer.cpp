@@ -2,8 +2,8 @@
 #include "tools/import/decoder/hugging_face_tokenizer.h"
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "tools/checkpoint/tensors/bounded_json.h"
 #include "tools/files/whole_file.h"
@@ -69,61 +69,132 @@ Json tokenizer_of_words(const std::filesystem::path& beside) {
                 {"vocab", vocabulary}}}};
 }
 
-/// Tokens that a text does not spell: those that are added, and those of a role.
-std::set<std::string> special_tokens(const std::filesystem::path& beside, const Json& config,
-                                     const Json& added) {
-  std::set<std::string> special;
-  for (const auto& [token, id] : added.items()) special.insert(token);
-  for (const Json& said : {read_object(beside / "special_tokens_map.json"), config})
-    for (const char* role : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
-      Json token = said.value(role, Json());
-      if (token.is_object()) token = token.value("content", Json());
-      if (token.is_string()) special.insert(token.get<std::string>());
-    }
-  return special;
-}
+/// Of a folder of GPT-2's kind without tokenizer.json.
+class MergesFolder {
+ public:
+  explicit MergesFolder(const std::filesystem::path& beside)
+      : beside_(beside),
+        config_(read_object(beside / "tokenizer_config.json")),
+        roles_(read_object(beside / "special_tokens_map.json")),
+        vocabulary_(read_object(beside / "vocab.json")) {}
 
-/// Of GPT-2's kind: pairs of byte-level pieces, in the order in which they merge.
-Json tokenizer_of_merges(const std::filesystem::path& beside) {
-  const std::string file = (beside / "merges.txt").string();
-  const Json config = read_object(beside / "tokenizer_config.json"),
-             added = read_object(beside / "added_tokens.json");
-  Json vocabulary = read_object(beside / "vocab.json"), merges = Json::array(),
-       tokens = Json::array();
-  const std::string lines = host::read_text(file);
-  for (size_t at = 0; at < lines.size();) {
-    const size_t end = std::min(lines.find('\n', at), lines.size());
-    std::string line = lines.substr(at, end - at);
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    const bool is_comment = at == 0 && line.rfind("#version", 0) == 0;
-    if (!line.empty() && !is_comment) merges.push_back(line);
-    at = end + 1;
+  /// As tokenizer.json has it.
+  Json tokenizer() {
+    const Json kind = config_.value("tokenizer_class", Json());
+    if (kind.is_string() && kind != "GPT2Tokenizer" && kind != "GPT2TokenizerFast")
+      refuse_setting("tokenizer_class", "GPT2Tokenizer; get tokenizer.json, which says all");
+    if (config_.value("add_prefix_space", Json()) == true)
+      refuse_setting("add_prefix_space", "false");
+    read_added();
+    read_roles();
+    Json tokens = Json::array();
+    for (const auto& [content, token] : tokens_) tokens.push_back(token);
+    Json made = {{"added_tokens", tokens},
+                 {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+                 {"decoder", {{"type", "ByteLevel"}}},
+                 {"model", {{"type", "BPE"}, {"vocab", vocabulary_}, {"merges", merges()}}}};
+    Json single = Json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}),
+         marks = Json::object();
+    const auto mark = [&](const char* setting, const char* role, size_t at) {
+      if (config_.value(setting, Json()) != true || !tokens_.count(name_of(role))) return;
+      const std::string name = name_of(role);
+      const Json token = {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+      single.insert(single.begin() + ptrdiff_t(at), token);
+      marks[name] = {{"id", name}, {"ids", {tokens_.at(name)["id"]}}, {"tokens", {name}}};
+    };
+    mark("add_bos_token", "bos_token", 0), mark("add_eos_token", "eos_token", single.size());
+    if (!marks.empty())
+      made["post_processor"] = {
+          {"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", marks}};
+    return made;
   }
-  vocabulary.update(added);
-  for (const std::string& token : special_tokens(beside, config, added))
-    if (vocabulary.contains(token))
-      tokens.push_back({{"id", vocabulary[token]}, {"content", token}, {"special", true}});
-  Json made = {{"added_tokens", tokens},
-               {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-               {"decoder", {{"type", "ByteLevel"}}},
-               {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}}}};
-  if (config.value("add_prefix_space", Json()) == true)
-    graph::fail_unsupported((beside / "tokenizer_config.json").string(),
-                            "its 'add_prefix_space' is true, expected false");
-  Json begin = config.value("bos_token", Json());
-  if (begin.is_object()) begin = begin.value("content", Json());
-  if (config.value("add_bos_token", Json()) != true || !begin.is_string()) return made;
-  const std::string name = begin.get<std::string>();
-  if (!vocabulary.contains(name)) return made;
-  made["post_processor"] = {
-      {"type", "TemplateProcessing"},
-      {"single",
-       {{{"SpecialToken", {{"id", name}, {"type_id", 0}}}},
-        {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
-      {"special_tokens",
-       {{name, {{"id", name}, {"ids", {vocabulary[name]}}, {"tokens", {name}}}}}}};
-  return made;
-}
+
+ private:
+  [[noreturn]] void refuse_setting(const char* key, const std::string& expected) const {
+    graph::fail_unsupported(
+        (beside_ / "tokenizer_config.json").string(),
+        std::string("its '") + key + "' is " + config_[key].dump() + ", expected " + expected);
+  }
+
+  /// Pairs, in the order in which they merge.
+  Json merges() const {
+    Json merges = Json::array();
+    const std::string lines = host::read_text((beside_ / "merges.txt").string());
+    for (size_t at = 0; at < lines.size();) {
+      const size_t end = std::min(lines.find('\n', at), lines.size());
+      std::string line = lines.substr(at, end - at);
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      const bool is_comment = at == 0 && line.rfind("#version", 0) == 0;
+      if (!line.empty() && !is_comment) merges.push_back(line);
+      at = end + 1;
+    }
+    return merges;
+  }
+
+  void add(const std::string& content, const Json& id, const Json& flags, const char* file) {
+    if (!id.is_number_unsigned())
+      graph::fail_corrupt((beside_ / file).string(), "token '" + content + "' has the id " +
+                                                         id.dump() +
+                                                         ", expected a whole number; get it anew");
+    Json& token = tokens_[content];
+    if (token.is_null()) token = {{"id", id}, {"content", content}, {"special", false}};
+    for (const char* flag : {"special", "lstrip", "rstrip", "single_word", "normalized"})
+      if (flags.is_object() && flags.value(flag, Json()).is_boolean()) token[flag] = flags[flag];
+  }
+
+  /// What the vocabulary lacks, or a text spells otherwise.
+  void read_added() {
+    constexpr const char *kTokens = "added_tokens.json", *kConfig = "tokenizer_config.json";
+    const Json tokens = read_object(beside_ / kTokens),
+               by_id = config_.value("added_tokens_decoder", Json::object());
+    for (const auto& [content, id] : tokens.items()) add(content, id, Json(), kTokens);
+    if (!by_id.is_object())
+      graph::fail_corrupt((beside_ / kConfig).string(),
+                          "its 'added_tokens_decoder' is no object; get it anew");
+    for (const auto& [id, token] : by_id.items()) {
+      const Json content = token.is_object() ? token.value("content", Json()) : Json();
+      const Json number = checkpoint::parse_sorted_json(id, (beside_ / kConfig).string());
+      if (!content.is_string())
+        graph::fail_corrupt((beside_ / kConfig).string(),
+                            "its added token " + id + " has no 'content'; get it anew");
+      add(content.get<std::string>(), number, token, kConfig);
+    }
+  }
+
+  /// Tokens that a text does not spell. One that is not in the vocabulary is none.
+  void read_roles() {
+    const auto take = [&](const Json& said) {
+      const Json content = said.is_object() ? said.value("content", Json()) : said;
+      if (!content.is_string()) return;
+      const std::string name = content.get<std::string>();
+      if (!tokens_.count(name) && vocabulary_.contains(name))
+        add(name, vocabulary_[name], said, "vocab.json");
+      if (tokens_.count(name)) tokens_[name]["special"] = true;
+    };
+    for (const char* role : {"bos_token", "eos_token", "unk_token", "pad_token", "cls_token",
+                             "sep_token", "mask_token"})
+      take(said_of(role));
+    for (const Json& said : {roles_, config_})
+      for (const Json& token : said.value("additional_special_tokens", Json())) take(token);
+  }
+
+  /// Three have one name where nothing else is said.
+  Json said_of(const std::string& role) const {
+    for (const Json* said : {&config_, &roles_})
+      if (said->contains(role)) return (*said)[role];
+    const bool has_default = role == "bos_token" || role == "eos_token" || role == "unk_token";
+    return has_default ? Json("<|endoftext|>") : Json();
+  }
+  std::string name_of(const char* role) const {
+    const Json said = said_of(role);
+    const Json content = said.is_object() ? said.value("content", Json()) : said;
+    return content.is_string() ? content.get<std::string>() : "";
+  }
+
+  const std::filesystem::path beside_;
+  const Json config_, roles_, vocabulary_;
+  std::map<std::string, Json> tokens_;  // by what they are in a text
+};
 
 }  // namespace
 
@@ -136,7 +207,7 @@ std::string tokenizer_of_folder(const std::string& folder) {
     return host::read_text((beside / "tokenizer.json").string());
   if (is_there(beside / "vocab.txt")) return text(tokenizer_of_words(beside));
   if (is_there(beside / "vocab.json") && is_there(beside / "merges.txt"))
-    return text(tokenizer_of_merges(beside));
+    return text(MergesFolder(beside).tokenizer());
   return "";
 }
 
