@@ -78,7 +78,8 @@ Checkpoint read_sharded_index(const std::string& path, const ReadLimits& limits)
   out.file = path;
   for (const auto& [shard, names] : wanted) {
     const std::string shard_path = (folder / shard).string();
-    if (!std::filesystem::exists(shard_path))
+    std::error_code unknown;  // a name may be too long
+    if (!std::filesystem::exists(shard_path, unknown))
       host::fail(host::Exit::kUnavailable, shard_path + ": no such file, but the index " + path +
                                                " names it for " + std::to_string(names.size()) +
                                                " tensors; get the missing shard");
