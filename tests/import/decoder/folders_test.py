@@ -158,6 +158,9 @@ REFUSALS = {
          {"expansion_ratio": 0, "intermediate_size": None}),
     ),
     "opt": (
+        ("no biases", ["'enable_bias' is false", "true"], {"enable_bias": False}),
+        ("no last norm", ["_remove_final_layer_norm", "not built"],
+         {"_remove_final_layer_norm": True}),
         ("norms behind", ["'do_layer_norm_before' is false"], {"do_layer_norm_before": False}),
         ("a narrow embedding", ["'word_embed_proj_dim' is 16", "the width, 32"],
          {"word_embed_proj_dim": 16}),

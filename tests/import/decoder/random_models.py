@@ -250,6 +250,19 @@ def phi3_long(window):
     )
 
 
+PATTERN = ["sliding_attention", "full_attention"] * 2 + ["sliding_attention"]
+
+
+def as_pattern(tensors, config):
+    """A period in place of a text for each layer, as Cohere published it."""
+    config.pop("layer_types")
+    config["sliding_window_pattern"] = 2
+
+
+def without_types(tensors, config):
+    config.pop("layer_types")
+
+
 MODELS = {
     "llama": Row("llama", "Llama", permuted=True),
     "llama, Q8_0": Row("llama", "Llama", permuted=True, quantized=True),
@@ -423,6 +436,20 @@ MODELS = {
         {"num_hidden_layers": 5, "logit_scale": 0.25, "sliding_window": 8},
         metadata={**LAYER_NORM, "logit_scale": 0.25, "attention.sliding_window": 8},
         drop=NO_RMS,
+    ),
+    "cohere2, a pattern": Row(
+        "cohere2",
+        "Cohere2",
+        {"num_hidden_layers": 5, "sliding_window": 8, "layer_types": PATTERN},
+        stored=as_pattern,
+        folder=True,
+    ),
+    "qwen2, windows above": Row(
+        "qwen2",
+        "Qwen2",
+        {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
+        stored=without_types,
+        folder=True,
     ),
     "ernie4_5": Row("ernie4_5", "Ernie4_5", {"head_dim": 16, "use_bias": False}),
     "internlm2": Row("internlm2", "Llama", permuted=True),

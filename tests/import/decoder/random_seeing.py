@@ -55,6 +55,21 @@ def flat(tensors, config):
     tensors["visual.patch_embed.proj.weight"] = torch.ones(4, 4)
 
 
+def as_published(tensors, config):
+    """Matrices of experts are [experts, inputs, outputs] there."""
+    for name in tensors:
+        if ".mlp.experts." in name:
+            tensors[name] = tensors[name].transpose(1, 2).contiguous()
+
+
+QWEN3_VL_MOE = qwen(
+    "Qwen3VLMoe",
+    head_dim=16,
+    num_experts=7,
+    num_experts_per_tok=2,
+    moe_intermediate_size=24,
+    mlp_only_layers=[1],
+)
 SECTIONS = {"rope.dimension_sections": [2, 3, 3, 0]}
 SEEING = {
     "qwen2vl": Row("qwen2vl", "Qwen2", metadata=SECTIONS),
@@ -79,6 +94,8 @@ SEEING = {
     "qwen2_5_vl, a part": qwen("Qwen2_5_VL"),
     "qwen2_5_vl, as published": Row("qwen2vl", "Qwen2", stored=flat, folder=True),
     "qwen3_vl, a part": qwen("Qwen3VL", head_dim=16),
+    "qwen3_vl_moe, a part": QWEN3_VL_MOE,
+    "qwen3_vl_moe, as published": dataclasses.replace(QWEN3_VL_MOE, stored=as_published),
     "smolvlm, a part": seeing("SmolVLM", "llama", "idefics3_vision", image_token_id=90),
     "llava, a part": seeing("Llava", "qwen2", "clip_vision_model", image_token_index=90),
     "lfm2_vl, a part": seeing(
@@ -92,18 +109,24 @@ SEEING = {
         },
         image_token_id=90,
     ),
+    # in these two classes transformers does not scale logits, which changes no choice
     "granite vision, a part": seeing(
         "LlavaNext",
         "granite",
         "clip_vision_model",
-        {"embedding_multiplier": 6.0, "attention_multiplier": 0.3, "logits_scaling": 5.0},
+        {"embedding_multiplier": 6.0, "attention_multiplier": 0.3, "logits_scaling": 1.0},
         image_token_index=90,
     ),
     "aya vision, a part": seeing(
         "AyaVision",
         "cohere2",
         "siglip_vision_model",
-        {"sliding_window": 8, "tie_word_embeddings": True, "layer_norm_eps": 1e-5},
+        {
+            "sliding_window": 8,
+            "tie_word_embeddings": True,
+            "layer_norm_eps": 1e-5,
+            "logit_scale": 1.0,
+        },
         image_token_index=90,
     ),
     "llava, by default": dataclasses.replace(

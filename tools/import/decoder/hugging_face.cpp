@@ -72,7 +72,7 @@ class CheckpointTensors : public TensorSource {
         checkpoint_(std::move(checkpoint)),
         packing_(quantized.int4),
         float8_(file_, quantized.float8),
-        experts_(file_) {
+        experts_(file_, row.experts_in_one, {numbers.width, numbers.experts.hidden}) {
     for (Tensor& tensor : checkpoint_.tensors) {
       const std::string name = usual_name(checkpoint::path_text(tensor.path));
       if (name.empty()) continue;
@@ -89,7 +89,7 @@ class CheckpointTensors : public TensorSource {
     if (row.both)
       stacked_.take(&tensors_,
                     {row.both, row.expert_parts[0], row.expert_parts[1], row.expert_parts[2]});
-    if (row.has_experts_in_one)
+    if (row.experts_in_one != ExpertsInOneKind::kNone)
       experts_.take(&tensors_, packing_ && packing_->kind == PackedInt4::Kind::kMxfp4);
     if (!row.is_transposed) float8_.take(&tensors_);
     if (find_architecture(row.architecture)->is_encoder)
@@ -252,10 +252,13 @@ class CheckpointTensors : public TensorSource {
       if (!is_part && !ends(expected, stored)) continue;
       const std::string prefix = is_part ? stored.substr(0, stored.size() - expected.size())
                                          : expected.substr(0, expected.size() - stored.size());
+      const std::string head = name(Role::kHead, Part::kWeight, 0);  // never in it
       std::map<std::string, const Tensor*> named;
       for (const auto& [own, each] : tensors_) {
         const bool has_prefix = own.rfind(prefix, 0) == 0;
-        named[is_part ? (has_prefix ? own.substr(prefix.size()) : own) : prefix + own] = each;
+        named[is_part       ? (has_prefix ? own.substr(prefix.size()) : own)
+              : own == head ? own
+                            : prefix + own] = each;
       }
       tensors_ = std::move(named);
       return;
@@ -281,7 +284,8 @@ int64_t vocabulary_of(const nlohmann::json& config, const TensorSource& tensors)
   const auto said = config.find("vocab_size");
   const std::string name = tensors.name(Role::kEmbedding, Part::kWeight, 0);
   const int64_t rows = rows_of(tensors, Role::kEmbedding);
-  if (said != config.end() && said->is_number_integer() && said->get<int64_t>() > rows)
+  if (tensors.has(name) && said != config.end() && said->is_number_integer() &&
+      said->get<int64_t>() > rows)
     graph::fail_mismatch(tensors.file(), "its vocab_size is " + said->dump() + " and '" + name +
                                              "' has " + std::to_string(rows) +
                                              " rows, expected a row for each; get the folder anew");

@@ -166,11 +166,18 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
     config.refuse("layer_types", "a list with a text for each layer");
   if (row.says_all && (!types || std::any_of(types->begin(), types->end(), is_windowed)))
     (void)config.need("sliding_window", kMaxContext);
+  // of some a text, beside layer_types, or 0 where there is no window
+  const Json* const pattern = config.find("sliding_window_pattern");
+  const bool has_pattern = n->row->window_period && pattern && pattern->is_number();
+  const int64_t said = has_pattern ? config.integer("sliding_window_pattern", 0, 0, kMaxLayers) : 0,
+                period = std::max<int64_t>(said ? said : n->row->window_period, 1);
+  // where a flag says that there are windows
+  const int64_t first = config.integer("max_window_layers", 0, 0, kMaxLayers);
   if (window == 0 || !counts) return;
-  const int64_t period = std::max<int64_t>(n->row->window_period, 1);
   for (size_t i = 0; i < n->layers.size(); i++) {
-    const bool has_window =
-        types ? is_windowed((*types)[i]) : period == 1 || int64_t(i) % period != period - 1;
+    const bool is_of_period = period == 1 || int64_t(i) % period != period - 1,
+               has_window = types ? is_windowed((*types)[i])
+                                  : is_of_period && (row.has_window || int64_t(i) >= first);
     if (has_window) n->layers[i].window = row.is_bidirectional ? window / 2 : window;
     if (n->row->turns_windows) n->layers[i].rotates = has_window;
   }
@@ -391,9 +398,10 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
   n.is_parallel = config.flag("use_parallel_residual", may_be_parallel);
   if (n.is_parallel != may_be_parallel && n.row->parallel != Parallel::kByMetadata)
     config.refuse("use_parallel_residual", may_be_parallel ? "true" : "false");
-  for (const char* key : {kClip, kHeadNorm, "qk_layernorm", kBidirectional, kAlibi, "prefix_lm",
-                          "apply_residual_connection_post_layernorm",
-                          "scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
+  for (const char* key :
+       {kClip, kHeadNorm, "qk_layernorm", kBidirectional, kAlibi, "prefix_lm",
+        "apply_residual_connection_post_layernorm", "scale_attn_by_inverse_layer_idx",
+        "add_cross_attention", "_remove_final_layer_norm"}) {
     const Json* value = config.find(key);
     // of images alone, where it says so
     const bool is_known =
@@ -403,7 +411,8 @@ DecoderNumbers read_config(const Json& json, const std::string& file, const Cont
     if (value && *value != false && *value != 0 && !is_known)
       config.refuse(key, "none: it is not built");
   }
-  for (const char* key : {"parallel_attn", "scale_attn_weights", "do_layer_norm_before"})
+  for (const char* key : {"parallel_attn", "scale_attn_weights", "do_layer_norm_before",
+                          "enable_bias", "layer_norm_elementwise_affine"})
     if (!config.flag(key, true)) config.refuse(key, "true: nothing else is built");
   n.order = row.order, n.norm_shift = row.norm_shift, n.groups_qkv = row.groups_qkv;
   n.norms_twice = row.norms_twice || (config.flag("new_decoder_architecture", false) &&

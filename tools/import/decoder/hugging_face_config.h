@@ -18,6 +18,9 @@ struct OwnName {
   const char *own, *usual;
 };
 
+/// Experts in one tensor of all, hugging_face_experts.h.
+enum class ExpertsInOneKind : uint8_t { kNone, kGptOss, kHalves };
+
 /// One model_type. Names of tensors are those of Llama but for these.
 struct HuggingFaceRow {
   const char* model_type;
@@ -41,7 +44,7 @@ struct HuggingFaceRow {
   const char* shared_parts[3] = {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj",
                                  "mlp.shared_expert.down_proj"};
   const char* expert_choice = "feed_forward.expert";
-  bool has_experts_in_one = false;  // hugging_face_experts.h
+  ExpertsInOneKind experts_in_one = ExpertsInOneKind::kNone;
   const char* hidden = "intermediate_size";
   int64_t hidden_widths = 0;  // where the configuration has no `hidden`; 0: it must
   bool says_all = false;      // rope and window, which have defaults of their own there

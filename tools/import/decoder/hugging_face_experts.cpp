@@ -29,6 +29,21 @@ checkpoint::Bytes bytes_of(const Tensor& tensor) {
   return {all.owner, all.data + tensor.offset * element_bytes(tensor.type), tensor.bytes()};
 }
 
+/// Of each expert one of `parts` of its rows. @pre they can be divided so
+SourceTensor part_of_rows(const SourceTensor& whole, int64_t part, int64_t parts) {
+  std::vector<int64_t> dims = whole.dims;
+  dims[1] /= parts;
+  const uint64_t bytes = whole.bytes.size / uint64_t(parts), of_one = bytes / uint64_t(dims[0]);
+  host::charge_memory(bytes);
+  host::charge_work(bytes);
+  const auto made = std::make_shared<std::vector<uint8_t>>(host::zero_bytes(bytes));
+  for (uint64_t e = 0; e < uint64_t(dims[0]); e++)
+    std::memcpy(made->data() + e * of_one,
+                whole.bytes.data + (e * uint64_t(parts) + uint64_t(part)) * of_one, of_one);
+  host::note_touched(2 * bytes);
+  return {whole.name, std::move(dims), nullptr, whole.element, {made, made->data(), bytes}};
+}
+
 }  // namespace
 
 std::string experts_in_one_name(Role role, Part part, int64_t layer) {
@@ -58,7 +73,7 @@ void ExpertsInOne::take(Tensors* tensors, bool is_packed) {
     if (has_blocks && parts.count(""))
       graph::fail_mismatch(file_,
                            "'" + matrix + "' is there twice, packed and not; get the folder anew");
-    if (has_blocks && !is_packed)
+    if (has_blocks && (!is_packed || kind_ != ExpertsInOneKind::kGptOss))
       graph::fail_unsupported(
           file_, "'" + matrix +
                      "' is packed and there is no quantization_config that says mxfp4; get the "
@@ -100,20 +115,30 @@ SourceTensor ExpertsInOne::load(const std::string& name) const {
                                                      : load_blocks(name, view);
 }
 
+bool ExpertsInOne::has_outputs_in_front(const Tensor& tensor, const View& view) const {
+  const std::vector<int64_t> dims =
+      view.parts == 2 ? std::vector<int64_t>{tensor.dims[0], 2 * widths_.inner, widths_.outer}
+                      : std::vector<int64_t>{tensor.dims[0], widths_.outer, widths_.inner};
+  return kind_ == ExpertsInOneKind::kHalves && tensor.dims == dims;
+}
+
 SourceTensor ExpertsInOne::load_numbers(const std::string& name, const View& view) const {
   const std::string own = view.matrix + (view.is_bias ? "_bias" : "");
   const Tensor& tensor = *tensors_.at(own);
   if (tensor.type != ElementType::kF32 && tensor.type != ElementType::kF16 &&
       tensor.type != ElementType::kBf16)
     refuse(own, element_name(tensor.type), "float32, float16 or bfloat16");
-  const std::string outputs = view.step == 2 ? "2 * outputs]" : "outputs]";
-  if (tensor.dims.size() != (view.is_bias ? 2 : 3) || tensor.dims.back() % view.step)
+  const std::string outputs = view.parts == 2 ? "2 * outputs]" : "outputs]";
+  if (tensor.dims.size() != (view.is_bias ? 2 : 3) || tensor.dims.back() % view.parts)
     refuse(own, dims_text(tensor), (view.is_bias ? "[experts, " : "[experts, inputs, ") + outputs);
   if (tensor.elements() == 0) refuse(own, dims_text(tensor), "one with numbers");
-  std::vector<int64_t> dims = {tensor.dims[0], tensor.dims.back() / view.step};
+  const SourceTensor whole = {name, tensor.dims, nullptr, tensor.type, bytes_of(tensor)};
+  if (has_outputs_in_front(tensor, view)) return part_of_rows(whole, view.part, view.parts);
+  std::vector<int64_t> dims = {tensor.dims[0], tensor.dims.back() / view.parts};
   if (!view.is_bias) dims.push_back(tensor.dims[1]);
-  return transposed({name, tensor.dims, nullptr, tensor.type, bytes_of(tensor)}, dims,
-                    view.is_bias ? 1 : tensor.dims[1], view.first, view.step);
+  const bool in_turn = kind_ == ExpertsInOneKind::kGptOss;
+  return transposed(whole, dims, view.is_bias ? 1 : tensor.dims[1],
+                    in_turn ? view.part : view.part * dims[1], in_turn ? view.parts : 1);
 }
 
 const Tensor& ExpertsInOne::packed_part(const std::string& name) const {
@@ -128,15 +153,15 @@ const Tensor& ExpertsInOne::packed_part(const std::string& name) const {
 SourceTensor ExpertsInOne::load_blocks(const std::string& name, const View& view) const {
   const std::string blocks_name = view.matrix + "_blocks", scales_name = view.matrix + "_scales";
   const Tensor &blocks = packed_part(blocks_name), &scales = packed_part(scales_name);
-  if (blocks.dims.size() != 4 || blocks.dims[3] != kBytesOfBlock || blocks.dims[1] % view.step)
+  if (blocks.dims.size() != 4 || blocks.dims[3] != kBytesOfBlock || blocks.dims[1] % view.parts)
     refuse(
         blocks_name, dims_text(blocks),
-        std::string("[experts, ") + (view.step == 2 ? "2 * " : "") + "outputs, inputs / 32, 16]");
+        std::string("[experts, ") + (view.parts == 2 ? "2 * " : "") + "outputs, inputs / 32, 16]");
   if (scales.dims != std::vector<int64_t>(blocks.dims.begin(), blocks.dims.end() - 1))
     refuse(scales_name, dims_text(scales), "one for each block of " + dims_text(blocks));
   if (blocks.elements() == 0) refuse(blocks_name, dims_text(blocks), "one with blocks");
   const int64_t experts = blocks.dims[0], rows = blocks.dims[1], of_row = blocks.dims[2],
-                outputs = rows / view.step;
+                outputs = rows / view.parts;
   const checkpoint::GgufBlock& block = *checkpoint::find_gguf_block(kMxfp4);
   const uint64_t bytes =
       uint64_t(experts) * uint64_t(outputs) * uint64_t(of_row) * uint64_t(block.bytes);
@@ -146,7 +171,7 @@ SourceTensor ExpertsInOne::load_blocks(const std::string& name, const View& view
   const checkpoint::Bytes codes = bytes_of(blocks), exponents = bytes_of(scales);
   uint8_t* to = made->data();
   for (int64_t r = 0; r < experts * outputs; r++) {
-    const int64_t row = r / outputs * rows + view.first + r % outputs * view.step;
+    const int64_t row = r / outputs * rows + view.part + r % outputs * view.parts;
     for (int64_t b = row * of_row; b < (row + 1) * of_row; b++, to += block.bytes) {
       const uint8_t* const from = codes.data + b * kBytesOfBlock;
       to[0] = exponents.data[b];

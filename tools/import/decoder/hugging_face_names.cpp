@@ -50,7 +50,7 @@ std::string expert_module(const HuggingFaceRow& row, Role role, const std::strin
 
 std::string hugging_face_expert(const HuggingFaceRow& row, Role role, int64_t layer,
                                 int64_t expert) {
-  if (row.has_experts_in_one) return "";
+  if (row.experts_in_one != ExpertsInOneKind::kNone) return "";
   return row.layers + std::to_string(layer) + "." +
          expert_module(row, role, std::to_string(expert)) + ".weight";
 }
@@ -157,7 +157,8 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
     }
     return "";
   };
-  if (row.has_experts_in_one && role >= Role::kExpertGate && role <= Role::kExpertDown)
+  if (row.experts_in_one != ExpertsInOneKind::kNone && role >= Role::kExpertGate &&
+      role <= Role::kExpertDown)
     return experts_in_one_name(role, part, layer);
   const bool is_bare = role == Role::kSinks || role == Role::kDecay || role == Role::kSkip ||
                        role == Role::kLayerScale || role == Role::kRouterScale ||

@@ -11,14 +11,14 @@ namespace ingot::decoder {
 namespace {
 
 struct Dims3 {
-  int64_t matrices, inputs, columns;
+  int64_t matrices, inputs, columns, outputs;
 };
 
 /// to[m][o][i] = from[m][i][first + o * step]
 template <class T>
 void transpose(const uint8_t* from, const Dims3& n, int64_t first, int64_t step, uint8_t* to) {
   constexpr int64_t kTogether = 32;  // outputs, whose rows share the lines of the cache
-  const int64_t outputs = n.columns / step;
+  const int64_t outputs = n.outputs;
   for (int64_t m = 0; m < n.matrices; m++)
     for (int64_t begin = 0; begin < outputs; begin += kTogether)
       for (int64_t i = 0; i < n.inputs; i++)
@@ -33,9 +33,13 @@ void transpose(const uint8_t* from, const Dims3& n, int64_t first, int64_t step,
 
 SourceTensor transposed(const SourceTensor& from, std::vector<int64_t> dims, int64_t inputs,
                         int64_t first, int64_t step) {
-  const uint64_t size = element_bytes(from.element), bytes = from.bytes.size / uint64_t(step);
+  const uint64_t size = element_bytes(from.element);
   const auto elements = int64_t(from.bytes.size / size);
-  const Dims3 own = {elements / inputs / from.dims.back(), inputs, from.dims.back()};
+  const int64_t matrices = elements / inputs / from.dims.back();
+  int64_t all = 1;  // at most as many
+  for (const int64_t d : dims) all *= d;
+  const Dims3 own = {matrices, inputs, from.dims.back(), all / matrices / inputs};
+  const uint64_t bytes = uint64_t(all) * size;
   host::charge_memory(bytes);
   host::charge_work(uint64_t(elements));
   const auto made = std::make_shared<std::vector<uint8_t>>(host::zero_bytes(bytes));
