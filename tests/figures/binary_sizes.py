@@ -219,7 +219,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--part", choices=["own", "shared"], default="own")
     parser.add_argument(
-        "--record", action="store_true", help="write today's figures plus 2 % as the ceilings"
+        "--record", action="store_true", help="write today's figures plus 2 %% as the ceilings"
     )
     args = parser.parse_args()
     work, ingot = pathlib.Path(args.work).resolve(), pathlib.Path(args.ingot).resolve()
