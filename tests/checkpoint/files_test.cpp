@@ -250,6 +250,8 @@ TEST_CASE("an index that names itself ends, as do two that name each other") {
   write_file(a.path(), index(name(b.path())));
   write_file(b.path(), index(name(a.path())));
   CHECK(reading() == host::Exit::kUnsafe);
+  write_file(a.path(), index(std::string(300, 'x')));  // longer than a name may be
+  CHECK(reading() == host::Exit::kUnavailable);
 }
 
 TEST_CASE("every cut and every changed byte of a small file ends in data or in a refusal") {

@@ -2,7 +2,7 @@
 """`DENSE`: rows of random_models.py of newer families, each dense and with a table of rotations."""
 
 import numpy as np
-from random_models import AFTER, LAYER_NORM, LLAMA3, NO_RMS, Row
+from random_models import AFTER, GEMMA, LAYER_NORM, LLAMA3, NO_RMS, Row
 
 WINDOWS = [True, True, True, False, True]  # which layers have one
 YARN = {
@@ -166,6 +166,18 @@ def xielu(model):
     return {f"xielu.{n}": [float(getattr(part, n).detach()) for part in parts] for n in names}
 
 
+def by_default(kind, keys, **options):
+    """Its configuration lacks keys that have the default of their class."""
+
+    def stored(tensors, config):
+        for key in keys:
+            del config[key]
+
+    return Row("llama", kind, options, stored=stored, folder=True)
+
+
+CAPS = {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}
+HELIUM_ROPE = {"rope_type": "default", "rope_theta": 1e5}
 DENSE = {
     "apertus": Row(
         "apertus",
@@ -189,6 +201,26 @@ DENSE = {
     "minicpm, other numbers": minicpm(6.0, 0.4, 24.0, True),
     "hunyuan": hunyuan(ALPHA, 10000.0 * 1000.0 ** (16 / 14)),
     "hunyuan, plain": hunyuan({"rope_type": "default", "rope_theta": 10000.0}, 10000.0),
+    "helium, by default": by_default(
+        "Helium", ["rope_parameters"], head_dim=16, rope_parameters=HELIUM_ROPE
+    ),
+    "gemma2, by default": by_default(
+        "Gemma2",
+        ["query_pre_attn_scalar", *CAPS],
+        **GEMMA,
+        **CAPS,
+        query_pre_attn_scalar=256,
+        sliding_window=8,
+    ),
+    "cohere2, by default": by_default("Cohere2", ["logit_scale"], sliding_window=8),
+    "gpt_neo, by default": by_default(
+        "GPTNeo",
+        ["attention_types", "attention_layers"],
+        num_hidden_layers=24,
+        num_key_value_heads=4,
+        attention_types=[[["global", "local"], 12]],
+        window_size=8,
+    ),
 }
 DENSE["ministral3, a part"].stored, DENSE["ministral3, a part"].folder = as_part, True
 DENSE["olmo3, as published"].stored = olmo3_as_published

@@ -94,6 +94,9 @@ struct Architecture {
   double alibi = 0;             // where the metadata have none; 0: scores have no slopes
   bool is_encoder = false;      // each token sees all; a window reaches as far behind as before
   bool is_whole_first = false;  // of a period the first layer has no window; else the last
+  bool has_window(int64_t layer, int64_t period) const {
+    return period == 1 || layer % period != (is_whole_first ? 0 : period - 1);
+  }
   bool norms_embedding = false;
   bool skips_first_norm = false;  // that of the embedding is the first layer's
   Mixer mixer = Mixer::kNone;

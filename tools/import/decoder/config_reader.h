@@ -27,17 +27,16 @@ inline const std::set<std::string>& keys_without_effect() {
       "embd_pdrop embed_dropout embedding_dropout embedding_fraction eos_token_id "
       "experts_per_token gradient_checkpointing hidden_dropout hidden_dropout_prob id2label "
       "init_config init_device init_std initial_context_length initializer_range is_decoder "
-      "is_encoder_decoder is_llama_config label2id layerdrop "
-      "learned_pos_emb mamba_chunk_size mamba_ssm_dtype mlp_bias model_type "
-      "n_ctx _name_or_path no_bias norm_init norm_type output_attentions output_hidden_states "
-      "output_router_logits pad_token_id prefix pretraining_tp problem_type "
-      "reorder_and_upcast_attn resid_pdrop residual_dropout "
+      "is_encoder_decoder is_llama_config label2id layerdrop learned_pos_emb mamba_chunk_size "
+      "mamba_ssm_dtype mlp_bias model_type n_ctx _name_or_path no_bias norm_init norm_type "
+      "output_attentions output_hidden_states output_router_logits pad_token_id prefix "
+      "pretraining_tp problem_type reorder_and_upcast_attn resid_pdrop residual_dropout "
       "return_dict rope_interleaved router_aux_loss_coef scale_attention_softmax_in_fp32 "
-      "_sliding_window_pattern summary_activation summary_first_dropout "
-      "summary_proj_to_labels summary_type summary_use_proj task_specific_params tie_embedding "
-      "tie_word_embeddings torch_dtype transformers.js_config transformers_version "
-      "unk_token_id use_associative_scan use_bias use_cache use_mamba_kernels use_mambapy "
-      "use_qkv_bias verbose vocab_size");
+      "_sliding_window_pattern summary_activation summary_first_dropout summary_proj_to_labels "
+      "summary_type summary_use_proj task_specific_params tie_embedding tie_word_embeddings "
+      "torch_dtype transformers.js_config transformers_version unk_token_id "
+      "use_associative_scan use_bias use_cache use_mamba_kernels use_mambapy use_qkv_bias "
+      "verbose vocab_size");
   return kKeys;
 }
 

@@ -99,10 +99,8 @@ void read_windows(Keys& keys, const GgufFile& file, DecoderNumbers* n) {
   if (period == 0 && each.empty())
     keys.refuse("attention.sliding_window", "is " + std::to_string(window),
                 "no window for this architecture");
-  const int64_t whole = n->row->is_whole_first ? 0 : period - 1;  // that layer of a period has none
   for (size_t i = 0; i < n->layers.size(); i++) {
-    const bool has_window =
-        each.empty() ? period == 1 || int64_t(i) % period != whole : each[i] != 0;
+    const bool has_window = each.empty() ? n->row->has_window(int64_t(i), period) : each[i] != 0;
     if (has_window) n->layers[i].window = n->row->is_encoder ? window / 2 : window;
     if (n->row->turns_windows) n->layers[i].rotates = has_window;
   }

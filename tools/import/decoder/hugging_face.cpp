@@ -255,10 +255,10 @@ class CheckpointTensors : public TensorSource {
       const std::string head = name(Role::kHead, Part::kWeight, 0);  // never in it
       std::map<std::string, const Tensor*> named;
       for (const auto& [own, each] : tensors_) {
-        const bool has_prefix = own.rfind(prefix, 0) == 0;
-        named[is_part       ? (has_prefix ? own.substr(prefix.size()) : own)
-              : own == head ? own
-                            : prefix + own] = each;
+        std::string usual = own;
+        if (!is_part && own != head) usual = prefix + own;
+        if (is_part && own.rfind(prefix, 0) == 0) usual = own.substr(prefix.size());
+        named[usual] = each;
       }
       tensors_ = std::move(named);
       return;
@@ -327,11 +327,9 @@ void check_pooling(const std::string& file, const DecoderNumbers& n) {
     graph::fail_unsupported(file, "it pools by the first token, which sees no other in a decoder");
 }
 
-}  // namespace
-
-namespace {
 constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin", "pytorch_model.bin.index.json"};
+
 }  // namespace
 
 std::string hugging_face_weights(const std::string& config) {

@@ -175,9 +175,9 @@ void read_windows(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) 
   const int64_t first = config.integer("max_window_layers", 0, 0, kMaxLayers);
   if (window == 0 || !counts) return;
   for (size_t i = 0; i < n->layers.size(); i++) {
-    const bool is_of_period = period == 1 || int64_t(i) % period != period - 1,
-               has_window = types ? is_windowed((*types)[i])
-                                  : is_of_period && (row.has_window || int64_t(i) >= first);
+    const bool has_window =
+        types ? is_windowed((*types)[i])
+              : n->row->has_window(int64_t(i), period) && (row.has_window || int64_t(i) >= first);
     if (has_window) n->layers[i].window = row.is_bidirectional ? window / 2 : window;
     if (n->row->turns_windows) n->layers[i].rotates = has_window;
   }

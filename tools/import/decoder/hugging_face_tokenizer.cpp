@@ -82,7 +82,7 @@ class MergesFolder {
   Json tokenizer() {
     const Json kind = config_.value("tokenizer_class", Json());
     if (kind.is_string() && kind != "GPT2Tokenizer" && kind != "GPT2TokenizerFast")
-      refuse_setting("tokenizer_class", "GPT2Tokenizer; get tokenizer.json, which says all");
+      refuse_setting("tokenizer_class", "GPT2Tokenizer; get tokenizer.json");
     if (config_.value("add_prefix_space", Json()) == true)
       refuse_setting("add_prefix_space", "false");
     read_added();
@@ -178,7 +178,7 @@ class MergesFolder {
       for (const Json& token : said.value("additional_special_tokens", Json())) take(token);
   }
 
-  /// Three have one name where nothing else is said.
+  /// Three roles have a default.
   Json said_of(const std::string& role) const {
     for (const Json* said : {&config_, &roles_})
       if (said->contains(role)) return (*said)[role];

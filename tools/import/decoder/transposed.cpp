@@ -18,13 +18,12 @@ struct Dims3 {
 template <class T>
 void transpose(const uint8_t* from, const Dims3& n, int64_t first, int64_t step, uint8_t* to) {
   constexpr int64_t kTogether = 32;  // outputs, whose rows share the lines of the cache
-  const int64_t outputs = n.outputs;
   for (int64_t m = 0; m < n.matrices; m++)
-    for (int64_t begin = 0; begin < outputs; begin += kTogether)
+    for (int64_t begin = 0; begin < n.outputs; begin += kTogether)
       for (int64_t i = 0; i < n.inputs; i++)
-        for (int64_t o = begin; o < std::min(outputs, begin + kTogether); o++)
+        for (int64_t o = begin; o < std::min(n.outputs, begin + kTogether); o++)
           std::memcpy(
-              to + ((m * outputs + o) * n.inputs + i) * int64_t(sizeof(T)),
+              to + ((m * n.outputs + o) * n.inputs + i) * int64_t(sizeof(T)),
               from + ((m * n.inputs + i) * n.columns + first + o * step) * int64_t(sizeof(T)),
               sizeof(T));
 }
