@@ -75,6 +75,9 @@ bool has_amxbf16() {
 #endif
 }
 #endif
+#if INGOT_HAVE_AMXINT8
+bool has_amxint8() { return has_amxbf16() && (Cpuid(7, 0).d >> 25 & 1); }
+#endif
 #if INGOT_HAVE_NEONFP16
 bool has_neonfp16() {
 #if defined(__linux__)
@@ -170,6 +173,9 @@ constexpr Isa kIsas[] = {
 #if INGOT_HAVE_AMXBF16
     {&cpu::kAmxBf16Kernels, has_amxbf16},
 #endif
+#if INGOT_HAVE_AMXINT8
+    {&cpu::kAmxInt8Kernels, has_amxint8},
+#endif
 #if INGOT_HAVE_NEON
     {&cpu::kNeonKernels, always},  // part of aarch64
 #endif
@@ -214,6 +220,9 @@ constexpr const char* kNames[] = {
 #endif
 #if INGOT_HAVE_AMXBF16
     "amxbf16",
+#endif
+#if INGOT_HAVE_AMXINT8
+    "amxint8",
 #endif
 #if INGOT_HAVE_NEON
     "neon",

@@ -82,7 +82,8 @@ bool chain_case(const ChainCase& s, uint32_t band_rows, QuantizedChainAttributes
 TEST_CASE("quantized_chain: the product of its attributes") {
   Combinations all("quantized_chain", 1200, 2, 0);
   const Axis<Dims> x = all.axis<Dims>(
-      "x", {{1, 7, 9, 16}, {2, 5, 6, 4}, {1, 14, 31, 8}, {1, 1, 40, 20}, {3, 9, 2, 24}});
+      "x",
+      {{1, 7, 9, 16}, {2, 5, 6, 4}, {1, 14, 31, 8}, {1, 1, 40, 20}, {3, 9, 2, 24}, {2, 6, 19, 64}});
   const Axis<int> form = all.axis<int>("form", {0, 1, 2});
   const Axis<int> between = all.axis<int>("between", {5, 16, 24, 96, 144});
   const Axis<int> out = all.axis<int>("outputs", {1, 16, 70});

@@ -154,15 +154,47 @@ TEST_CASE("quantized_conv2d: several bands, whole tiles, no channels, empty batc
     }
 }
 
+TEST_CASE("quantized_conv2d: as many products as tiles of matrices are worth") {
+  Combinations all("quantized_conv2d in tiles", 120, 2, 0);
+  const Axis<Dims> x = all.axis<Dims>(
+      "x", {{1, 7, 7, 64}, {2, 14, 14, 32}, {1, 5, 33, 96}, {1, 9, 16, 28}, {3, 4, 47, 80}});
+  const Axis<int> o = all.axis<int>("outputs", {70, 128, 193});
+  const Axis<Dims> kernel = all.axis<Dims>("kernel", {{1, 1}, {3, 3}, {1, 5}});
+  const Axis<int> stride = all.axis<int>("stride", {1, 2});
+  const Axis<int> dilation = all.axis<int>("dilation", {1, 2});
+  const Axis<int> pad = all.axis<int>("pad", {0, 1});
+  const Axis<int> groups = all.axis<int>("groups", {1, 2});
+  const Axis<int> mode = all.axis<int>("requant", {0, 0, 1, 2, 3});
+  const Axis<int> w_zero = all.axis<int>("w_zero", {0, -37});
+  const Axis<int> padding = all.axis<int>("padding", {0, 5});
+  QuantizedConv2dAttributes t;
+  uint32_t seed = 0;
+  all.run([&](Case& c) {
+    t = {};
+    t.kernel_h = uint32_t(kernel()[0]), t.kernel_w = uint32_t(kernel()[1]);
+    t.stride_h = t.stride_w = uint32_t(stride()),
+    t.dilation_h = t.dilation_w = uint32_t(dilation());
+    t.pad_top = t.pad_left = t.pad_bottom = t.pad_right = uint32_t(pad());
+    t.groups = uint32_t(groups());
+    if (t.groups > 1) t.method = ConvMethod::kGrouped;
+    t.requant = kModes[size_t(mode())], t.w_zero = w_zero(), t.x_zero = seed % 256;
+    t.y_zero = 128, t.low = 3, t.high = 250;
+    seed += 3;
+    return conv_case(t, DType::kU8, x(), round_up(o(), int64_t{t.groups}), seed, padding(), &c);
+  });
+}
+
 TEST_CASE("quantized_linear: rows, tails, batches, ways of requantization") {
   struct Row {
     Dims x;
     int64_t o, x_padding = 0, y_padding = 0;
   };
-  const Row rows[] = {{{1, 640}, 128},    {{1, 300}, 1000}, {{40}, 21},          {{2, 50}, 260},
-                      {{2, 9, 33}, 48},   {{131, 20}, 30},  {{7, 11}, 17, 5, 3}, {{5, 1}, 16},
-                      {{4, 0}, 18},       {{0, 8}, 18},     {{3, 8}, 0},         {{90, 5000}, 18},
-                      {{3, 130, 36}, 200}};
+  const Row rows[] = {{{1, 640}, 128},     {{1, 300}, 1000}, {{40}, 21},
+                      {{2, 50}, 260},      {{2, 9, 33}, 48}, {{131, 20}, 30},
+                      {{7, 11}, 17, 5, 3}, {{5, 1}, 16},     {{4, 0}, 18},
+                      {{0, 8}, 18},        {{3, 8}, 0},      {{90, 5000}, 18},
+                      {{3, 130, 36}, 200}, {{35, 96}, 160},  {{3, 11, 128}, 130, 0, 7},
+                      {{70, 130}, 60}};
   uint32_t seed = 1;
   // the second time with a zero point of the weights, the third with 16-bit numbers
   for (const Row& row : rows)

@@ -18,7 +18,7 @@ import sys
 # have exponentials there.
 TILE = re.compile(
     r"(?:gemm|int8)_tile<|::gemm<|conv_band<|multiply_int8_rows<"
-    r"|neon_\w+\(|half_tiles<|bf16_tiles<|bf16_dots<|amx_tiles<|gemm_column_neon<|winograd_panels<"
+    r"|neon_\w+\(|half_tiles<|bf16_tiles<|bf16_dots<|amx_tiles<|amx_bytes<|gemm_column_neon<|winograd_panels<"
 )
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {
@@ -28,12 +28,13 @@ NAMED = {
     "neonbf16": ["bf16_tiles<8>", "bf16_tiles<4>"],
     "neondot": ["int8_tile<"],
     "avx512bf16": ["bf16_dots<8, 2>", "amx_tiles<2, 2>", "amx_tiles<2, 1>", "amx_tiles<1, 2>"],
+    "amxint8": ["amx_bytes<2, 2>", "amx_bytes<2, 1>", "amx_bytes<1, 2>"],
     "sse2": ["gemm_tile<", "int8_tile<"],
     "neon32": ["gemm_tile<", "int8_tile<"],
 }
 # The share of products that loops of these have at least.
 DENSE = {"bf16_tiles<8>": 0.8, "bf16_tiles<4>": 0.7, "half_tiles<8>": 0.8, "half_tiles<4>": 0.7}
-FMA = re.compile(r"fmadd|bfmmla|dpbf16ps|fmla|vfma\.|vmlal|vpdpbusd|vpmaddwd|su?dot|sadalp")
+FMA = re.compile(r"fmadd|bfmmla|dpbf16ps|dpbusd|fmla|vfma\.|vmlal|vpdpbusd|vpmaddwd|su?dot|sadalp")
 FMA_SSE2 = re.compile(r"mulps|pmaddwd")  # products and sums apart
 STACK = re.compile(r"\(%[re]sp|\(%[re]bp|\[sp")
 JUMP = re.compile(

@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/gemm/pairs_amx.inl - products of bf16 by AMX: two tiles of rows times two panels.
-//
-//   tmm0 tmm1   sums of the first tile of rows by both panels
-//   tmm2 tmm3   of the second
-//   tmm4 tmm5   a step of both tiles
-//   tmm6 tmm7   a step of both panels
-//
-// The shapes of tiles are state of the thread. They are released when the product is done, since
-// a system saves what is in use. Instructions are written as asm: intrinsics do not tell every
-// compiler that tiles read memory.
 #pragma once
 #include "kernels/cpu/gemm/pairs_gemm.inl"
-#include "kernels/cpu/simd/tiles.h"
+#include "kernels/cpu/simd/amx.h"
 
 namespace ingot::cpu {
 namespace {
 
-/// 16 rows of 64 bytes, or as many as the tile has.
-template <int tile>
-INGOT_INLINE void load_tile(const void* from, int64_t stride_bytes) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(stride_bytes), "i"(tile)
-               : "memory");
-}
-template <int tile>
-INGOT_INLINE void store_tile(void* to, int64_t stride_bytes) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(stride_bytes), "i"(tile) : "memory");
-}
 template <int sums, int a, int b>
 INGOT_INLINE void multiply_tiles() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sums), "i"(a), "i"(b) : "memory");
@@ -64,14 +45,10 @@ void amx_tiles(const PairTile& t) {
 
 class AmxFormat : public PairFormat {
  public:
-  AmxFormat() = default;
-  AmxFormat(const AmxFormat&) = delete;
-  AmxFormat& operator=(const AmxFormat&) = delete;
-  ~AmxFormat() { asm volatile("tilerelease" ::: "memory"); }
   static bool may_run() { return may_use_tiles(); }
 
   INGOT_INLINE void multiply(const PairTile& t) {
-    if (t.rows[0] != rows_[0] || t.rows[1] != rows_[1]) shape(t.rows[0], t.rows[1]);
+    tiles_.shape(t.rows[0], t.rows[1], kAmxBytes);
     if (t.rows[1])
       t.panels == 2 ? amx_tiles<2, 2>(t) : amx_tiles<2, 1>(t);
     else
@@ -79,21 +56,7 @@ class AmxFormat : public PairFormat {
   }
 
  private:
-  /// Columns are 64 bytes everywhere; tiles without rows are not used.
-  void shape(int64_t first, int64_t second) {
-    struct alignas(64) {
-      uint8_t palette, start_row, reserved[14];
-      uint16_t bytes[16];
-      uint8_t rows[16];
-    } shapes = {};
-    shapes.palette = 1;
-    const int64_t rows[8] = {first, first, second, second, first, second, 16, 16};
-    for (int i = 0; i < 8; i++)
-      shapes.rows[i] = uint8_t(rows[i]), shapes.bytes[i] = rows[i] ? 64 : 0;
-    asm volatile("ldtilecfg %0" ::"m"(shapes) : "memory");
-    rows_[0] = first, rows_[1] = second;
-  }
-  int64_t rows_[2] = {0, 0};
+  AmxTiles tiles_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VnniKernels;
 extern const KernelTable kAvx512Bf16Kernels;
 extern const KernelTable kAmxBf16Kernels;
+extern const KernelTable kAmxInt8Kernels;
 extern const KernelTable kNeonKernels;
 extern const KernelTable kNeonFp16Kernels;
 extern const KernelTable kNeonDotKernels;

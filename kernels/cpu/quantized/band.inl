@@ -3,7 +3,7 @@
 // spares tiles every edge case: what lies outside of the image is the zero point. A band of 16-bit
 // numbers is two, of upper and of lower bytes.
 #pragma once
-#include "kernels/cpu/quantized/tile.inl"
+#include "kernels/cpu/quantized/pixels.inl"
 #include "runtime/op/quantized_blocks.h"
 
 namespace ingot::cpu {

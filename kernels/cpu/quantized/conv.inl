@@ -117,10 +117,7 @@ void int8_conv_band(const Int8ConvJob& j, const Int8Band& band, Range rows, Rang
       at.out = j.out.row(y) + cols.begin * j.out.pixel_stride + p * panel_bytes;
       at.steps = &j.steps;
       at.sums = sums ? sums + (y - rows.begin) * cols.count() : nullptr;
-#if defined(INGOT_PIXEL_LANES)
-      if (shape.bounds)
-        return int8_lanes<V>(shape, at, {cols.count(), down, j.out.row_stride}, pixels);
-#endif
+      if (int8_pixels<V>(shape, at, {cols.count(), down, j.out.row_stride}, pixels)) return;
       if (step == 2 && y + 1 < rows.end) {
         at.half = down, at.out_half = j.out.row_stride, at.sums_half = cols.count();
         Int8Tiles<V>::run(count, 2 * cols.count(), shape, at);

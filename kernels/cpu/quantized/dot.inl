@@ -52,7 +52,11 @@ struct Dot {
   }
 #if defined(INGOT_SIMD_VNNI)
   static constexpr bool kWidens = false;
+#if defined(INGOT_SIMD_AMX)
+  static constexpr int64_t kShortWindow = 0;  // no register tiles
+#else
   static constexpr int64_t kShortWindow = 96;
+#endif
   using W = __m512i;
   static INGOT_INLINE W weights(const int8_t* p) { return _mm512_loadu_si512(p); }
   static INGOT_INLINE X bytes(const uint8_t* p) { return _mm512_set1_epi32(quad(p)); }

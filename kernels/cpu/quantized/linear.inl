@@ -87,7 +87,7 @@ void multiply_int8_rows(Int8TileShape shape, const TensorView& x, const TensorVi
                         void* scratch) {
   const Requantization& r = *shape.requantization;
   int64_t most = quantized::kLinearRows;
-#if defined(INGOT_PIXEL_LANES)
+#if defined(INGOT_PIXEL_LANES) || defined(INGOT_SIMD_AMX)
   // nothing of rows is in the scratch: fewer searches of the weights
   if (x.dtype == DType::kU8 && x.row_length() % 4 == 0 && !steps && !r.wants_sums()) most *= 4;
 #endif
@@ -112,9 +112,7 @@ void multiply_int8_rows(Int8TileShape shape, const TensorView& x, const TensorVi
     const auto multiply = [&](int64_t p, int columns, int64_t outputs) {
       at.b = w + p * shape.panel_stride, at.output = p * kPanel, at.cols = outputs;
       at.out = to + p * kPanel * element;
-#if defined(INGOT_PIXEL_LANES)
-      if (shape.bounds) return int8_lanes<V>(shape, at, {block.count(), 0, 0}, block.count());
-#endif
+      if (int8_pixels<V>(shape, at, {block.count(), 0, 0}, block.count())) return;
       const int64_t tiles = ceil_div(block.count(), Int8Tiles<V>::rows(columns));
       for (int64_t i = 0; i < tiles; i++) {
         const Range part_of = part(block.count(), i, tiles);

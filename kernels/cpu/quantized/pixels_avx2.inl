@@ -212,11 +212,6 @@ __attribute__((noinline)) void add_pixels(const __m256i* x, int64_t groups, cons
   }
 }
 
-/// Where the pixels of a call are: rows of `row` of them.
-struct PixelRows {
-  int64_t row = 0, down = 0, out_down = 0;  // strides of rows in bytes
-};
-
 /// What a tile of 32 pixels or 16 has: where they are read and written, the last one again in lanes
 /// left over; the sums of each panel's outputs.
 struct LaneTile {

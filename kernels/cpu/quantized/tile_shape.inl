@@ -8,6 +8,12 @@ namespace ingot::cpu {
 namespace {
 
 struct WeightBounds;  // of pixels_avx2.inl
+class AmxTiles;       // of pixels_amx.inl
+
+/// Where the pixels of a call are: rows of `row` of them.
+struct PixelRows {
+  int64_t row = 0, down = 0, out_down = 0;  // strides of rows in bytes
+};
 
 /// What the tiles of one call share. Sizes in bytes.
 struct Int8TileShape {
@@ -19,6 +25,7 @@ struct Int8TileShape {
   int64_t steps_stride = 0;                // between pixels; 0: one for all
   const int32_t* signed_starts = nullptr;  // of Dot::kSigned, of the tile's first panel
   const WeightBounds* bounds = nullptr;    // INGOT_PIXEL_LANES; null: tiles of the other kind
+  AmxTiles* tiles = nullptr;               // INGOT_SIMD_AMX
   const int32_t* starts(int64_t output) const {
     if constexpr (Dot::kSigned) return signed_starts;
     return requantization->starts(output);
