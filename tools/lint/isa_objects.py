@@ -18,7 +18,8 @@ import sys
 # have exponentials there.
 TILE = re.compile(
     r"(?:gemm|int8)_tile<|::gemm<|conv_band<|multiply_int8_rows<"
-    r"|neon_\w+\(|half_tiles<|bf16_tiles<|bf16_dots<|amx_tiles<|amx_bytes<|gemm_column_neon<|winograd_panels<"
+    r"|neon_\w+\(|half_tiles<|bf16_tiles<|bf16_dots<|amx_tiles<|amx_bytes<|gemm_column_neon<"
+    r"|winograd_panels<"
 )
 # What an instruction set has to have among its tiles: a renamed one would be passed over.
 NAMED = {

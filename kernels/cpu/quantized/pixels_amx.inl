@@ -10,7 +10,7 @@
 namespace ingot::cpu {
 namespace {
 
-constexpr int kStepLines = 8;             // of weights, fetched ahead with each step
+constexpr int kStepLines = 8;  // of weights, fetched ahead with each step
 
 /// Bytes of a run that one step takes: as many in each, since none may be left over.
 inline int64_t step_bytes(int64_t run) {
@@ -82,8 +82,7 @@ INGOT_INLINE void store_amx_bytes(const Int8TileShape& x, const Int8TileAt& t, c
     INGOT_UNROLL for (int j = 0; j < 4; j++) {
       const int64_t pixel = min_of(i + j / NP, n - 1);
       const typename V::I sum = V::iload(sums + (pixel * NP + j % NP) * kPanel);
-      steps[j] =
-          V::to_int_nearest(V::min(V::mul(V::to_float(sum), multipliers[j % NP]), high));
+      steps[j] = V::to_int_nearest(V::min(V::mul(V::to_float(sum), multipliers[j % NP]), high));
     }
     const typename V::I bytes = Dot::pack_four(steps, zero, low);
     INGOT_UNROLL for (int k = 0; k < kPixels; k++) if (i + k < n)
@@ -166,7 +165,7 @@ __attribute__((noinline)) void amx_pixels(const Int8TileShape& x, const Int8Tile
       at[now][0] = place.next();
       if (i + 1 < tiles) at[now][1] = place.next();
       (i + 1 < tiles ? amx_bytes<2, NP> : amx_bytes<1, NP>)(x, at[now][0], at[now][1].a, step,
-                                                           &ahead, sums[now][0], sums[now][1]);
+                                                            &ahead, sums[now][0], sums[now][1]);
     }
     if (i == 0) continue;
     finish_amx_tile<V, NP>(x, at[!now][0], sums[!now][0], n);

@@ -40,8 +40,7 @@ inline bool amx_direct_supports(const OpArguments& a) {
 inline bool amx_grouped_supports(const OpArguments& a) {
   const QuantizedConv2dAttributes& t = a.as<QuantizedConv2dAttributes>();
   const TensorView& x = a.inputs[0];
-  return quantized_grouped_supports(a) &&
-         tiles_convolve(t, x, x.dims[3] / t.groups, a.outputs[0]);
+  return quantized_grouped_supports(a) && tiles_convolve(t, x, x.dims[3] / t.groups, a.outputs[0]);
 }
 inline bool amx_linear_supports(const OpArguments& a) {
   const TensorView& x = a.inputs[0];
