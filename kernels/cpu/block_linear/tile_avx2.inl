@@ -93,13 +93,13 @@ INGOT_INLINE __m256i codes_of(const uint8_t* c, const uint8_t* bits_at) {
   return v;
 }
 
-/// Six bits of sub-block j of 2 * half, of eight outputs.
+/// Six bits of sub-block j of 2 * half, of 32 outputs.
 INGOT_INLINE __m256i six_bits(const uint8_t* low, const uint8_t* high, int j, int half) {
   const __m256i l =
-      _mm256_srl_epi32(bytes_at(low + j % half * 32), _mm_cvtsi32_si128(j / half * 4));
-  const __m256i h = _mm256_srl_epi32(bytes_at(high + j / 4 * 32), _mm_cvtsi32_si128(j % 4 * 2));
-  return _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi32(15)),
-                         _mm256_slli_epi32(_mm256_and_si256(h, _mm256_set1_epi32(3)), 4));
+      _mm256_srl_epi16(vector_at(low + j % half * 32), _mm_cvtsi32_si128(j / half * 4));
+  const __m256i h = _mm256_srl_epi16(vector_at(high + j / 4 * 32), _mm_cvtsi32_si128(j % 4 * 2));
+  return _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi8(15)),
+                         _mm256_slli_epi16(_mm256_and_si256(h, _mm256_set1_epi8(3)), 4));
 }
 /// 2^(e - 128) of eight outputs, as a product of two powers that are not subnormal.
 INGOT_INLINE __m256 exponents_at(const uint8_t* p) {
@@ -109,35 +109,47 @@ INGOT_INLINE __m256 exponents_at(const uint8_t* p) {
                        (__m256)_mm256_slli_epi32(_mm256_add_epi32(b, bias), 23));
 }
 
+/// Bytes of 32 outputs, with a sign, times their factors.
+INGOT_INLINE void multiply_bytes(__m256i bytes, const __m256 (&factors)[4], float* to) {
+  alignas(32) int8_t at[32];  // lanes would have to change their halves
+  _mm256_store_si256(reinterpret_cast<__m256i*>(at), bytes);
+  INGOT_UNROLL for (int h = 0; h < 4; h++) {
+    const __m256i words =
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + h * 8)));
+    _mm256_storeu_ps(to + h * 8, _mm256_mul_ps(factors[h], _mm256_cvtepi32_ps(words)));
+  }
+}
+
 /// Scales and minima of a panel's block of 256: [sub][32]. Its code is there once.
 template <BlockType t>
 __attribute__((noinline)) void super_scales(const uint8_t* p, float* scales, float* minima) {
   constexpr BlockFormat f = block_format(t);
   constexpr block_weights::BlockHeader kHeader = block_weights::block_header(f);
-  for (int h = 0; h < 4; h++) {
-    const __m256 d = halves_at(p + h * 16);
-    __m256 m = _mm256_setzero_ps();
-    if constexpr (f.has_min) m = _mm256_xor_ps(_mm256_set1_ps(-0.0f), halves_at(p + 64 + h * 16));
-    const uint8_t *const low = p + kHeader.scales + h * 8, *const high = p + kHeader.high + h * 8;
-    for (int j = 0; j < f.subs(); j++) {
-      __m256i s, least = _mm256_setzero_si256();
-      if constexpr (f.scales == BlockScales::kBytes) {
-        s = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(low + j * 32)));
-      } else if constexpr (f.scales == BlockScales::kNibbles) {
-        const __m256i both = bytes_at(low + j * 32);
-        s = _mm256_and_si256(both, _mm256_set1_epi32(15)), least = _mm256_srli_epi32(both, 4);
-      } else {
-        s = six_bits(low, high, j, f.subs() / 2);
-        if constexpr (f.has_min)
-          least = six_bits(low + kHeader.minima_apart, high + kHeader.high_minima_apart, j,
-                           f.subs() / 2);
-        else
-          s = _mm256_sub_epi32(s, _mm256_set1_epi32(32));
-      }
-      _mm256_storeu_ps(scales + j * 32 + h * 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(s)));
+  constexpr int kHalf = f.subs() / 2;
+  const uint8_t *const low = p + kHeader.scales, *const high = p + kHeader.high;
+  __m256 d[4], m[4];
+  INGOT_UNROLL for (int h = 0; h < 4; h++) {
+    d[h] = halves_at(p + h * 16);
+    if constexpr (f.has_min)
+      m[h] = _mm256_xor_ps(_mm256_set1_ps(-0.0f), halves_at(p + 64 + h * 16));
+  }
+  for (int j = 0; j < f.subs(); j++) {
+    __m256i s, least;
+    if constexpr (f.scales == BlockScales::kBytes) {
+      s = vector_at(low + j * 32);
+    } else if constexpr (f.scales == BlockScales::kNibbles) {
+      const __m256i both = vector_at(low + j * 32), nibble = _mm256_set1_epi8(15);
+      s = _mm256_and_si256(both, nibble);
+      least = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
+    } else {
+      s = six_bits(low, high, j, kHalf);
       if constexpr (f.has_min)
-        _mm256_storeu_ps(minima + j * 32 + h * 8, _mm256_mul_ps(m, _mm256_cvtepi32_ps(least)));
+        least = six_bits(low + kHeader.minima_apart, high + kHeader.high_minima_apart, j, kHalf);
+      else
+        s = _mm256_sub_epi8(s, _mm256_set1_epi8(32));
     }
+    multiply_bytes(s, d, scales + j * 32);
+    if constexpr (f.has_min) multiply_bytes(least, m, minima + j * 32);
   }
 }
 /// Of a panel's block of any type.
