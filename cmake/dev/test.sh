@@ -201,11 +201,8 @@ stage_quick() {
 
 stage_sizes() {
   need_ingot raw_runner
-  local failed=0
-  python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes || failed=1
   (need_packages "counted instructions" qemu-user) || true
-  instruction_counts || failed=1
-  return $failed
+  side_by_side instruction_counts "python3 tests/figures/binary_sizes.py --ingot build/gcc/bin/ingot --work build/sizes"
 }
 
 instruction_counts() { # [OPTION ..]
@@ -218,30 +215,21 @@ stage_models() {
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no model was run: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
   need_python "goldens of TFLite models" ai-edge-litert flatbuffers || echo "[skip] ai-edge-litert is not to be had: TFLite is compared with no runtime"
-  local failed=0
+  local failed=0 decoder tflite scripts
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
-  "$python" tests/micro/streams.py --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
-  tflite_operators || failed=1
-  local scripts=(hybrids lfm2 quantize experts gpt_oss decoder packed_int4 encoders gemma3n gemma4 windows folders chat)
-  scripts+=(latents float8 conversation perplexity)
-  scripts=("${scripts[@]/#/tests/import/decoder/}")
-  scripts=("tests/compile/stream/streaming.py --work build/streaming" "${scripts[@]/%/_test.py}")
-  scripts=("${scripts[@]/#/$python }")
+  decoder=(decoder chat experts hybrids lfm2 quantize gpt_oss packed_int4 encoders gemma3n gemma4 windows folders)
+  decoder+=(latents float8 conversation perplexity)
+  decoder=("${decoder[@]/#/import/decoder/}")
+  # Small networks of every kind of operator that TFLite's published models have (integers, recurrent
+  # layers, hybrids, detectors) against LiteRT; stage tflite has more of each.
+  tflite=("integer_operators.py --exact-to litert --seeds 2" "integer_recurrent.py --exact-to litert --seeds 2"
+    "hybrid_operators.py --seeds 2" "run_operators.py --seeds 3" "detection.py --seeds 20")
+  "$python" -c 'import ai_edge_litert, flatbuffers' 2>/dev/null || tflite=()  # counted above
+  scripts=("micro/streams.py --work build/models" "compile/stream/streaming.py --work build/streaming"
+    "${tflite[@]/#/frameworks/litert/}" "${decoder[@]/%/_test.py}")
+  scripts=("${scripts[@]/#/$python tests/}")
   side_by_side "${scripts[@]/%/ --ingot build/gcc/bin/ingot}" || failed=1
-  return $failed
-}
-
-# Small networks of every kind of operator that TFLite's published models have (integers, recurrent
-# layers, hybrids, detectors) against LiteRT; stage tflite has more of each.
-tflite_operators() {
-  "$python" -c 'import ai_edge_litert, flatbuffers' 2>/dev/null || return 0  # counted above
-  local script failed=0
-  for script in "integer_operators.py --exact-to litert --seeds 2" "integer_recurrent.py --exact-to litert --seeds 2" \
-    "hybrid_operators.py --seeds 2" "run_operators.py --seeds 3" "detection.py --seeds 20"; do
-    # shellcheck disable=SC2086
-    "$python" tests/frameworks/litert/$script --ingot build/gcc/bin/ingot || failed=1
-  done
   return $failed
 }
 
@@ -304,10 +292,10 @@ stage_overlay() {
   need_ingot "${model_runners[@]}"
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
-  "$python" tests/models/run_models.py --part rest --ingot build/gcc/bin/ingot --work build/models
-  "$python" tests/weights/overlay/goldens.py --ingot build/gcc/bin/ingot --work build/models
-  "$python" tests/models/decoder_bits.py --ingot build/gcc/bin/ingot --work build/models
-  "$python" tests/figures/dynamic.py --ingot build/gcc/bin/ingot --work build/models
+  local scripts=(weights/overlay/goldens models/decoder_bits figures/dynamic) options="--ingot build/gcc/bin/ingot --work build/models"
+  scripts=("models/run_models.py --part rest" "${scripts[@]/%/.py}")
+  scripts=("${scripts[@]/#/$python tests/}")
+  side_by_side "${scripts[@]/%/ $options}"
 }
 
 stage_aarch64() {
@@ -344,12 +332,12 @@ emulate_models() {  # [NAME..]
 
 stage_firmware() {
   need_ingot
-  bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware
   need_riscv
   # projects as `ingot firmware` writes them; all boards and networks: ./dev show firmware
-  python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
-    --networks digits,digits_f32,stream,svdf,alexa || return 1
-  python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --part own
+  side_by_side "bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware" \
+    "python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
+      --networks digits,digits_f32,stream,svdf,alexa" \
+    "python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --part own"
 }
 
 stage_nodes() {

@@ -97,11 +97,11 @@ def main():
     counter, ceilings = Counter(args), json.loads(CEILINGS.read_text())
     runners = [args.runner] + ([args.before] if args.before else [])
     words = [counter.inputs(f) for f in files]  # once: runs side by side read the same inputs
+    jobs = [(r, f, w) for f, w in zip(files, words) for r in runners]
+    longest = sorted(jobs, key=lambda job: -(ceilings.get(f"instructions:{job[1].stem}") or 0))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        counts = [
-            pool.submit(counter.of_run, r, f, w) for f, w in zip(files, words) for r in runners
-        ]
-    counts = iter([c.result() for c in counts])
+        counts = {job[:2]: pool.submit(counter.of_run, *job) for job in longest}
+    counts = iter([counts[job[:2]].result() for job in jobs])
     for file in files:
         name, found = f"instructions:{file.stem}", next(counts)
         if args.before:

