@@ -219,7 +219,7 @@ stage_models() {
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
   decoder=(decoder chat experts hybrids lfm2 quantize gpt_oss packed_int4 encoders gemma3n gemma4 windows folders)
-  decoder+=(latents float8 conversation perplexity)
+  decoder+=(latents float8 ternary conversation perplexity)
   decoder=("${decoder[@]/#/import/decoder/}")
   # Small networks of every kind of operator that TFLite's published models have (integers, recurrent
   # layers, hybrids, detectors) against LiteRT; stage tflite has more of each.

@@ -106,9 +106,12 @@ class Folder:
         write_safetensors(self.path / "model.safetensors", tensors or self.tensors)
         return self.ingot.convert(self.path, "--context", CONTEXT, *words)
 
+    @staticmethod
+    def fed():
+        return {"tokens": TOKENS[None].astype(np.int32), "position": np.zeros(1, np.int64)}
+
     def logits(self):
-        fed = {"tokens": TOKENS[None].astype(np.int32), "position": np.zeros(1, np.int64)}
-        return self.ingot.outputs(fed)["logits"]
+        return self.ingot.outputs(self.fed())["logits"]
 
 
 def packed_folder(ingot, name, kind, is_centered, has_order=False):

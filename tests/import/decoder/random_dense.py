@@ -178,7 +178,12 @@ def by_default(kind, keys, **options):
 
 CAPS = {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0}
 HELIUM_ROPE = {"rope_type": "default", "rope_theta": 1e5}
+# Norms in front of the products behind attention and gates.
+INNER = {"self_attn.attn_sub_norm": "attn_sub_norm", "mlp.ffn_sub_norm": "ffn_sub_norm"}
+
 DENSE = {
+    "bitnet": Row("bitnet", "BitNet", {"hidden_act": "silu"}, layer=INNER),
+    "bitnet, relu2": Row("bitnet", "BitNet", folder=True),
     "apertus": Row(
         "apertus",
         "Apertus",

@@ -168,6 +168,28 @@ void mxfp4(const uint8_t* b, float* y) {
   looked_up(kValues, std::ldexp(1.f, int(b[0]) - 128), b + 1, y);
 }
 
+/// The n-th of five numbers of three values in a byte, the first the most significant: byte * 3^n /
+/// 256 is a fraction of one third, and less 1 it is what stands there.
+float third(uint8_t byte, int n) {
+  constexpr uint8_t kPowers[] = {1, 3, 9, 27, 81};
+  return float(int(uint8_t(byte * kPowers[n]) * 3 >> 8) - 1);
+}
+/// TQ1_0 [48 bytes of five][4 of four][d]: of each n all bytes in turn, of 32 bytes, 16 and 4.
+void tq1_0(const uint8_t* b, float* y) {
+  const float d = half(b + 52);
+  for (const int bytes : {32, 16, 4}) {
+    for (int n = 0; n < (bytes == 4 ? 4 : 5); n++)
+      for (int i = 0; i < bytes; i++) *y++ = third(b[i], n) * d;
+    b += bytes;
+  }
+}
+/// TQ2_0 [64 x 4 crumbs][d], q - 1: of 32 bytes all first crumbs, then the second ones.
+void tq2_0(const uint8_t* b, float* y) {
+  const float d = half(b + 64);
+  for (int i = 0; i < 256; i++)
+    *y++ = float(int(b[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3) - 1) * d;
+}
+
 constexpr GgufBlock kBlocks[] = {
     {2, "Q4_0", 32, 18, q4_0, encode_q4_0},    {3, "Q4_1", 32, 20, q4_1, encode_q4_1},
     {6, "Q5_0", 32, 22, q5_0, encode_q5_0},    {7, "Q5_1", 32, 24, q5_1, encode_q5_1},
@@ -175,6 +197,7 @@ constexpr GgufBlock kBlocks[] = {
     {11, "Q3_K", 256, 110, q3_k, nullptr},     {12, "Q4_K", 256, 144, q4_k, encode_q4_k},
     {13, "Q5_K", 256, 176, q5_k, encode_q5_k}, {14, "Q6_K", 256, 210, q6_k, encode_q6_k},
     {20, "IQ4_NL", 32, 18, iq4_nl, nullptr},   {23, "IQ4_XS", 256, 136, iq4_xs, nullptr},
+    {34, "TQ1_0", 256, 54, tq1_0, nullptr},    {35, "TQ2_0", 256, 66, tq2_0, nullptr},
     {39, "MXFP4", 32, 17, mxfp4, nullptr},
 };
 

@@ -98,6 +98,7 @@ struct Architecture {
     return period == 1 || layer % period != (is_whole_first ? 0 : period - 1);
   }
   bool norms_embedding = false;
+  bool has_inner_norms = false;  // of what attention and gates give, in front of the product behind
   bool skips_first_norm = false;  // that of the embedding is the first layer's
   Mixer mixer = Mixer::kNone;
   bool mixes_beside = false;     // attention, in each layer; both outputs are added

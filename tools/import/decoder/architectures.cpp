@@ -72,6 +72,7 @@ constexpr Architecture kArchitectures[] = {
      .rope = Rope::kNeighbors,
      .feed_forward = FeedForward::kPlain,
      .activation = Activation::kReluSquared},
+    {.name = "bitnet", .has_inner_norms = true},
     {.name = "qwen2", .biases = kQkvBias},
     // The text's part of models that see: positions of images differ from those of a text.
     {.name = "qwen2vl", .biases = kQkvBias},

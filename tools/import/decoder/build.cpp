@@ -172,10 +172,12 @@ class Decoder : Streams {
       return is_last(i) ? chosen(y) : y;  // the others feed keys and values alone
     };
     ValueId a = kAbsent, m = kAbsent;
-    if (at.attends())
-      a = scaled(linear(wanted(attention(scaled(in, n_.scales.attention_in), i)),
-                        Role::kAttentionOut, i, n_.width, n_.out_width_of(at), kOutBias),
-                 n_.scales.attention_out);
+    if (const int64_t width = n_.out_width_of(at); at.attends()) {
+      a = wanted(attention(scaled(in, n_.scales.attention_in), i));
+      a = linear(inner_norm(a, Role::kAttentionInnerNorm, i, width), Role::kAttentionOut, i,
+                 n_.width, width, kOutBias);
+      a = scaled(a, n_.scales.attention_out);
+    }
     if (at.mixes)
       m = row_.mixer == Mixer::kConvolution
               ? convolution_out(wanted(convolution(in, i)), i)

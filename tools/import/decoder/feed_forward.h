@@ -37,6 +37,7 @@ class FeedForwardParts : protected Parts {
     } else {
       y = gated(x, Role::kGate, Role::kUp, i, hidden);
     }
+    y = inner_norm(y, Role::kFeedForwardInnerNorm, i, hidden);
     return scaled(linear(y, Role::kDown, i, n_.width, hidden, kFeedForwardBias), n_.scales.down);
   }
   /// `y`, what the dense part gives, with what experts give beside it. `x`: what neither normed.

@@ -18,6 +18,7 @@
 #include "tools/import/decoder/hugging_face_int4.h"
 #include "tools/import/decoder/hugging_face_sentence.h"
 #include "tools/import/decoder/hugging_face_stacked.h"
+#include "tools/import/decoder/hugging_face_ternary.h"
 #include "tools/import/decoder/hugging_face_tokenizer.h"
 #include "tools/import/decoder/import.h"
 #include "tools/import/decoder/sampling.h"
@@ -34,13 +35,15 @@ using checkpoint::Tensor;
 /// As the configuration has it; of a text's part the whole one may.
 struct Quantized {
   std::optional<Float8> float8;
+  std::optional<Ternary> ternary;
   std::optional<PackedInt4> int4;
 };
 Quantized read_quantized(const nlohmann::json& config, const nlohmann::json& whole,
                          const std::string& file) {
   const nlohmann::json& own = config.contains("quantization_config") ? config : whole;
-  if (const std::optional<Float8> float8 = read_float8(own, file)) return {float8, std::nullopt};
-  return {std::nullopt, read_packed_int4(own, file)};
+  Quantized made{read_float8(own, file), read_ternary(own, file), std::nullopt};
+  if (!made.float8 && !made.ternary) made.int4 = read_packed_int4(own, file);
+  return made;
 }
 
 /// What a view of PyTorch shows, in the order of its rows.
@@ -72,6 +75,7 @@ class CheckpointTensors : public TensorSource {
         checkpoint_(std::move(checkpoint)),
         packing_(quantized.int4),
         float8_(file_, quantized.float8),
+        ternary_(file_, quantized.ternary),
         experts_(file_, row.experts_in_one, {numbers.width, numbers.experts.hidden}) {
     for (Tensor& tensor : checkpoint_.tensors) {
       const std::string name = usual_name(checkpoint::path_text(tensor.path));
@@ -91,7 +95,7 @@ class CheckpointTensors : public TensorSource {
                     {row.both, row.expert_parts[0], row.expert_parts[1], row.expert_parts[2]});
     if (row.experts_in_one != ExpertsInOneKind::kNone)
       experts_.take(&tensors_, packing_ && packing_->kind == PackedInt4::Kind::kMxfp4);
-    if (!row.is_transposed) float8_.take(&tensors_);
+    if (!row.is_transposed) float8_.take(&tensors_), ternary_.take(&tensors_, row.layers);
     if (find_architecture(row.architecture)->is_encoder)
       for (auto at = tensors_.begin(); at != tensors_.end();)
         at = is_left_out(at->first) ? tensors_.erase(at) : std::next(at);
@@ -108,7 +112,7 @@ class CheckpointTensors : public TensorSource {
     drop_zero_biases();
     if (!packing_)
       for (const auto& [name, tensor] : tensors_)
-        if (is_packed_word(name))
+        if (is_packed_word(name) || tensor->type == checkpoint::ElementType::kU8)
           graph::fail_unsupported(
               file_, "'" + name +
                          "' is packed and there is no quantization_config that says how; "
@@ -123,19 +127,17 @@ class CheckpointTensors : public TensorSource {
   }
   bool has(const std::string& name) const override {
     return tensors_.count(name) != 0 || packed_.count(name) != 0 || float8_.has(name) ||
-           experts_.has(name) || stacked_.has(name);
+           ternary_.has(name) || experts_.has(name) || stacked_.has(name);
   }
   SourceTensor load(const std::string& name) const override {
     if (float8_.has(name)) return float8_.load(name);
+    if (ternary_.has(name)) return ternary_.load(name);
     if (experts_.has(name)) return experts_.load(name);
     if (stacked_.has(name)) return stacked_.load(name);
     if (const auto parts = packed_.find(name); parts != packed_.end())
       return unpack_int4(*packing_, name, parts->second, file_);
     const Tensor& tensor = *tensors_.at(name);
-    const checkpoint::Bytes all = tensor.storage->load();
-    const uint64_t begin = tensor.offset * element_bytes(tensor.type);
-    const SourceTensor own = {
-        name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
+    const SourceTensor own = plain_tensor(name, tensor);
     const bool is_of_layer = name.rfind(row_.layers, 0) == 0;
     if (!row_.is_transposed || !is_of_layer || tensor.dims.size() != 2 || own.bytes.size == 0)
       return own;
@@ -149,11 +151,13 @@ class CheckpointTensors : public TensorSource {
     for (const auto& [name, tensor] : tensors_) all.push_back(name);
     for (const auto& [name, parts] : packed_) all.push_back(name);
     for (const std::string& name : float8_.names()) all.push_back(name);
+    for (const std::string& name : ternary_.names()) all.push_back(name);
     for (const std::string& name : experts_.names()) all.push_back(name);
     for (const std::string& name : stacked_.names()) all.push_back(name);
     return all;
   }
-  std::string float8_note() const { return float8_.note(); }
+  /// Of matrices of float8 or of ternary ones; empty: there are none.
+  std::string quantized_note() const { return float8_.note() + ternary_.note(); }
   bool has_head() const { return shares_head_ || has(name(Role::kHead, Part::kWeight, 0)); }
   /// Numbers of an activation, which lie among the weights.
   void take_xielu(DecoderNumbers* n) {
@@ -273,6 +277,7 @@ class CheckpointTensors : public TensorSource {
   std::map<std::string, const Tensor*> tensors_;
   std::map<std::string, PackedParts> packed_;  // none of which is in tensors_
   Float8Matrices float8_;                      // likewise
+  TernaryMatrices ternary_;                    // likewise
   ExpertsInOne experts_;                       // likewise
   StackedMatrices stacked_;                    // likewise
   bool shares_head_ = false;                   // with the embedding
@@ -394,7 +399,7 @@ importer::Program import_hugging_face(const importer::OpenedFile& file,
     importer::Program program = build(numbers, tensors, "hugging face", options);
     if (is_part_of_larger(config) && !tensors.left_out().empty())
       notes.push_back(tensors.left_out());
-    if (const std::string note = tensors.float8_note(); !note.empty()) notes.push_back(note);
+    if (const std::string note = tensors.quantized_note(); !note.empty()) notes.push_back(note);
     for (std::string& note : notes) program.model.notes.push_back(std::move(note));
     for (const auto& [name, text] : sentence.prompts)
       program.model.metadata["ingot.prompt." + name] = text;

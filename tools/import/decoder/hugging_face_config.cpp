@@ -342,7 +342,8 @@ void read_experts(Config& config, DecoderNumbers* n) {
     (void)config.find(key);
 }
 
-/// None: the architecture's. Two ways to compute GELU are known of each that has one.
+/// None: the architecture's. Two ways to compute GELU are known of each that has one; BitNet has
+/// either of two.
 std::optional<Activation> read_activation(Config& config, const Architecture& row) {
   const char* key = "hidden_act";
   for (const char* other : {"mlp_hidden_act", "hidden_activation"})
@@ -365,8 +366,10 @@ std::optional<Activation> read_activation(Config& config, const Architecture& ro
   // the first Gemma said "gelu" and meant the other
   if (name.empty() || (row.scales_embedding && name == "gelu")) return {};
   for (const Known& known : kKnown)
-    if (name == known.name && (row.activation == known.activation ||
-                               (is_gelu(row.activation) && is_gelu(known.activation))))
+    if (name == known.name &&
+        (row.activation == known.activation ||
+         (is_gelu(row.activation) && is_gelu(known.activation)) ||
+         (row.has_inner_norms && known.activation == Activation::kReluSquared)))
       return known.activation;
   config.refuse(key, std::string("the activation of '") + row.name + "'");
 }

@@ -28,12 +28,6 @@ std::string dims_of(const std::vector<int64_t>& dims) {
   return graph::text(graph::Dims(dims.begin(), dims.end()));
 }
 
-SourceTensor own_bytes(const std::string& name, const Tensor& tensor) {
-  const checkpoint::Bytes all = tensor.storage->load();
-  const uint64_t begin = tensor.offset * element_bytes(tensor.type);
-  return {name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
-}
-
 Float8 blocks_of(Config* config, const char* key) {
   const std::vector<double> sizes = config->numbers(key);
   const auto is_size = [](double x) { return x >= 1 && x <= 1 << 24 && x == std::floor(x); };
@@ -137,12 +131,12 @@ std::vector<std::string> Float8Matrices::names() const {
 
 SourceTensor Float8Matrices::load(const std::string& name) const {
   const Scaled& own = matrices_.at(name);
-  SourceTensor made = own_bytes(name, *own.matrix);
+  SourceTensor made = plain_tensor(name, *own.matrix);
   made.scales = block_of(*own.matrix);
   const int64_t count = own.scales->elements();
   if (count == 0) return made;  // as its codes
   made.scales.numbers.resize(size_t(count));
-  widen_row(own_bytes(own.scales_name, *own.scales), count, 0, made.scales.numbers.data());
+  widen_row(plain_tensor(own.scales_name, *own.scales), count, 0, made.scales.numbers.data());
   for (const float scale : made.scales.numbers)
     if (!std::isfinite(scale))
       graph::fail_mismatch(file_, "'" + own.scales_name + "' has a scale that is " +

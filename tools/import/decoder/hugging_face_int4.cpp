@@ -260,7 +260,7 @@ std::optional<PackedInt4> read_packed_int4(const nlohmann::json& config, const s
     return PackedInt4{Kind::kMxfp4};
   }
   if (method != "gptq" && method != "awq")
-    how.refuse("quant_method", "gptq, awq, compressed-tensors, fp8 or mxfp4");
+    how.refuse("quant_method", "gptq, awq, compressed-tensors, fp8, bitnet or mxfp4");
   if (how.integer("bits", how.integer("w_bit", 0, 0, 64), 0, 64) != 4) how.refuse("bits", "4");
   PackedInt4 made{method == "awq" ? Kind::kAwq : Kind::kGptq};
   const char* const key = how.find("q_group_size") ? "q_group_size" : "group_size";

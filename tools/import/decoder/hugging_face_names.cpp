@@ -98,6 +98,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
       case Role::kKeysOfLatent: return "self_attn.k_b_proj";
       case Role::kValuesOfLatent: return "self_attn.v_b_proj";
       case Role::kSinks: return "self_attn.sinks";
+      case Role::kAttentionInnerNorm: return "self_attn.attn_sub_norm";
       case Role::kAttentionOut: return row.attention_out;
       case Role::kAttentionOutNorm: return row.attention_out_norm;
       case Role::kConvolutionIn: return "conv.in_proj";
@@ -124,6 +125,7 @@ std::string hugging_face_name(const HuggingFaceRow& row, Role role, Part part, i
         return is_before ? "post_attention_layernorm" : "pre_feedforward_layernorm";
       case Role::kGate: return row.gate;
       case Role::kUp: return row.up;
+      case Role::kFeedForwardInnerNorm: return "mlp.ffn_sub_norm";
       case Role::kDown: return row.down;
       case Role::kFeedForwardOutNorm: return row.feed_forward_out_norm;
       case Role::kExpertsNorm: return "pre_feedforward_layernorm_2";

@@ -52,6 +52,7 @@ const char* role_name(Role role) {
     case Role::kKeysOfLatent: return "attn_k_b";
     case Role::kValuesOfLatent: return "attn_v_b";
     case Role::kSinks: return "attn_sinks";
+    case Role::kAttentionInnerNorm: return "attn_sub_norm";
     case Role::kAttentionOut: return "attn_output";
     case Role::kAttentionOutNorm: return "post_attention_norm";
     case Role::kConvolutionIn: return "shortconv.in_proj";
@@ -76,6 +77,7 @@ const char* role_name(Role role) {
     case Role::kFeedForwardNorm: return "ffn_norm";
     case Role::kGate: return "ffn_gate";
     case Role::kUp: return "ffn_up";
+    case Role::kFeedForwardInnerNorm: return "ffn_sub_norm";
     case Role::kDown: return "ffn_down";
     case Role::kFeedForwardOutNorm: return "post_ffw_norm";
     case Role::kExpertsNorm: return "pre_ffw_norm_2";

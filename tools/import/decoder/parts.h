@@ -155,6 +155,10 @@ class Parts {
     return b_.emit(op::LayerNormalization, std::move(operands), how);
   }
 
+  ValueId inner_norm(ValueId x, Role role, int64_t layer, int64_t length) {
+    return row_.has_inner_norms ? norm(x, role, layer, length) : x;
+  }
+
   ValueId gated(ValueId x, Role gate, Role up, int64_t i, int64_t hidden) {
     const ValueId in = linear(x, gate, i, hidden, n_.width, kFeedForwardBias),
                   open = activated(above_threshold(scaled(in, n_.scales.gate), i), i);

@@ -45,7 +45,8 @@ enum class Role : uint8_t {
   kKeysValuesOfLatent,  // in one matrix: rows of the key and the value of each head
   kKeysOfLatent,
   kValuesOfLatent,
-  kSinks,  // of query heads
+  kSinks,               // of query heads
+  kAttentionInnerNorm,  // in front of the product with kAttentionOut
   kAttentionOut,
   kAttentionOutNorm,
   kConvolutionIn,
@@ -70,6 +71,7 @@ enum class Role : uint8_t {
   kFeedForwardNorm,
   kGate,
   kUp,
+  kFeedForwardInnerNorm,  // in front of the product with kDown
   kDown,
   kFeedForwardOutNorm,
   kExpertsNorm,  // of experts beside a dense part: of what goes in, and what comes out of both
@@ -123,6 +125,13 @@ struct SourceTensor {
   BlockScales scales = {};
   const char* type_name() const { return block ? block->name : element_name(element); }
 };
+
+/// Elements of a file as they lie. @pre its rows lie one behind the other
+inline SourceTensor plain_tensor(const std::string& name, const checkpoint::Tensor& tensor) {
+  const checkpoint::Bytes all = tensor.storage->load();
+  const uint64_t begin = tensor.offset * element_bytes(tensor.type);
+  return {name, tensor.dims, nullptr, tensor.type, {all.owner, all.data + begin, tensor.bytes()}};
+}
 
 class TensorSource {
  public:

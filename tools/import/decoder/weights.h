@@ -20,7 +20,7 @@
 #include "tools/import/aten/builder.h"
 #include "tools/import/decoder/latent_tensors.h"
 #include "tools/import/decoder/quantizer.h"
-#include "tools/import/decoder/tensor_source.h"
+#include "tools/import/decoder/ternary.h"
 
 namespace ingot::decoder {
 
@@ -247,7 +247,8 @@ class Weights {
     std::vector<int64_t> own = tensor.dims;
     // a vector may lie as one row or one column
     if (dims.size() == 1) own.erase(std::remove(own.begin(), own.end(), 1), own.end());
-    if (own == dims || (dims == std::vector<int64_t>{1} && own.empty())) return tensor;
+    if (own == dims || (dims == std::vector<int64_t>{1} && own.empty()))
+      return keep_blocks_ ? in_known_blocks(std::move(tensor)) : tensor;
     const auto in_file = [&](std::vector<int64_t> own_dims) {
       if (tensor.is_transposed) std::reverse(own_dims.begin(), own_dims.end());
       return shape(own_dims);
