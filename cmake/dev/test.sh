@@ -218,8 +218,8 @@ stage_models() {
   local failed=0 decoder tflite scripts
   "$python" tests/models/run_models.py --part first --ingot build/gcc/bin/ingot --work build/models || failed=1
   INGOT_MODELS=$PWD/build/models run_ctest gcc -R '^onnx_models$' || failed=1
-  decoder=(decoder chat experts hybrids lfm2 quantize gpt_oss packed_int4 encoders gemma3n gemma4 windows folders)
-  decoder+=(latents float8 ternary conversation perplexity)
+  decoder=(decoder chat experts hybrids lfm2 quantize gpt_oss packed_int4 encoders gemma3n gemma4)
+  decoder+=(windows folders latents float8 ternary conversation perplexity)
   decoder=("${decoder[@]/#/import/decoder/}")
   # Small networks of every kind of operator that TFLite's published models have (integers, recurrent
   # layers, hybrids, detectors) against LiteRT; stage tflite has more of each.
@@ -292,7 +292,8 @@ stage_overlay() {
   need_ingot "${model_runners[@]}"
   need_python "models from packages" numpy onnx==1.23.2 || { echo "[skip] no checkpoint was laid over a model: numpy and onnx are not to be had"; return 0; }
   need_python "goldens of the zoo" onnxruntime || echo "[skip] onnxruntime is not to be had: the zoo has no goldens"
-  local scripts=(weights/overlay/goldens models/decoder_bits figures/dynamic) options="--ingot build/gcc/bin/ingot --work build/models"
+  local scripts=(weights/overlay/goldens models/decoder_bits figures/dynamic)
+  local options="--ingot build/gcc/bin/ingot --work build/models"
   scripts=("models/run_models.py --part rest" "${scripts[@]/%/.py}")
   scripts=("${scripts[@]/#/$python tests/}")
   side_by_side "${scripts[@]/%/ $options}"
@@ -335,8 +336,8 @@ stage_firmware() {
   need_riscv
   # projects as `ingot firmware` writes them; all boards and networks: ./dev show firmware
   side_by_side "bash tests/firmware/run.sh build/gcc/bin/ingot build/firmware" \
-    "python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards --boards mps2-an386,riscv32-virt \
-      --networks digits,digits_f32,stream,svdf,alexa" \
+    "python3 tests/firmware/boards.py --ingot build/gcc/bin/ingot --work build/boards \
+      --boards mps2-an386,riscv32-virt --networks digits,digits_f32,stream,svdf,alexa" \
     "python3 tests/firmware/story.py --ingot build/gcc/bin/ingot --work build/story --part own"
 }
 
