@@ -22,12 +22,12 @@ say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS [PROCESSOR_SECONDS]
 # Adds up what a log says: doctest's summary lines, "NAME: N passed, N failed" lines, and one skip
 # for each [skip] line.
 count_log() {
-  local log=$1 line
+  local log=$1 line counted='^([a-z0-9_ -]+: )?([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$'
   stage_passed=0 stage_failed=0 stage_skipped=0
   while read -r line; do
     if [[ $line =~ test\ cases:\ *([0-9]+)\ *\|\ *([0-9]+)\ passed\ *\|\ *([0-9]+)\ failed ]]; then
       stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
-    elif [[ $line =~ ^([a-z0-9_]+:\ )?([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+    elif [[ $line =~ $counted ]]; then
       stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
     elif [[ $line == *"[skip] "* && $line != *"skipped"* ]]; then
       stage_skipped=$((stage_skipped + 1))

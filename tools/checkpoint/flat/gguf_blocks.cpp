@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 
 #include "tools/checkpoint/flat/gguf_encode.h"
 
