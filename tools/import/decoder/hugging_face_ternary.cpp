@@ -172,9 +172,8 @@ SourceTensor TernaryMatrices::load(const std::string& name) const {
 std::string TernaryMatrices::note() const {
   if (matrices_.empty()) return "";
   return "matrices of -1, 0 and 1 (" + std::to_string(matrices_.size()) +
-         ") are kept as Q2_K; what they multiply is rounded to 8 bits by blocks of 256 numbers, "
-         "not "
-         "by rows";
+         ") are kept as Q2_K, where their rows are a multiple of 256, else as f32; inputs are "
+         "rounded to 8 bits by blocks of 256, not by rows";
 }
 
 }  // namespace ingot::decoder
