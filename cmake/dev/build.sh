@@ -36,8 +36,20 @@ side_by_side() {  # COMMAND..
   return $status
 }
 
+# Runs COMMAND when no other process of ./dev does so under NAME: stages side by side share trees.
+in_turn() {  # NAME COMMAND..
+  local status=0
+  mkdir -p build/logs
+  exec 9>"build/logs/$1.lock"
+  ! command -v flock >/dev/null || flock 9
+  "${@:2}" || status=$?
+  exec 9>&-
+  return $status
+}
+
 # configure_and_build NAME TARGET... -- CMAKE_OPTION...
-configure_and_build() {
+configure_and_build() { in_turn "$1" build_tree "$@"; }
+build_tree() {
   local name=$1; shift
   local targets=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=("$1"); shift; done
@@ -55,7 +67,7 @@ configure_and_build() {
   fi
   local reporter header status=0
   : >"$log"
-  report_build "$log" &
+  report_build "$log" 9>&- &
   reporter=$!
   cmake --build "build/$name" -j "$jobs" ${targets:+--target "${targets[@]}"} >"$log" 2>&1 || status=$?
   kill "$reporter" 2>/dev/null || true
@@ -110,7 +122,7 @@ say_build_time() {  # TREE TARGET...
 # A line every half minute where nobody sees the build itself: a pipe must not look dead.
 report_build() {  # LOG
   local began=$SECONDS at
-  while sleep 30; do
+  while sleep 30 >/dev/null 2>&1; do  # else what reads waits for it
     at=$(grep -aoE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1) || true
     [ -z "$at" ] || echo "built $at after $((SECONDS - began)) s"
   done

@@ -40,8 +40,10 @@ need_packages() {
     sudo=(sudo)
   fi
   echo "== installing for $why (apt-get${sudo:+ through sudo}): ${missing[*]}"
-  mkdir -p build/logs
-  local log=build/logs/apt.log
+  in_turn packages install_packages
+}
+install_packages() {  # of need_packages: its sudo and missing
+  local log=build/logs/apt.log p
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" update -qq >"$log" 2>&1 || true
   for p in "${!missing[@]}"; do missing[p]=$(chosen_package "${missing[p]}"); done  # of the lists just read
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
@@ -63,8 +65,11 @@ need_riscv() {
 # need_python WHY PACKAGE...
 python=build/venv/bin/python
 need_python() {
+  need_packages "$1" python3 python3-venv
+  in_turn venv install_python "$@"
+}
+install_python() {
   local why=$1; shift
-  need_packages "$why" python3 python3-venv
   mkdir -p build/logs
   if ! [ -x $python ] && ! python3 -m venv build/venv >build/logs/venv.log 2>&1; then
     rm -rf build/venv

@@ -1,154 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
-# ./dev test: stages, each with its log in build/logs; a test counts once wherever it runs. What is
-# skipped is counted: a program prints "[skip] reason" for each thing it could not do.
-passed=0 failed=0 skipped=0
+# ./dev test: what its stages do; a test counts once wherever it runs. What is skipped is counted: a
+# program prints "[skip] reason" for each thing it could not do.
 export every_model=${every_model:-}  # 1: the emulated machine runs the large networks too
 stages_quick=(lint quick)
 # every subsystem, for who wants to believe it
-stages_test=(lint gcc package firmware models sizes demo)
-stages_full=(python slow overlay tidy tsan fuzz asan cuda cross nodes aarch64)          # what ./.ci/run adds
+stages_test=(lint gcc models package firmware sizes demo)
+stages_full=(overlay asan aarch64 slow nodes cuda cross fuzz python tidy tsan)          # what ./.ci/run adds
 # What shared material adds (tests/support/shared.py), in the trees that the others left.
 stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
 stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list decoders vits keras tflite integers board "${target_names[@]/#/target_}")
-
-say_stage() {  # NAME PASSED FAILED SKIPPED SECONDS [PROCESSOR_SECONDS]
-  printf '%-10s %5d passed %3d failed %3d skipped  %4d s' "${@:1:5}"
-  # a stage that leaves processors idle is one to run beside another
-  [ "${5:-0}" -lt 5 ] || [ -z "${6:-}" ] || printf ', %d %% of %d processors' $((100 * $6 / $5 / jobs)) "$jobs"
-  printf '\n'
-}
-
-# Adds up what a log says: doctest's summary lines, "NAME: N passed, N failed" lines, and one skip
-# for each [skip] line.
-count_log() {
-  local log=$1 line counted='^([a-z0-9_ -]+: )?([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$'
-  stage_passed=0 stage_failed=0 stage_skipped=0
-  while read -r line; do
-    if [[ $line =~ test\ cases:\ *([0-9]+)\ *\|\ *([0-9]+)\ passed\ *\|\ *([0-9]+)\ failed ]]; then
-      stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
-    elif [[ $line =~ $counted ]]; then
-      stage_passed=$((stage_passed + 10#${BASH_REMATCH[2]})); stage_failed=$((stage_failed + 10#${BASH_REMATCH[3]}))
-    elif [[ $line == *"[skip] "* && $line != *"skipped"* ]]; then
-      stage_skipped=$((stage_skipped + 1))
-    fi
-  done <<<"$(sed -E 's/^[0-9]+: //; s/\x1b\[[0-9;]*m//g' "$log")"
-}
-
-# Seconds of a stage on 2 quiet processors of 2.6 GHz without a compiler cache: what the share done
-# is computed from.
-stage_weight() {  # STAGE
-  case $1 in
-    gcc | asan) echo 720 ;;
-    aarch64) echo 400 ;;
-    models) echo 300 ;;
-    cuda) echo 240 ;;
-    slow | fuzz | nodes) echo 180 ;;
-    python | overlay | tidy | tsan | package) echo 60 ;;
-    *) echo 40 ;;
-  esac
-}
-
-# Seconds of processors of what has ended so far, into ended_seconds.
-count_ended() {
-  local line
-  times >build/logs/times.txt  # a pipe would be a shell of its own, which has no children
-  line=$(tail -n 1 build/logs/times.txt)
-  ended_seconds=$(awk -F'[ms ]+' '{ printf "%d", 60 * $1 + $2 + 60 * $3 + $4 }' <<<"$line")
-}
-
-# A line every half minute: the stage, what it has done, and the share of all stages by their weights.
-report_stage() {  # STAGE LOG
-  local began=$SECONDS seconds at weight
-  weight=$(stage_weight "$1")
-  while sleep 30 >/dev/null 2>&1; do
-    seconds=$((SECONDS - began))
-    at=$(tail -c 200000 "$2" | grep -aoE 'built \[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test|^\[(ok|fail)\] .{1,60}' | tail -n 1) || true
-    at=$(tr -s ' ' <<<"${at# }" | sed -E 's/^ //; s/ Test$/ tests/')
-    echo "  $1: ${seconds} s${at:+, $at}; $((100 * (weight_done + (seconds < weight ? seconds : weight)) / weight_all)) % of all done"
-  done
-}
-weight_done=0 weight_all=1
-
-# Whether half of a stage will end before INGOT_DEADLINE (seconds since 1970): continuous integration ends
-# a run then, and nobody sees what it found. The machine is as slow as it was so far, and a quarter; three
-# times as slow as the weights' while that is not known. What is left out is a counted skip, and so is the
-# rest of a stage that has not ended by then.
-may_begin() {  # STAGE
-  local percent=300
-  [ $weight_done -lt 500 ] || percent=$((125 * SECONDS / weight_done))
-  [ -n "${INGOT_DEADLINE:-}" ] &&
-    [ $(($(date +%s) + percent * $(stage_weight "$1") / 200)) -ge "$INGOT_DEADLINE" ] || return 0
-  say_stage "$1" 0 0 1 0
-  echo "    1 x skipped: stage $1 was not begun: the time of this run is over (INGOT_DEADLINE)"
-  skipped=$((skipped + 1))
-  return 1
-}
-
-run_stage() {
-  local name=$1 log=build/logs/stage-$1.log began=$SECONDS status=0 ended_seconds ended_before seconds left signal=TERM
-  may_begin "$name" || return 0
-  seconds=$(stage_seconds "$name")
-  left=$((${INGOT_DEADLINE:-9999999999} - $(date +%s)))
-  # a test that is asked to end says that it failed
-  [ "$left" -ge "$seconds" ] || seconds=$left signal=KILL
-  mkdir -p build/logs
-  count_ended
-  ended_before=$ended_seconds
-  # A process of its own, so that it can be ended with all it started.
-  timeout --signal=$signal --kill-after=20 "$seconds" "$BASH" ./dev --stage "$name" >"$log" 2>&1 &
-  local pid=$! reporter
-  report_stage "$name" "$log" &
-  reporter=$!
-  trap 'kill $pid $reporter 2>/dev/null; exit 130' INT TERM
-  wait $pid || status=$?
-  kill $reporter 2>/dev/null || true
-  wait $reporter 2>/dev/null || true
-  trap - INT TERM
-  if [ $status -eq 124 ] || [ $status -eq 137 ]; then
-    if [ $signal = KILL ]; then
-      echo "[skip] the rest of stage $name: the time of this run is over (INGOT_DEADLINE)" >>"$log"
-      status=0
-    else
-      echo "ERROR $name: not done after $seconds s (INGOT_STAGE_SECONDS sets another limit)" >>"$log"
-    fi
-  fi
-  count_log "$log"
-  if [ $status -ne 0 ] && [ $stage_failed -eq 0 ]; then stage_failed=1; fi
-  if [ $status -eq 0 ] && [ $((stage_passed + stage_failed + stage_skipped)) -eq 0 ]; then stage_passed=1; fi
-  count_ended
-  say_stage "$name" $stage_passed $stage_failed $stage_skipped $((SECONDS - began)) $((ended_seconds - ended_before))
-  if [ $stage_failed -ne 0 ]; then
-    grep -nE 'ERROR|error:|undefined reference|multiple definition|No space left|FAILED|\[fail\]|\*\*\*Failed|Sanitizer|runtime error' "$log" | head -15 | sed "s/^/    /" || true
-    tail -n 5 "$log" | sed "s/^/    /"
-    df -Pk build | awk 'NR == 2 && $4 < 1048576 { printf "    the disk has %d MiB left\n", $4 / 1024 }'
-    echo "    whole log: $log"
-  fi
-  sed -nE 's/.*\[skip\] (.*)/    skipped: \1/p' "$log" | grep -v 'skipped$' | sort | uniq -c | sed -E 's/^ *([0-9]+) +/    \1 x /' | head -12 || true
-  passed=$((passed + stage_passed)) failed=$((failed + stage_failed)) skipped=$((skipped + stage_skipped))
-  weight_done=$((weight_done + $(stage_weight "$name")))
-  drop_trees "$name"
-}
-
-# With INGOT_DROP_TREES=1 (continuous integration) what a stage alone has built goes when it has passed:
-# the programs of stage asan are 20 GB, and a linker that finds the disk full says no more than that it failed.
-drop_trees() {  # STAGE
-  [ "${INGOT_DROP_TREES:-}" = 1 ] && [ $stage_failed -eq 0 ] || return 0
-  case $1 in
-    parsers | package | tsan | shared_aarch64 | cross) rm -rf "build/$1" ;;
-    cuda) rm -rf build/cuda_code* ;;
-  esac
-}
-
-# No stage hangs: twice to ten times what it takes on two cores without a compiler cache.
-stage_seconds() {
-  case $1 in
-    gcc | asan | aarch64 | peers | target_*) echo "${INGOT_STAGE_SECONDS:-5400}" ;;
-    fuzz_long | mutants) echo "${INGOT_STAGE_SECONDS:-7200}" ;;
-    trial | torch-list) echo "${INGOT_STAGE_SECONDS:-14400}" ;;
-    *) echo "${INGOT_STAGE_SECONDS:-2700}" ;;
-  esac
-}
 
 # As many tests at once as there are processors; one that counts what threads do is RUN_SERIAL.
 run_ctest() {  # TREE [ctest options]
@@ -447,7 +308,7 @@ list_tests() {
 }
 
 dev_test() {
-  local list=() s began=$SECONDS
+  local list=() stages=() tests=() s began=$SECONDS
   case "${1:-}" in
     --list) list_tests; return 0 ;;
     --target) ;;
@@ -476,12 +337,13 @@ dev_test() {
   for s in "${list[@]}"; do  # a wrong name is not found after half an hour
     declare -F "stage_$s" >/dev/null || files_of_test "$s"
   done
+  # A test may have the name of a stage (demo): the stage is meant.
   weight_all=0
-  for s in "${list[@]}"; do weight_all=$((weight_all + $(stage_weight "$s"))); done
   for s in "${list[@]}"; do
-    # A test may have the name of a stage (demo): the stage is meant.
-    if declare -F "stage_$s" >/dev/null; then run_stage "$s"; else run_named_test "$s"; fi
+    if declare -F "stage_$s" >/dev/null; then stages+=("$s") weight_all=$((weight_all + $(stage_weight "$s"))); else tests+=("$s"); fi
   done
+  run_stages "${stages[@]}"
+  for s in "${tests[@]}"; do run_named_test "$s"; done
   [ "$INGOT_SHARED" != none ] || printf '%s\n' "on the repository alone: ./dev test shared has what shared material adds (INGOT_SHARED names it)"
   echo "took $((SECONDS - began)) s"
   echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Python scripts of tests share: programs run with a time limit, checks that are counted,
-and the last line, which ./dev test adds up (count_log in cmake/dev/test.sh).
+and the last line, which ./dev test adds up (count_log in cmake/dev/stages.sh).
 
     a = ingot_parser(__doc__).parse_args()
     checks = Checks("flux")
