@@ -109,7 +109,7 @@ say_build_time() {  # TREE TARGET...
   local tree=$1 steps tenths seconds; shift
   read -r steps tenths < <(ninja -C "build/$tree" -n "$@" 2>/dev/null | awk '
     /^\[/ { n++ }
-    /Building .*tools\/.*Unity/ { t += 94; next }
+    /Building .*tools\/.*Unity/ { t += 150; next }
     /Building .*Unity/ { t += 25; next }
     /Building / { t += 9; next }
     /^\[/ { t += 4 }

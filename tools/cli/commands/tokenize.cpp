@@ -55,7 +55,7 @@ std::string read_input(const TokenizeArguments& a) {
 }
 
 /// Numbers with anything of blanks, commas and brackets between them.
-Ids ids_of(const std::string& text) {
+Ids read_ids(const std::string& text) {
   Ids ids;
   for (size_t i = 0; i < text.size();) {
     if (text.find_first_of(" ,[]\t\r\n", i) == i) {
@@ -134,7 +134,7 @@ int tokenize(const TokenizeArguments& a) {
   if (a.batch) return tokenize_batch(a, tokenizer);
   const std::string input = read_input(a);
   if (a.decode) {
-    const std::string text = tokenizer.decode(ids_of(input), a.special);
+    const std::string text = tokenizer.decode(read_ids(input), a.special);
     if (a.json)
       puts(json_text({{"text", text}}).c_str());
     else

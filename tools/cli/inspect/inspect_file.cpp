@@ -22,7 +22,7 @@ constexpr const char* kPackings[] = {"dense",    "panels16",   "winograd_f43", "
 constexpr const char* kTextModels[] = {"byte pairs", "SentencePiece pairs", "unigram", "WordPiece"};
 constexpr const char* kAliases[] = {"none", "view", "in_place"};
 
-constexpr std::string_view kSampling = "ingot.sampling.";
+constexpr std::string_view kSamplingKeys = "ingot.sampling.";
 
 /// Numbers, and names or expressions where a dimension is symbolic.
 std::vector<std::string> dims_of(const Engine& engine, const ingot_value_type& type) {
@@ -328,7 +328,7 @@ Json inspect_file(const InspectArguments& a) {
   report["text"] = text_part_of(a.file);
   report["sampling"] = Json::object();  // what the source asks for
   for (const auto& [key, text] : metadata.entries)
-    if (key.rfind(kSampling, 0) == 0) report["sampling"][key.substr(kSampling.size())] = text;
+    if (key.rfind(kSamplingKeys, 0) == 0) report["sampling"][key.substr(kSamplingKeys.size())] = text;
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++)

@@ -139,7 +139,7 @@ ValueId transform(NodeContext& context, ValueId x, const Transform& t) {
 }
 
 /// x with `wanted` elements along `axis`: cut or followed by zeros, which Fft has anyway.
-ValueId fitted(NodeContext& context, ValueId x, size_t axis, const Dim& wanted) {
+ValueId cut_or_padded(NodeContext& context, ValueId x, size_t axis, const Dim& wanted) {
   const Dims dims = context.run().value(x).dims;
   if (dims[axis] == wanted) return x;
   if (dims[axis].is_static() && wanted.is_static() && *dims[axis].value() < *wanted.value())
@@ -201,7 +201,7 @@ void dft(NodeContext& context) {
   t.rows = t.complex_out ? t.length : half;
   t.bins = onesided && t.complex_out ? half : t.length;
   if (!t.is_static() && context.dtype(0) == DType::kF64) return infer_in_single(context);
-  ValueId x = fitted(context, context.in(0), size_t(axis), t.rows);
+  ValueId x = cut_or_padded(context, context.in(0), size_t(axis), t.rows);
   std::vector<int64_t> perm;
   for (int64_t i = 0; i < rank; i++) perm.push_back(i);
   std::swap(perm[size_t(axis)], perm[size_t(rank - 2)]);

@@ -161,7 +161,7 @@ Results give(Operands& o, const Chosen& chosen, Dims dims) {
 ValueId at_least(Builder& b, ValueId x, double number) {
   return b.emit(op::Max, {x, b.scalar(DType::kF32, number)});
 }
-Results choose(Operands& o) {
+Results choose_qparams(Operands& o) {
   Builder& b = o.b;
   const Range range = stated_range(o, stated_type(o));
   const ValueId x = floats(b, o.read("input")), nothing = b.scalar(DType::kF32, 0);
@@ -313,7 +313,7 @@ void add_decomposed(Table& table) {
             dequantize_per_group);
   for (const char* name : {"choose_qparams.tensor", "choose_qparams_symmetric.tensor"})
     table.add(space + name, "Tensor input, int quant_min, int quant_max, float eps, int dtype",
-              choose);
+              choose_qparams);
   for (const char* name : {"choose_qparams_per_token", "choose_qparams_per_token_asymmetric",
                            "_choose_qparams_per_token_asymmetric_impl"})
     table.add(space + name, "Tensor input, int dtype", choose_per_token);
