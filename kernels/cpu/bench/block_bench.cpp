@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernels/cpu/bench/block_bench.cpp - speed of products with weights in blocks, one thread:
-// ingot_block_bench [ISA]. G multiply-adds a second for prompts of 512 rows, and of a cycle; for one
-// row, GB of weights a second from memory and from the cache.
+// ingot_block_bench [ISA]. G multiply-adds a second for prompts of 512 rows, and in a cycle; for
+// one row, GB of weights a second from memory and from the cache.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
