@@ -255,29 +255,37 @@ void half_tile(const Expanded& e, const BlockRows& x, int64_t row, int64_t first
               add_pairs(c[r][0], w0, v), add_pairs(c[r][1], w1, v);
           }
         }
-        INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
-          __m256i sum = c[r][i];
-          __m256i* const kept = reinterpret_cast<__m256i*>(part[r] + i * 8);
-          if constexpr (!kDots && !kSigned) {
-            sum = _mm256_madd_epi16(sum, ones);
+        if constexpr (!kDots && !kSigned) {
+          INGOT_UNROLL for (int r = 0; r < R; r++) INGOT_UNROLL for (int i = 0; i < 2; i++) {
+            __m256i* const kept = reinterpret_cast<__m256i*>(part[r] + i * 8);
+            c[r][i] = _mm256_madd_epi16(c[r][i], ones);
             if (g0 > 0)
-              sum = _mm256_add_epi32(sum, *kept);
+              c[r][i] = _mm256_add_epi32(c[r][i], *kept);
             else if (f.zero)
-              sum = _mm256_add_epi32(sum, _mm256_set1_epi32(integer_at(words + r * stride, 0)));
-            if (g0 + kSteps < kGroups) {
-              *kept = sum;
-              continue;
-            }
+              c[r][i] =
+                  _mm256_add_epi32(c[r][i], _mm256_set1_epi32(integer_at(words + r * stride, 0)));
+            if (g0 + kSteps < kGroups) *kept = c[r][i];
           }
-          __m256 s = _mm256_loadu_ps(own + i * 8);
-          if constexpr (!f.is_super())
-            s = _mm256_mul_ps(s, _mm256_set1_ps(float_at(scales + r * stride, unit)));
-          float* const to = f.is_super() ? inner[r] + i * 8 : sums + r * kOutputs + i * 8;
-          __m256 y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), s, _mm256_loadu_ps(to));
-          if constexpr (f.has_min)
-            y = _mm256_fmadd_ps(_mm256_loadu_ps(minima + i * 8),
-                                _mm256_set1_ps(float_at(words + r * stride, 0)), y);
-          _mm256_storeu_ps(to, y);
+          if (g0 + kSteps < kGroups) continue;
+        }
+        // read once for all rows: the compiler takes a store for one to them
+        __m256 factors[2], least[2];
+        INGOT_UNROLL for (int i = 0; i < 2; i++) {
+          factors[i] = _mm256_loadu_ps(own + i * 8);
+          if constexpr (f.has_min) least[i] = _mm256_loadu_ps(minima + i * 8);
+        }
+        INGOT_UNROLL for (int r = 0; r < R; r++) {
+          float* const to = f.is_super() ? inner[r] : sums + r * kOutputs;
+          const __m256 scale =
+                           _mm256_set1_ps(f.is_super() ? 1 : float_at(scales + r * stride, unit)),
+                       word = _mm256_set1_ps(f.has_min ? float_at(words + r * stride, 0) : 0);
+          __m256 y[2];
+          INGOT_UNROLL for (int i = 0; i < 2; i++) {
+            const __m256 s = f.is_super() ? factors[i] : _mm256_mul_ps(factors[i], scale);
+            y[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(c[r][i]), s, _mm256_loadu_ps(to + i * 8));
+            if constexpr (f.has_min) y[i] = _mm256_fmadd_ps(least[i], word, y[i]);
+          }
+          INGOT_UNROLL for (int i = 0; i < 2; i++) _mm256_storeu_ps(to + i * 8, y[i]);
         }
       }
       q += f.sub;
