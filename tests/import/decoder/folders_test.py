@@ -178,6 +178,9 @@ REFUSALS = {
         ("a temperature beyond f32", ["'llama_4_scaling_beta' is 1e+308", "0 to 1000"],
          {"rope_scaling": {"rope_type": "default", "llama_4_scaling_beta": 1e308}}),
         ("half a pair turned", ["'rotary_dim' is 3", "that is even"], {"rotary_dim": 3}),
+        ("two scalings", ["'rope_scaling' is {\"factor\":4.0", "its keys in rope_parameters"],
+         {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+          "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}),
     ),
 }  # fmt: skip
 

@@ -98,7 +98,9 @@ void read_rope(Config& config, const HuggingFaceRow& row, DecoderNumbers* n) {
   const double local_base = config.number(
       "rope_local_base_freq", n->row->plain_windows ? n->rope.base : n->row->window_rope_base);
   const char* const key = config.find("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  const Json* scaling = config.find(key);
+  const Json *scaling = config.find(key), *older = config.find("rope_scaling");
+  if (scaling != older && older && !older->empty() && *scaling != *older)
+    config.refuse("rope_scaling", "its keys in rope_parameters, which is there too");
   const auto read = [&](const Json& json, RopeNumbers* rope, int64_t width) {
     if (!json.is_object()) config.refuse(key, "an object");
     Config own(json, config.file());
