@@ -142,7 +142,7 @@ is_ready() {  # STAGE
 
 # Runs stages, each as soon as what it needs has ended, with a line every half minute.
 run_stages() {  # STAGE..
-  local waiting=("$@") reported=$SECONDS at_once=1 s i
+  local waiting=("$@") reported=$SECONDS at_once=1 changed=1 s i
   local -A pids=() began=()
   mkdir -p build/logs
   # two compile at once
@@ -151,14 +151,15 @@ run_stages() {  # STAGE..
   while [ ${#waiting[@]} -gt 0 ] || [ ${#pids[@]} -gt 0 ]; do
     for i in "${!waiting[@]}"; do
       s=${waiting[$i]}
-      is_ready "$s" || continue
+      { [ $changed = 1 ] || [ ${#pids[@]} -eq 0 ]; } && is_ready "$s" || continue
       unset "waiting[$i]"
       may_begin "$s" || continue
       stage_process "$s" &
       pids[$s]=$! began[$s]=$SECONDS
     done
+    changed=0
     sleep 0.3
-    for s in "${!pids[@]}"; do kill -0 "${pids[$s]}" 2>/dev/null || end_stage "$s"; done
+    for s in "${!pids[@]}"; do kill -0 "${pids[$s]}" 2>/dev/null || { changed=1; end_stage "$s"; }; done
     [ $((SECONDS - reported)) -lt 30 ] || { reported=$SECONDS; report_stages; }
   done
   trap - INT TERM
