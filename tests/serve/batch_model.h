@@ -38,12 +38,12 @@ inline std::string request_of(int rows, const std::string& more = "") {
 inline void await(Connection& asks, const std::string& metric, int value) {
   const std::string line = "\ningot_" + metric + "_requests{model=\"batch\",version=\"1\"} " +
                            std::to_string(value) + "\n";
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < 12000; i++) {
     asks.send(get("/metrics"));
     if (has(asks.answer(), line)) return;
     usleep(5000);
   }
-  FAIL("ten seconds without" << line);
+  FAIL("a minute without" << line);
 }
 /// Zeros, compressed by gzip.
 inline std::string bomb(const std::string& bytes = "3000000") {

@@ -33,11 +33,11 @@ std::string metric(Connection& asks, const std::string& name) {
 }
 
 void await_metric(Connection& asks, const std::string& name, const std::string& value) {
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < 12000; i++) {
     if (metric(asks, name) == value) return;
     usleep(5000);
   }
-  FAIL("ten seconds without " << name << " " << value);
+  FAIL("a minute without " << name << " " << value);
 }
 
 const std::string kRunning = "ingot_running_answers{model=\"long\",version=\"1\"}";
