@@ -66,9 +66,9 @@ TEST_CASE("serve: clients that are killed, slow, or never come to an end") {
     killed.reset();
   }
   CHECK(goes_on(server.port()));
-  CHECK(half_a_head.is_closed_within(5000));
-  CHECK(half_a_body.is_closed_within(5000));
-  CHECK(waits.is_closed_within(5000));
+  CHECK(half_a_head.is_closed_within(20000));
+  CHECK(half_a_body.is_closed_within(20000));
+  CHECK(waits.is_closed_within(20000));
   writes.join();  // what it wrote was not all taken: it is closed
   CHECK(goes_on(server.port()));
   CHECK(server.end() == 0);
@@ -94,7 +94,7 @@ TEST_CASE("serve: full queues, late requests, too many connections") {
   CHECK(status(late) == 504);
   CHECK(has(late, "was over while it waited"));
   Connection fourth(server.port()), fifth(server.port());
-  CHECK(fifth.is_closed_within(5000));
+  CHECK(fifth.is_closed_within(20000));
   CHECK(server.end() == 0);
 }
 

@@ -165,7 +165,7 @@ TEST_CASE("serve: the elements may come before what they are, nested or flat") {
   const std::string last = two.answer();
   CHECK(status(last) == 200);
   CHECK(has(last, "Connection: close"));
-  CHECK(two.is_closed_within(5000));
+  CHECK(two.is_closed_within(20000));
 }
 
 TEST_CASE("serve: models on a GPU, the one of tests: requests that are joined have the same bits") {
