@@ -328,7 +328,8 @@ Json inspect_file(const InspectArguments& a) {
   report["text"] = text_part_of(a.file);
   report["sampling"] = Json::object();  // what the source asks for
   for (const auto& [key, text] : metadata.entries)
-    if (key.rfind(kSamplingKeys, 0) == 0) report["sampling"][key.substr(kSamplingKeys.size())] = text;
+    if (key.rfind(kSamplingKeys, 0) == 0)
+      report["sampling"][key.substr(kSamplingKeys.size())] = text;
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
   for (uint32_t i = 0; i < s.input_count; i++)
