@@ -50,7 +50,8 @@ stage_weight() {  # STAGE
     aarch64 | models) echo 300 ;;
     cuda | fuzz) echo 240 ;;
     slow | nodes | sizes | cross) echo 150 ;;
-    python | overlay | tidy | tsan | package) echo 60 ;;
+    tidy) echo 90 ;;
+    python | overlay | tsan | package) echo 60 ;;
     *) echo 40 ;;
   esac
 }
