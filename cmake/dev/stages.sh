@@ -143,25 +143,28 @@ is_ready() {  # STAGE
 
 # Runs stages, each as soon as what it needs has ended, with a line every half minute.
 run_stages() {  # STAGE..
-  local waiting=("$@") reported=$SECONDS at_once=1 changed=1 s i
+  local waiting=("$@") reported=$SECONDS at_once=1 ended s i
   local -A pids=() began=()
   mkdir -p build/logs
   # two compile at once
   [ "$jobs" -lt 2 ] || at_once=$(awk -v need=$((2 * jobs * 1572864)) '/^MemAvailable:/ { print $2 < need ? 1 : 2 }' /proc/meminfo)
   trap 'kill ${pids[*]} 2>/dev/null; exit 130' INT TERM
-  while [ ${#waiting[@]} -gt 0 ] || [ ${#pids[@]} -gt 0 ]; do
+  while [ ${#waiting[@]} -gt 0 ]; do
     for i in "${!waiting[@]}"; do
       s=${waiting[$i]}
-      { [ $changed = 1 ] || [ ${#pids[@]} -eq 0 ]; } && is_ready "$s" || continue
+      is_ready "$s" || continue
       unset "waiting[$i]"
       may_begin "$s" || continue
       stage_process "$s" &
       pids[$s]=$! began[$s]=$SECONDS
     done
-    changed=0
-    sleep 0.3
-    for s in "${!pids[@]}"; do kill -0 "${pids[$s]}" 2>/dev/null || { changed=1; end_stage "$s"; }; done
-    [ $((SECONDS - reported)) -lt 30 ] || { reported=$SECONDS; report_stages; }
+    # until one has ended that others may wait for, or all
+    ended=no
+    while [ ${#pids[@]} -gt 0 ] && { [ $ended = no ] || [ ${#waiting[@]} -eq 0 ]; }; do
+      sleep 0.3
+      for s in "${!pids[@]}"; do kill -0 "${pids[$s]}" 2>/dev/null || { ended=yes; end_stage "$s"; }; done
+      [ $((SECONDS - reported)) -lt 30 ] || { reported=$SECONDS; report_stages; }
+    done
   done
   trap - INT TERM
 }

@@ -11,10 +11,11 @@ stages_full=(overlay asan aarch64 slow nodes cuda cross fuzz python tidy tsan)  
 stages_shared=(shared_gcc shared_models shared_boards shared_python shared_aarch64 shared_asan)
 stages_long=(parsers asan_slow fuzz_long mutants narrow peers abi browser pages torch trial torch-list decoders vits keras tflite integers board "${target_names[@]/#/target_}")
 
-# As many tests at once as there are processors; one that counts what threads do is RUN_SERIAL.
+# As many tests at once as there are processors; one that counts what threads do is RUN_SERIAL. A test
+# without a limit of its own hangs after half an hour, on a slow machine beside another stage.
 run_ctest() {  # TREE [ctest options]
   local tree=$1; shift
-  ctest --test-dir "build/$tree" --output-on-failure -V -j "$jobs" "$@"
+  ctest --test-dir "build/$tree" --output-on-failure -V -j "$jobs" --timeout 1800 "$@"
 }
 
 # Builds what the tests that ctest's options choose need, and TARGETs, and no more: the programs of

@@ -27,8 +27,8 @@ double gigahertz() {
   for (int turn = 0; turn < 10; turn++) {
     int64_t sum = 0;
     const double began = now();
-    for (int64_t i = 0; i < kCount;
-         i += 16)  // one thread of two of a core branches every other cycle
+    // one thread of two of a core branches every other cycle
+    for (int64_t i = 0; i < kCount; i += 16)
       INGOT_UNROLL for (int j = 0; j < 16; j++) asm volatile("" : "+r"(sum += 1));
     const double speed = double(kCount) / (now() - began) * 1e-9;
     best = speed > best ? speed : best;
