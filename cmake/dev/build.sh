@@ -41,7 +41,10 @@ in_turn() {  # NAME COMMAND..
   local status=0
   mkdir -p build/logs
   exec 9>"build/logs/$1.lock"
-  ! command -v flock >/dev/null || flock 9
+  ! command -v flock >/dev/null || flock -n 9 || {
+    echo "dev: another ./dev works on $1 here; this one waits for it" >&2
+    flock 9
+  }
   "${@:2}" || status=$?
   exec 9>&-
   return $status
